@@ -16,14 +16,30 @@ var (
 	textUnknownFlag    = i18n.Phrase{ZH: "没有参数 %s%s", EN: "unknown flag %s%s"}
 	textTooMany        = i18n.Phrase{ZH: "多余的参数 %s%s", EN: "unexpected argument %s%s"}
 	textDidYouMean     = i18n.Phrase{ZH: "，是不是 %s？", EN: "; did you mean %s?"}
-	textNoValue        = i18n.Phrase{ZH: "%s：缺少值", EN: "%s: a value is missing"}
-	textNoNumber       = i18n.Phrase{ZH: "%s：应为整数，而不是 %s", EN: "%s: must be a whole number, not %s"}
-	textMissing        = i18n.Phrase{ZH: "缺少参数 %s", EN: "missing: %s"}
-	textNoCommand      = i18n.Phrase{ZH: "缺少子命令：%s", EN: "a command is missing: %s"}
-	textNotTogether    = i18n.Phrase{ZH: "%s 和 %s 不能同时使用", EN: "%s and %s cannot be used together"}
-	textNoSwitch       = i18n.Phrase{ZH: "%s：应为 true 或 false，而不是 %s", EN: "%s: must be true or false, not %s"}
-	textNotOneOf       = i18n.Phrase{ZH: "%s 应为 %s 之一，而不是 %s", EN: "%s must be one of %s, not %s"}
-	textUnhealthy      = i18n.Phrase{
+	textUseManager     = i18n.Phrase{
+		ZH: "；服务用 systemctl %[1]s magpie（用户自己的服务用 systemctl --user %[1]s magpie），或 pm2 %[1]s feishu",
+		EN: "; for the service, use systemctl %[1]s magpie (systemctl --user %[1]s magpie for your own user's), or pm2 %[1]s feishu",
+	}
+	textStartService = i18n.Phrase{
+		ZH: "；magpie serve 在这个终端里运行鹊桥；服务用 systemctl %[1]s magpie（用户自己的服务用 systemctl --user %[1]s magpie），或 pm2 %[1]s feishu",
+		EN: "; magpie serve runs the bridge in this terminal; for the service, use systemctl %[1]s magpie (systemctl --user %[1]s magpie for your own user's), or pm2 %[1]s feishu",
+	}
+	textServiceStatus = i18n.Phrase{
+		ZH: "；服务的状态用 magpie service %s 查看",
+		EN: "; for the service, use magpie service %s",
+	}
+	textServiceLogs = i18n.Phrase{
+		ZH: "；日志用 journalctl -f -u magpie（用户自己的服务用 journalctl --user -f -u magpie）或 pm2 %s feishu 查看",
+		EN: "; for the log, use journalctl -f -u magpie (journalctl --user -f -u magpie for your own user's service), or pm2 %s feishu",
+	}
+	textNoValue     = i18n.Phrase{ZH: "%s：缺少值", EN: "%s: a value is missing"}
+	textNoNumber    = i18n.Phrase{ZH: "%s：应为整数，而不是 %s", EN: "%s: must be a whole number, not %s"}
+	textMissing     = i18n.Phrase{ZH: "缺少参数 %s", EN: "missing: %s"}
+	textNoCommand   = i18n.Phrase{ZH: "缺少子命令：%s", EN: "a command is missing: %s"}
+	textNotTogether = i18n.Phrase{ZH: "%s 和 %s 不能同时使用", EN: "%s and %s cannot be used together"}
+	textNoSwitch    = i18n.Phrase{ZH: "%s：应为 true 或 false，而不是 %s", EN: "%s: must be true or false, not %s"}
+	textNotOneOf    = i18n.Phrase{ZH: "%s 应为 %s 之一，而不是 %s", EN: "%s must be one of %s, not %s"}
+	textUnhealthy   = i18n.Phrase{
 		ZH: "有检查没有通过，见 fail 开头的几行",
 		EN: "some checks failed: see the lines marked \"fail\"",
 	}

@@ -99,6 +99,12 @@ func listed(part string, l i18n.Lang) string {
 	return i18n.ErrorText(l, configtype.Listing(strings.Split(part, ", ")))
 }
 
+// serviceHints say how what people try as a command is done with the service.
+var serviceHints = map[string]i18n.Phrase{
+	"start": textStartService, "stop": textUseManager, "restart": textUseManager, "status": textServiceStatus,
+	"logs": textServiceLogs,
+}
+
 // unknownText says that a word of the command line is not known, and which one it may stand for.
 func unknownText(flag bool, word string, at *kong.Node, args []string, l i18n.Lang) string {
 	say, known := textUnknownCommand, []string(nil)
@@ -114,7 +120,9 @@ func unknownText(flag bool, word string, at *kong.Node, args []string, l i18n.La
 		say = textTooMany
 	}
 	hint := ""
-	if near, ok := suggestWord(word, known); ok {
+	if of, ok := serviceHints[word]; ok && at.Parent == nil {
+		hint = of.Sprintf(l, word)
+	} else if near, ok := suggestWord(word, known); ok {
 		hint = textDidYouMean.Sprintf(l, near)
 	}
 	return say.Sprintf(l, word, hint)

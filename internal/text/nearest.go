@@ -6,12 +6,13 @@ import (
 )
 
 // Nearest finds the word that a mistyped one may stand for: it is one or two typing errors away, or begins with the
-// mistyped one. Short words may have one typing error at most; otherwise nearly every one would match something.
+// mistyped one. Short words may have one typing error at most; otherwise nearly every one would match something: "stop"
+// is not far from "setup".
 func Nearest(mistyped string, words []string) (nearest string, ok bool) {
 	least := 3
 	mistyped = strings.ToLower(mistyped)
 	n := utf8.RuneCountInString(mistyped)
-	if n < 4 {
+	if n < 5 {
 		least = 2
 	}
 	for _, w := range words {

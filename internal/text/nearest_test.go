@@ -17,10 +17,10 @@ func TestDistance(t *testing.T) {
 }
 
 func TestNearest(t *testing.T) {
-	words := []string{"feishu.app_id", "claude.keep_alive", "log.level"}
+	words := []string{"feishu.app_id", "claude.keep_alive", "log.level", "setup"}
 	for mistyped, want := range map[string]string{
 		"feishu.app_idd": "feishu.app_id", "claude.keepalive": "claude.keep_alive", "LOG.LEVLE": "log.level",
-		"claude.ke": "claude.keep_alive", "budget": "", "": "",
+		"claude.ke": "claude.keep_alive", "budget": "", "": "", "stop": "", "stup": "setup", "steup": "setup",
 	} {
 		if got, ok := Nearest(mistyped, words); got != want || ok != (want != "") {
 			t.Errorf("Nearest(%q) = %q, want %q", mistyped, got, want)
