@@ -27,10 +27,10 @@ func writeMan(w io.Writer, root *kong.Node, l i18n.Lang) error {
 	head(textManSynopsis)
 	fmt.Fprintf(&b, ".B magpie\n.I %s\n[\\fI%s\\fR]\n", textManCommand.In(l), textManFlags.In(l))
 	head(textManOptions)
-	writeManFlags(&b, root.Flags)
+	writeManFlags(&b, root.Flags, l)
 	head(textManCommands)
 	for _, n := range root.Leaves(true) {
-		writeManCommand(&b, n)
+		writeManCommand(&b, n, l)
 	}
 	head(textManFiles)
 	fmt.Fprintf(&b, ".TP\n.I magpie.toml\n%s\n", textManConfig.In(l))
@@ -46,13 +46,13 @@ func writeMan(w io.Writer, root *kong.Node, l i18n.Lang) error {
 }
 
 // writeManCommand describes one command.
-func writeManCommand(b *strings.Builder, n *kong.Node) {
-	fmt.Fprintf(b, ".SS %s\n%s\n", escapeRoff(n.FullPath()+arguments(n)), escapeRoff(n.Help))
+func writeManCommand(b *strings.Builder, n *kong.Node, l i18n.Lang) {
+	fmt.Fprintf(b, ".SS %s\n%s\n", escapeRoff(n.FullPath()+manWords(arguments(n), l)), escapeRoff(n.Help))
 	for _, arg := range n.Positional {
-		fmt.Fprintf(b, ".TP\n.I %s\n%s\n", escapeRoff(arg.Name), escapeRoff(arg.Help))
+		fmt.Fprintf(b, ".TP\n.I %s\n%s\n", escapeRoff(strings.Trim(manWords("<"+arg.Name+">", l), "<>")), escapeRoff(arg.Help))
 	}
 	for node := n; node.Type == kong.CommandNode; node = node.Parent {
-		writeManFlags(b, node.Flags)
+		writeManFlags(b, node.Flags, l)
 	}
 }
 
@@ -64,17 +64,26 @@ func arguments(n *kong.Node) (text string) {
 	return text
 }
 
-func writeManFlags(b *strings.Builder, flags []*kong.Flag) {
+func writeManFlags(b *strings.Builder, flags []*kong.Flag, l i18n.Lang) {
 	for _, f := range flags {
 		if f.Hidden {
 			continue
 		}
 		name := "\\fB" + escapeRoff("--"+f.Name) + "\\fR"
 		if !f.IsBool() {
-			name += "=\\fI" + escapeRoff(f.FormatPlaceHolder()) + "\\fR"
+			value := strings.TrimPrefix(manWords("="+f.FormatPlaceHolder(), l), "=")
+			name += "=\\fI" + escapeRoff(strings.TrimSpace(value)) + "\\fR"
 		}
 		fmt.Fprintf(b, ".TP\n%s\n%s\n", name, escapeRoff(f.Help))
 	}
+}
+
+// manWords are words that stand for arguments and values, in the language of the page.
+func manWords(text string, l i18n.Lang) string {
+	if l == i18n.Chinese {
+		return argumentWords.Replace(headings.Replace(text))
+	}
+	return text
 }
 
 // escapeRoff escapes what man would interpret: backslashes, and hyphens, which it would print as another character.

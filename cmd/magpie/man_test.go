@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/alecthomas/kong"
+
+	"magpie/bridge/i18n"
 )
 
 // The manual page contains every command, with the words of --help, and every flag that is not hidden.
@@ -41,5 +43,24 @@ func TestTheManualPageIsComplete(t *testing.T) {
 	check.Stdin = strings.NewReader(string(out))
 	if out, err := check.CombinedOutput(); err != nil || len(out) > 0 {
 		t.Errorf("groff: %v, %s", err, out)
+	}
+}
+
+// What stands for an argument is said in Chinese on the Chinese page, as in the help.
+func TestTheChineseManualPageNamesArgumentsInChinese(t *testing.T) {
+	t.Parallel()
+	var page strings.Builder
+	must(t, writeMan(&page, newParser(t.Context(), &cli{}, i18n.Chinese).Model.Node, i18n.Chinese))
+	for _, want := range []string{
+		".SS magpie backup <文件>\n", ".I 文件夹\n", `\fB\-\-data\fR=\fI文件夹\fR`, `\fB\-\-platform\fR=\fI平台\fR`,
+	} {
+		if !strings.Contains(page.String(), want) {
+			t.Errorf("%q is missing", want)
+		}
+	}
+	for _, word := range []string{"FOLDER", "FILE", "NAME", "TIME", "PATH", "PLATFORM", "folder>", "file>"} {
+		if strings.Contains(page.String(), word) {
+			t.Errorf("it says %s", word)
+		}
 	}
 }
