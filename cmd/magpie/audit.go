@@ -85,8 +85,8 @@ func sinceTime(s string, now time.Time) (time.Time, error) {
 	if d, err := time.ParseDuration(s); err == nil && d >= 0 {
 		return now.Add(-d), nil
 	}
-	return time.Time{}, configtype.Mistakef("--since %s：应为日期（例如 2026-05-04），或时长（例如 30d、12h）",
-		"--since %s: must be a day such as 2026-05-04, or a length of time such as 30d or 12h", s)
+	return time.Time{}, wrongUsage(configtype.Mistakef("--since %s：应为日期（例如 2026-05-04），或时长（例如 30d、12h）",
+		"--since %s: must be a day such as 2026-05-04, or a length of time such as 30d or 12h", s))
 }
 
 // decision is the JSON form of a decision.

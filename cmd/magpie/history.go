@@ -28,7 +28,7 @@ type historyCmd struct {
 
 // importCmd opens the database for writing, which only one process can do at a time.
 type importCmd struct {
-	File   string `arg:"" help:"The file, one message per line; - is the standard input." type:"path"`
+	File   string `arg:"" help:"The file, one message per line; - is the standard input." type:"existingfile"`
 	Strict bool   `help:"Stop at the first line that cannot be imported."`
 	configFlag
 }
@@ -277,8 +277,8 @@ func parseChat(s string) (chat.Key, error) {
 	}
 	key, err := chat.ParseKey(s)
 	if err != nil {
-		return key, configtype.Mistakef("聊天 %q：应写成 oc_xxx 或 feishu:chat:oc_xxx 的形式",
-			"chat %q: must be like oc_xxx or feishu:chat:oc_xxx", s)
+		return key, wrongUsage(configtype.Mistakef("聊天 %q：应写成 oc_xxx 或 feishu:chat:oc_xxx 的形式",
+			"chat %q: must be like oc_xxx or feishu:chat:oc_xxx", s))
 	}
 	return key, nil
 }

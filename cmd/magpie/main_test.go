@@ -22,6 +22,7 @@ func TestFirstSteps(t *testing.T) {
 	if err != nil || len(bytes.TrimSpace(built)) == 0 {
 		t.Fatalf("version %q, %v", built, err)
 	}
+	must(t, os.WriteFile(filepath.Join(dir, "bare.toml"), nil, 0o600))
 	for line, tc := range map[string]struct {
 		code int
 		want string
@@ -50,27 +51,34 @@ func TestFirstSteps(t *testing.T) {
 			2, "there is no magpie.toml here, nor in the user's or the system's configuration folder: " +
 				"make one with magpie setup",
 		},
-		"serve --config":                  {2, "magpie: --config: a value is missing\nSee magpie serve --help.\n"},
-		"context --recall-chars x":        {2, "magpie: --recall-chars: must be a whole number, not \"x\"\n"},
-		"memory import none":              {2, "/none: there is no such file or folder\nSee magpie memory import --help.\n"},
-		"stop":                            {2, "magpie: unknown command stop; for the service, use systemctl stop magpie "},
-		"restart":                         {2, "or pm2 restart feishu\nSee magpie --help.\n"},
-		"start":                           {2, "; magpie serve runs the bridge in this terminal; "},
-		"status":                          {2, "; for the service, use magpie service status\n"},
-		"logs":                            {2, "; for the log, use journalctl -f -u magpie "},
-		"history stop":                    {2, "magpie: unknown command stop\n"},
-		"doctor":                          {1, "there is no magpie.toml - make one with magpie setup"},
-		"backup copy.db":                  {2, "make one with magpie setup"},
-		"history export":                  {2, "make one with magpie setup"},
-		"history import /dev/null":        {2, "make one with magpie setup"},
-		"memory export memories":          {2, "make one with magpie setup"},
-		"audit":                           {2, "make one with magpie setup"},
-		"context --chat oc_1 --message x": {2, "make one with magpie setup"},
-		"context":                         {2, "folder: make one with magpie setup\n"},
-		"context --config none.toml":      {2, "missing: --chat=KEY"},
-		"memory import .":                 {2, "make one with magpie setup"},
-		"service install":                 {2, "make one with magpie setup"},
-		"service status":                  {1, "magpie setup makes a bot and its service"},
+		"serve --config":                                  {2, "magpie: --config: a value is missing\nSee magpie serve --help.\n"},
+		"context --recall-chars x":                        {2, "magpie: --recall-chars: must be a whole number, not \"x\"\n"},
+		"memory import none":                              {2, "/none: there is no such file or folder\nSee magpie memory import --help.\n"},
+		"history import none":                             {2, "magpie: <file>: " + dir + "/none: there is no such file or folder\nSee magpie history import --help.\n"},
+		"history import .":                                {2, "is a folder, not a file\n"},
+		"memory import /dev/null":                         {2, "magpie: <folder>: /dev/null is not a folder\n"},
+		"audit --since yesterday --config bare.toml":      {2, "magpie: --since yesterday: must be a day such as 2026-05-04"},
+		"context --chat x --message x --config bare.toml": {2, `magpie: chat "x": must be like oc_xxx`},
+		"playground --listen x":                           {2, "magpie: --listen x: must be a local address with a port"},
+		"playground --listen 0.0.0.0:1":                   {2, "magpie: --listen: whoever opens the playground"},
+		"stop":                                            {2, "magpie: unknown command stop; for the service, use systemctl stop magpie "},
+		"restart":                                         {2, "or pm2 restart feishu\nSee magpie --help.\n"},
+		"start":                                           {2, "; magpie serve runs the bridge in this terminal; "},
+		"status":                                          {2, "; for the service, use magpie service status\n"},
+		"logs":                                            {2, "; for the log, use journalctl -f -u magpie "},
+		"history stop":                                    {2, "magpie: unknown command stop\n"},
+		"doctor":                                          {1, "there is no magpie.toml - make one with magpie setup"},
+		"backup copy.db":                                  {2, "make one with magpie setup"},
+		"history export":                                  {2, "make one with magpie setup"},
+		"history import /dev/null":                        {2, "make one with magpie setup"},
+		"memory export memories":                          {2, "make one with magpie setup"},
+		"audit":                                           {2, "make one with magpie setup"},
+		"context --chat oc_1 --message x":                 {2, "make one with magpie setup"},
+		"context":                                         {2, "folder: make one with magpie setup\n"},
+		"context --config none.toml":                      {2, "missing: --chat=KEY"},
+		"memory import .":                                 {2, "make one with magpie setup"},
+		"service install":                                 {2, "make one with magpie setup"},
+		"service status":                                  {1, "magpie setup makes a bot and its service"},
 	} {
 		t.Run(line, func(t *testing.T) {
 			t.Parallel()
@@ -160,6 +168,9 @@ func TestFirstStepsInChinese(t *testing.T) {
 		"start":                                  {"不认识的命令 start；magpie serve 在这个终端里运行鹊桥；"},
 		"status":                                 {"；服务的状态用 magpie service status 查看\n"},
 		"logs":                                   {"；日志用 journalctl -f -u magpie"},
+		"history import " + dir:                  {"<文件>：" + dir + " 是文件夹，不是文件\n"},
+		"memory import " + bad:                   {"<文件夹>：" + bad + " 不是文件夹\n"},
+		"playground --listen x":                  {"--listen x：应为本机的地址和端口"},
 		"srve":                                   {"不认识的命令 srve，是不是 serve？"},
 		"audit --since x --config " + bare:       {"--since x：应为日期（例如 2026-05-04）"},
 		"context --chat oc_1 --message x --at x": {`"x" 不是时间`},

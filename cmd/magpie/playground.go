@@ -105,11 +105,15 @@ func (p playgroundCmd) begin(ctx context.Context, environ []string) (ln net.List
 		return nil, "", configtype.Mistakef("演练场需要 Linux 或 macOS；在 Windows 上请在 WSL 里运行",
 			"the playground needs Linux or macOS; on Windows, run it in WSL")
 	}
-	if addr, err := net.ResolveTCPAddr("tcp", p.Listen); err == nil && !addr.IP.IsLoopback() {
-		return nil, "", configtype.Mistakef(
+	switch addr, err := net.ResolveTCPAddr("tcp", p.Listen); {
+	case err != nil:
+		return nil, "", wrongUsage(configtype.Mistakef("--listen %s：应为本机的地址和端口，例如 127.0.0.1:7811",
+			"--listen %s: must be a local address with a port, such as 127.0.0.1:7811", p.Listen))
+	case !addr.IP.IsLoopback():
+		return nil, "", wrongUsage(configtype.Mistakef(
 			"--listen：谁打开演练场，谁就能在这台电脑上执行命令，所以只能用本机地址：--listen 127.0.0.1:%d",
 			"--listen: whoever opens the playground can run commands on this machine, so it takes local addresses only: "+
-				"--listen 127.0.0.1:%d", addr.Port)
+				"--listen 127.0.0.1:%d", addr.Port))
 	}
 	if command, err = p.findCLI(ctx, environ); err != nil {
 		return nil, "", err

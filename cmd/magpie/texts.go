@@ -38,6 +38,8 @@ var (
 	textNoCommand   = i18n.Phrase{ZH: "缺少子命令：%s", EN: "a command is missing: %s"}
 	textNotTogether = i18n.Phrase{ZH: "%s 和 %s 不能同时使用", EN: "%s and %s cannot be used together"}
 	textNoSwitch    = i18n.Phrase{ZH: "%s：应为 true 或 false，而不是 %s", EN: "%s: must be true or false, not %s"}
+	textNoFolder    = i18n.Phrase{ZH: "%s：%s 不是文件夹", EN: "%s: %s is not a folder"}
+	textNoFile      = i18n.Phrase{ZH: "%s：%s 是文件夹，不是文件", EN: "%s: %s is a folder, not a file"}
 	textNotOneOf    = i18n.Phrase{ZH: "%s 应为 %s 之一，而不是 %s", EN: "%s must be one of %s, not %s"}
 	textUnhealthy   = i18n.Phrase{
 		ZH: "有检查没有通过，见 fail 开头的几行",

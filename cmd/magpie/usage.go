@@ -12,6 +12,7 @@ import (
 	"magpie/bridge/i18n"
 	"magpie/internal/config"
 	"magpie/internal/configtype"
+	"magpie/internal/setup"
 	"magpie/internal/text"
 )
 
@@ -33,7 +34,12 @@ var usageErrors = []struct {
 	{regexp.MustCompile(`^(\S+) and (\S+) can't be used together$`), textNotTogether},
 	{regexp.MustCompile(`^(\S+): bool value must be .+ but got (".*")$`), textNoSwitch},
 	{regexp.MustCompile(`^(\S+) must be one of (.+) but got (".*")$`), textNotOneOf},
+	{regexp.MustCompile(`^(\S+): "(.+)" exists but is a directory$`), textNoFile},
+	{regexp.MustCompile(`^(\S+): "(.+)" exists but is not a directory$`), textNoFolder},
 }
+
+// wrongUsage makes an error a mistake in the command line, for one that kong does not notice.
+func wrongUsage(err error) error { return &setup.UsageError{Err: err} }
 
 // usageText describes an error in the command line, and where to read about its syntax.
 func usageText(err error, args []string, l i18n.Lang) string {
