@@ -248,20 +248,24 @@ func TestSetupFromScanToFirstAnswer(t *testing.T) {
 	r.clean()
 }
 
-// A user who is not logged in can log in during the setup, with several attempts.
+// A user can install the CLI and log in during the setup, with several attempts. Nothing is said of a file that is not
+// there yet.
 func TestSetupLogsIn(t *testing.T) {
 	t.Parallel()
 	n := newSetupRig(t)
 	cli := filepath.Join(n.home, "claude")
+	n.env = append(n.env, "MAGPIE_CLAUDE_COMMAND="+cli)
+	term := openTerminal(t, n.command())
+	term.await("fail  claude: " + cli + " not found - install")
+	term.await("in another terminal. Check again?") // the user does that
 	must(t, os.WriteFile(cli, fmt.Appendf(nil, `#!/bin/sh
 case "$1 $2" in
 "auth status") test -e "$HOME/logged-in" ;;
 *) exec %s "$@" ;;
 esac
 `, claudetest.Scripted(t)), 0o700))
-	n.env = append(n.env, "MAGPIE_CLAUDE_COMMAND="+cli)
-	term := openTerminal(t, n.command())
-	term.await("fail  claude: not logged in")
+	term.enter("")
+	term.await("fail  claude: not logged in - run claude auth login; an API key can be added once the configuration is saved")
 	term.answer("Log in to Claude now?", "")
 	term.answer("Paste code here", "wrong#code")
 	term.await("The login did not succeed")
@@ -272,7 +276,7 @@ esac
 	term.await("Project folder [")
 	_, err := term.tty.WriteString("\x03")
 	must(t, err)
-	if code := term.exit(); code != 130 {
+	if code := term.exit(); code != 130 || strings.Contains(term.String(), "[claude.env]") {
 		t.Errorf("exit code %d:\n%s", code, term)
 	}
 }
@@ -581,6 +585,9 @@ func TestSetupByFlags(t *testing.T) {
 		if strings.Contains(string(out), "configuration: ") || strings.Contains(string(out), "Press Enter") {
 			t.Errorf("%s: it mentions steps that were not taken:\n%s", name, out)
 		}
+		if wrongFlags == 2 && strings.Contains(string(out), "1. Claude Code") {
+			t.Errorf("%s: it begins before it looks at the flags:\n%s", name, out)
+		}
 	}
 	if c, err := config.Load(n.config(), nil); err != nil || c.Access.Owner != "ou_other" {
 		t.Errorf("after all that: %v, owner %s", err, c.Access.Owner)
@@ -650,6 +657,8 @@ func TestSetupWithoutTheCLI(t *testing.T) {
 	n.sim.SetOwner(n.sim.AddUser("小明"))
 	term := openTerminal(t, n.command("--app-id="+n.sim.AppID()))
 	term.await("fail  claude: no-such-claude not found - install")
+	term.answer("Check again?", "n")
+	term.await("Going on without it. Install Claude Code before you start Magpie.")
 	term.answer("Project folder [", "")
 	term.secret("App Secret (not shown): ", n.sim.AppSecret())
 	term.await("Saved " + n.config())

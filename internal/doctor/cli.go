@@ -30,6 +30,8 @@ const cliTimeout = 30 * time.Second
 type CLI struct {
 	Config  claude.Config
 	Environ []string // of the program; the CLI gets it without the program's private variables
+
+	NoConfig bool // there is no configuration yet to which anything could be added
 }
 
 // Check checks whether the CLI is installed, has a known version, and is logged in. It returns the CLI's file, empty if
@@ -143,7 +145,11 @@ func IsTooOld(version string) bool { return compareVersions(version, OldestCLI) 
 // CheckLogin checks whether the CLI is logged in, and reports it.
 func (c CLI) CheckLogin(ctx context.Context, r *Report) bool {
 	if !c.IsLoggedIn(ctx) {
-		r.AddFinding(Fail, r.text(textCLILogin), textCLINoLogin)
+		do := textCLILogin
+		if c.NoConfig {
+			do = textCLILoginFirst
+		}
+		r.AddFinding(Fail, r.text(do), textCLINoLogin)
 		return false
 	}
 	r.AddFinding(OK, "", textCLILoggedIn)

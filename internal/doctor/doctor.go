@@ -21,7 +21,7 @@ func Examine(ctx context.Context, r *Report, path string, environ []string) {
 		return
 	}
 	checkRules(r, c)
-	cli := CLI{Config: c.Claude, Environ: environ}
+	cli := CLI{Config: c.Claude, Environ: environ, NoConfig: !found}
 	if _, err := exec.LookPath(c.Claude.Command); err != nil && !found {
 		cli.AddMissing(r)
 	}

@@ -173,6 +173,10 @@ var (
 		ZH: "以运行鹊桥的用户执行 claude auth login，或在 [claude.env] 里设置 ANTHROPIC_API_KEY",
 		EN: "as the user running Magpie, run claude auth login, or set ANTHROPIC_API_KEY in [claude.env]",
 	}
+	textCLILoginFirst = i18n.Phrase{
+		ZH: "执行 claude auth login；用 API key 的话，配置写好以后再加进去",
+		EN: "run claude auth login; an API key can be added once the configuration is saved",
+	}
 	textCLILoggedIn      = i18n.Phrase{ZH: "claude：已登录", EN: "claude: logged in"}
 	textCLINone          = i18n.Phrase{ZH: "claude：找不到 %s", EN: "claude: %s not found"}
 	textCLINotExecutable = i18n.Phrase{ZH: "claude：%s 没有执行权限", EN: "claude: %s is not executable"}

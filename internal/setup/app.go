@@ -157,8 +157,8 @@ func (u *setup) enterCredentials(ctx context.Context) (entered bool, err error) 
 			}
 		}
 		if u.SecretFile != "" {
-			u.feishu.AppSecret, err = u.readSecret()
-			return err == nil, err
+			u.feishu.AppSecret = u.fileSecret
+			return true, nil
 		}
 		if u.feishu.AppSecret, err = u.secret(ctx, textAppSecret); err != nil {
 			return false, err

@@ -84,6 +84,8 @@ type setup struct {
 	serve      func(ctx context.Context, config string) error
 	oldConfig  string // new name for the existing configuration; empty = there is none
 	lacksCLI   bool
+	lacksLogin bool
+	fileSecret string // what SecretFile holds, which may be a pipe
 	project    string
 	feishu     feishu.Config
 	createdApp string // ID of a created app that is not written anywhere yet
@@ -95,7 +97,9 @@ func (u *setup) prepare(ctx context.Context) error {
 	if !u.unattended {
 		u.say(textWelcome)
 	}
-	for _, step := range []func(context.Context) error{u.chooseConfigFile, u.checkCLI, u.chooseProject, u.chooseApp} {
+	for _, step := range []func(context.Context) error{
+		u.chooseConfigFile, u.checkChoices, u.checkCLI, u.chooseProject, u.chooseApp,
+	} {
 		if err := step(ctx); err != nil {
 			return err
 		}
@@ -172,6 +176,22 @@ func freeName(path string) string {
 	}
 }
 
+// checkChoices reports what is wrong with what the flags name, before any step is taken.
+func (u *setup) checkChoices(context.Context) (err error) {
+	if u.Config == "" {
+		return nil // the existing configuration is kept
+	}
+	if u.Project != "" {
+		if why := u.projectProblem(inHome(u.Project)); why != "" {
+			return &UsageError{errors.New(why)}
+		}
+	}
+	if u.SecretFile != "" {
+		u.fileSecret, err = u.readSecret()
+	}
+	return err
+}
+
 // checkCLI reports whether the CLI is installed and logged in, and what to do otherwise. Setup continues in any case:
 // the CLI can be installed later.
 func (u *setup) checkCLI(ctx context.Context) error {
@@ -179,16 +199,32 @@ func (u *setup) checkCLI(ctx context.Context) error {
 	r := u.report()
 	c := config.Defaults().Claude
 	c.Command = u.Claude
-	cli := doctor.CLI{Config: c, Environ: os.Environ()}
-	if _, err := exec.LookPath(u.Claude); err != nil {
-		cli.AddMissing(r)
-		u.lacksCLI = true
-		return nil
+	cli := doctor.CLI{Config: c, Environ: os.Environ(), NoConfig: true}
+	if found, err := u.findCLI(ctx, cli, r); err != nil || !found {
+		u.lacksCLI = !found
+		return err
 	}
-	if path, ok := cli.Check(ctx, r); ok || path == "" || u.unattended {
+	path, ok := cli.Check(ctx, r)
+	if u.lacksLogin = path != "" && !ok; !u.lacksLogin || u.unattended {
 		return ctx.Err()
 	}
 	return u.logIn(ctx, cli, r)
+}
+
+// findCLI looks for the CLI, as often as the operator wants after having installed it.
+func (u *setup) findCLI(ctx context.Context, cli doctor.CLI, r *doctor.Report) (found bool, err error) {
+	for {
+		if _, err := exec.LookPath(u.Claude); err == nil {
+			return true, nil
+		}
+		cli.AddMissing(r)
+		if again, err := u.confirm(ctx, textLookAgain, !u.unattended); err != nil {
+			return false, err
+		} else if !again {
+			u.say(textWithoutCLI)
+			return false, nil
+		}
+	}
 }
 
 // logIn logs the CLI in on this terminal, as often as the operator wants to try.
@@ -201,7 +237,8 @@ func (u *setup) logIn(ctx context.Context, cli doctor.CLI, r *doctor.Report) err
 		if err := cli.LogIn(ctx, u.in, u.out); err != nil && ctx.Err() == nil {
 			u.say(textLogInFailed, err)
 		}
-		if cli.CheckLogin(ctx, r) || ctx.Err() != nil {
+		u.lacksLogin = !cli.CheckLogin(ctx, r)
+		if !u.lacksLogin || ctx.Err() != nil {
 			return ctx.Err()
 		}
 	}
@@ -228,9 +265,7 @@ func (u *setup) chooseProject(ctx context.Context) error {
 				return err
 			}
 		}
-		if rest, ok := strings.CutPrefix(answer, "~/"); ok && home != "" {
-			answer = filepath.Join(home, rest)
-		}
+		answer = inHome(answer)
 		why := u.projectProblem(answer)
 		if why == "" {
 			u.project = filepath.Clean(answer)
@@ -244,6 +279,16 @@ func (u *setup) chooseProject(ctx context.Context) error {
 		}
 		u.print(why + "\n")
 	}
+}
+
+// inHome is the path that a path like ~/project stands for.
+func inHome(path string) string {
+	if rest, ok := strings.CutPrefix(path, "~/"); ok {
+		if home, err := os.UserHomeDir(); err == nil {
+			return filepath.Join(home, rest)
+		}
+	}
+	return path
 }
 
 // proposedProject is the working folder if usable, otherwise one in the home folder.

@@ -67,6 +67,18 @@ var (
 		ZH: "现在登录 Claude 吗？会打开浏览器，或显示一个链接",
 		EN: "Log in to Claude now? It opens a browser, or shows a link",
 	}
+	textLookAgain = i18n.Phrase{
+		ZH: "可以现在在另一个终端里安装。装好了，再检查一次吗？n 表示先不装，继续设置",
+		EN: "You can install it now, in another terminal. Check again? (n: go on without it)",
+	}
+	textWithoutCLI = i18n.Phrase{
+		ZH: "先继续设置；启动鹊桥之前要装好 Claude Code。",
+		EN: "Going on without it. Install Claude Code before you start Magpie.",
+	}
+	textLogInFirst = i18n.Phrase{
+		ZH: "启动前还要登录 Claude Code：执行 claude auth login；或者在这个文件里加上 [claude.env] 和 ANTHROPIC_API_KEY = \"…\"。",
+		EN: "Before you start, log Claude Code in with claude auth login, or add [claude.env] with ANTHROPIC_API_KEY = \"…\" to that file.",
+	}
 	textLogInFailed = i18n.Phrase{
 		ZH: "没有登录成功：%v",
 		EN: "The login did not succeed: %v",

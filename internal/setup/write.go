@@ -90,6 +90,9 @@ func (u *setup) write() error {
 	}
 	u.print("\n")
 	u.say(textWrote, u.Config)
+	if u.lacksLogin {
+		u.say(textLogInFirst)
+	}
 	if u.Owner != "" {
 		u.say(textOwnerIs, u.Owner)
 	} else {
