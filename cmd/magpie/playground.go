@@ -51,7 +51,7 @@ func (p playgroundCmd) Run(ctx context.Context) (err error) {
 	environ := environWithoutConfig(os.Environ())
 	ln, command, err := p.begin(ctx, environ)
 	if err != nil {
-		return err
+		return unlessStopped(ctx, err)
 	}
 	defer ln.Close() //nolint:errcheck // the server has closed it unless it never began
 	dir, release, err := p.prepareFolder()
@@ -88,7 +88,11 @@ func (p playgroundCmd) Run(ctx context.Context) (err error) {
 	}
 	page = console.NewPlayground(console.PlaygroundConfig{
 		Sim: sim, Simulated: simulated, Commands: commandsOf(bridge.Commands()),
-		LoseSession: bp.loseSession, Kill: bp.kill, FillDisk: bp.fillDisk(),
+		LoseSession: func(ctx context.Context, chatID string) (string, error) {
+			session, err := bp.loseSession(ctx, chatID)
+			return session, complained(err)
+		},
+		Kill: func() error { return complained(bp.kill()) }, FillDisk: bp.fillDisk(),
 	})
 	bp.page = page
 	fmt.Println(textPlayground.Sprintf(userLang(), ln.Addr()))
@@ -97,6 +101,14 @@ func (p playgroundCmd) Run(ctx context.Context) (err error) {
 	g.Go(func() error { return bp.run(ctx) })
 	g.Go(func() error { return saveChats(ctx, sim, chats) })
 	return g.Wait()
+}
+
+// complained prints why a visitor could not break something, which the page does not say.
+func complained(err error) error {
+	if err != nil && !errors.Is(err, console.ErrNoBridge) {
+		fmt.Fprintf(os.Stderr, "magpie: %s\n", errorText(err))
+	}
+	return err
 }
 
 // begin looks whether there is all that a playground needs: it listens, and returns the path of the CLI.

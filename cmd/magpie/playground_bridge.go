@@ -82,7 +82,7 @@ func (p playgroundBridgeCmd) Run(ctx context.Context) error {
 		bc.Observe = func(b bridge.BuiltContext) { tell(bridgeReport{Turn: &builtTurn{b.Key.ID, panelOf(b)}}) }
 	})
 	if err != nil {
-		return err
+		return unlessStopped(ctx, err)
 	}
 	stopAdopting, err := proctree.AdoptOrphans()
 	if err == nil {
@@ -320,6 +320,6 @@ func (b *bridgeProcess) fillDisk() func(full bool) error {
 		if b.cmd == nil {
 			return nil // applied to the next process
 		}
-		return limitDisk(b.cmd.Process.Pid, full)
+		return complained(limitDisk(b.cmd.Process.Pid, full))
 	}
 }

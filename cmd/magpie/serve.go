@@ -50,7 +50,7 @@ func (s serveCmd) Run(ctx context.Context) error {
 	zerolog.SetGlobalLevel(c.Log.ZerologLevel()) // for the process, so that a reload affects every logger
 	p, err := newProgram(ctx, c, newLog(os.Stderr, c.Log), nil)
 	if err != nil {
-		return err
+		return unlessStopped(ctx, err)
 	}
 	p.load = load
 	stopAdopting, err := proctree.AdoptOrphans()
@@ -60,6 +60,14 @@ func (s serveCmd) Run(ctx context.Context) error {
 		defer stopAdopting()
 	}
 	return p.run(ctx)
+}
+
+// unlessStopped drops the error of a start that was stopped: it only says what the program was just doing.
+func unlessStopped(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return nil
+	}
+	return err
 }
 
 // muteLibraries keeps what libraries print off the standard output until restore is called: the SDK announces itself

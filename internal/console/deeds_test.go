@@ -2,6 +2,7 @@ package console
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"image"
 	"image/png"
@@ -162,7 +163,13 @@ func TestWhatIsBrokenIsShown(t *testing.T) {
 			}
 			return nil
 		},
-		FillDisk: func(on bool) error { full = on; return nil },
+		FillDisk: func(on bool) error {
+			if on == full {
+				return errors.New("no change")
+			}
+			full = on
+			return nil
+		},
 	})
 	connect(t, s.sim)
 	s.SetBridge(Bridge{PID: 7, State: "running"})
@@ -178,6 +185,10 @@ func TestWhatIsBrokenIsShown(t *testing.T) {
 		t.Errorf("kill again: %d %v", status, out)
 	}
 	s.post("/api/disk", switchRequest{On: true})
+	if status, out := s.post("/api/disk", switchRequest{On: true}); status != http.StatusConflict ||
+		out["error"] != "disk" || out["detail"] != "" {
+		t.Errorf("fill it again: %d %v", status, out)
+	}
 	s.post("/api/unplug", switchRequest{On: true})
 	s.post("/api/unplug", switchRequest{On: true}) // repeated: no effect
 	if st := s.snapshot(); !st.DiskFull || !full || !st.Unplugged || st.Connections != 0 {

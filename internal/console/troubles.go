@@ -40,12 +40,13 @@ type nothing struct{}
 // ErrNoBridge means that the bridge is not running, so that nothing can be done to it.
 var ErrNoBridge = errors.New("the bridge is not running")
 
-// trouble explains why a button that breaks something has failed; code is the button's.
+// trouble says that a button that breaks something has failed; code is the button's. The page has words for it, in the
+// visitor's language; the reason is for whoever has started the playground.
 func trouble(code string, err error) error {
 	if errors.Is(err, ErrNoBridge) {
-		return &problem{http.StatusConflict, "no_bridge", ""} // the page has words for it
+		code = "no_bridge"
 	}
-	return &problem{http.StatusConflict, code, err.Error()}
+	return &problem{http.StatusConflict, code, ""}
 }
 
 type loseRequest struct {

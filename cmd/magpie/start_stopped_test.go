@@ -1,0 +1,59 @@
+package main
+
+import (
+	"database/sql"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// Whoever stops the program while it starts is told nothing of what it was doing: that would be no news, and in words
+// of the program's inside.
+func TestAStoppedStartEndsQuietly(t *testing.T) {
+	t.Parallel()
+	for name, prepare := range map[string]func(t *testing.T, dir string) (cmd *exec.Cmd, begun func() bool){
+		"serve": func(t *testing.T, dir string) (*exec.Cmd, func() bool) {
+			writeService(t, dir, startSim(t), "")
+			path := filepath.Join(dir, "data", "magpie.db")
+			must(t, os.Mkdir(filepath.Dir(path), 0o700))
+			raw, err := sql.Open("sqlite3", "file:"+path+"?_txlock=exclusive")
+			must(t, err)
+			tx, err := raw.BeginTx(t.Context(), nil) // nobody else can set the database up
+			must(t, err)
+			t.Cleanup(func() { must(t, errors.Join(tx.Rollback(), raw.Close())) })
+			return magpie(t, dir, "serve"), func() bool {
+				pid, err := os.ReadFile(path + ".lock")
+				return err == nil && len(pid) > 0
+			}
+		},
+		"playground": func(t *testing.T, dir string) (*exec.Cmd, func() bool) {
+			cli, asked := filepath.Join(dir, "claude"), filepath.Join(dir, "asked")
+			must(t, os.WriteFile(cli, fmt.Appendf(nil, "#!/bin/sh\ntouch %s\nexec sleep 600\n", asked), 0o700))
+			return magpie(t, dir, "playground", "--listen", "127.0.0.1:0", "--data", dir, "--command", cli), func() bool {
+				_, err := os.Stat(asked)
+				return err == nil
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			cmd, begun := prepare(t, t.TempDir())
+			var out strings.Builder
+			cmd.Stdout, cmd.Stderr = &out, &out
+			must(t, cmd.Start())
+			for end := time.Now().Add(patience); !begun() && time.Now().Before(end); {
+				time.Sleep(5 * time.Millisecond)
+			}
+			must(t, cmd.Process.Signal(syscall.SIGINT))
+			if err := cmd.Wait(); err != nil || strings.Contains(out.String(), "magpie: ") {
+				t.Errorf("%v:\n%s", err, &out)
+			}
+		})
+	}
+}
