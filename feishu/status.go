@@ -15,7 +15,7 @@ type Status struct {
 	Reconnects  int64        // connections after the first
 	Silent      SilentCounts // connections that ended because nothing arrived
 	LastError   error        // why the last connection or attempt ended; nil = none did
-	Hint        string       // what the operator must do before the client can connect; empty = nothing
+	Hint        error        // what the operator must do before the client can connect; nil = nothing
 	BotOpenID   string       // empty until the platform has reported it
 	BotName     string       // as users see it
 	CircuitOpen bool         // calls fail at once, because the HTTP API does not answer
@@ -62,7 +62,7 @@ func (s *state) update(f func(*Status)) {
 func (s *state) setConnected() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.now.Connected, s.now.Since, s.now.Hint = true, time.Now(), ""
+	s.now.Connected, s.now.Since, s.now.Hint = true, time.Now(), nil
 	s.now.Reconnects = s.connected
 	s.connected++
 }
@@ -79,10 +79,10 @@ func (s *state) setDisconnected(err error) {
 }
 
 // hintFor tells the operator what to do about a permanent error.
-func hintFor(err error) string {
+func hintFor(err error) error {
 	var e *openapi.Error
 	if !isTerminal(err) || !errors.As(err, &e) {
-		return ""
+		return nil
 	}
 	return e.Hint()
 }

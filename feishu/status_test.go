@@ -44,7 +44,7 @@ func TestTroubleIsLoggedOncePerChange(t *testing.T) {
 		if s.want == "" && line != "" || s.want != "" && !strings.Contains(line, `"level":"`+s.want+`"`) {
 			t.Errorf("%s: log %q, want level %q", s.name, line, s.want)
 		}
-		if hint := c.Status().Hint; (s.hint == "") != (hint == "") || !strings.Contains(hint, s.hint) {
+		if hint := c.Status().Hint; (s.hint == "") != (hint == nil) || hint != nil && !strings.Contains(hint.Error(), s.hint) {
 			t.Errorf("%s: hint %q, want %q", s.name, hint, s.hint)
 		}
 		if s.want == "error" && !strings.Contains(line, s.hint) {
@@ -52,7 +52,7 @@ func TestTroubleIsLoggedOncePerChange(t *testing.T) {
 		}
 	}
 	c.state.setConnected()
-	if s := c.Status(); s.Hint != "" || !s.Connected || s.Reconnects != 0 {
+	if s := c.Status(); s.Hint != nil || !s.Connected || s.Reconnects != 0 {
 		t.Errorf("status when connected: %+v", s)
 	}
 }

@@ -96,13 +96,16 @@ func (h health) checkStore(ctx context.Context) storeHealth {
 }
 
 func platformOf(st feishu.Status) platformHealth {
-	h := platformHealth{Connected: st.Connected, CircuitOpen: st.CircuitOpen, Do: st.Hint}
+	h := platformHealth{Connected: st.Connected, CircuitOpen: st.CircuitOpen}
+	if st.Hint != nil {
+		h.Do = errorText(st.Hint)
+	}
 	if !st.Since.IsZero() {
 		since := st.Since.UTC()
 		h.Since = &since
 	}
 	if !st.Connected && st.LastError != nil {
-		h.Error = st.LastError.Error()
+		h.Error = errorText(st.LastError)
 	}
 	return h
 }
@@ -134,7 +137,7 @@ func statusLine(st feishu.Status) string {
 		return "connecting to the platform"
 	}
 	// The error may have several lines, and systemd would read the second one as a separate assignment.
-	return "not connected to the platform" + since + ": " + strings.Join(strings.Fields(st.LastError.Error()), " ")
+	return "not connected to the platform" + since + ": " + strings.Join(strings.Fields(errorText(st.LastError)), " ")
 }
 
 // watchdogProbe is the probe of the store for systemd's watchdog. A lost database file does not fail it: this process

@@ -21,7 +21,7 @@ import (
 // newLog redacts everything that is written, since a library's error may contain a secret.
 func newLog(w io.Writer, c config.Log) zerolog.Logger {
 	onTerminal := isTerminal(w)
-	if c.Format == config.LogConsole || c.Format == config.LogAuto && onTerminal {
+	if isForPeople(w, c) {
 		console := zerolog.ConsoleWriter{
 			Out: w, TimeFormat: time.TimeOnly, NoColor: !onTerminal || os.Getenv("NO_COLOR") != "", FormatExtra: boxCode,
 		}
@@ -29,6 +29,19 @@ func newLog(w io.Writer, c config.Log) zerolog.Logger {
 		w = console
 	}
 	return zerolog.New(redactedLog{zerolog.MultiLevelWriter(w), c.Secrets}).With().Timestamp().Logger()
+}
+
+// isForPeople reports whether the log in w is read by people, rather than searched by programs.
+func isForPeople(w io.Writer, c config.Log) bool {
+	return c.Format == config.LogConsole || c.Format == config.LogAuto && isTerminal(w)
+}
+
+// loggedError is a [zerolog.ErrorMarshalFunc] for a log that people read: errors in their language.
+func loggedError(err error) any {
+	if err == nil {
+		return nil
+	}
+	return errorText(err)
 }
 
 // Durations are logged with their unit, in JSON as well: "4m48s".

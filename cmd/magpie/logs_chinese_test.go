@@ -14,6 +14,8 @@ import (
 	"strings"
 	"testing"
 
+	"magpie/feishu"
+	"magpie/feishu/openapi"
 	"magpie/internal/config"
 )
 
@@ -78,5 +80,29 @@ func TestTheLogInChinese(t *testing.T) {
 	l.Info().Msg("magpie is running")
 	if got := file.String(); !strings.Contains(got, "Magpie is starting") {
 		t.Errorf("in English: %s", got)
+	}
+}
+
+// What the operator must do about the platform is said in their language, in a log for people and on the page that
+// tells whether the bridge is ready.
+func TestWhatToDoAboutThePlatformInChinese(t *testing.T) {
+	t.Setenv("LC_ALL", "zh_CN.UTF-8")
+	dir, sim := t.TempDir(), startSim(t)
+	writeService(t, dir, sim, "[log]\nformat = \"console\"\n")
+	sim.SetSecret("changed")
+	cmd := magpie(t, dir, "serve")
+	cmd.Env = append(cmd.Env, "LC_ALL=zh_CN.UTF-8")
+	service := startProcess(t, cmd)
+	const do = "检查 [feishu] app_id 和 [feishu] app_secret"
+	service.await(do)
+	service.stop()
+
+	e := &openapi.Error{Op: "open", Code: 10014, Msg: "no"}
+	got := platformOf(feishu.Status{Hint: e.Hint(), LastError: e})
+	if !strings.HasPrefix(got.Do, do) || !strings.Contains(got.Error, do) {
+		t.Errorf("the page says %+v", got)
+	}
+	if line := statusLine(feishu.Status{LastError: e}); !strings.Contains(line, do) {
+		t.Errorf("systemd shows %s", line)
 	}
 }

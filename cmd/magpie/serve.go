@@ -48,6 +48,9 @@ func (s serveCmd) Run(ctx context.Context) error {
 		c.Log.Format = config.LogConsole
 	}
 	zerolog.SetGlobalLevel(c.Log.ZerologLevel()) // for the process, so that a reload affects every logger
+	if isForPeople(os.Stderr, c.Log) {
+		zerolog.ErrorMarshalFunc = loggedError
+	}
 	p, err := newProgram(ctx, c, newLog(os.Stderr, c.Log), nil)
 	if err != nil {
 		return unlessStopped(ctx, err)

@@ -26,19 +26,25 @@ type Error struct {
 }
 
 // Error names the call, the platform's message, and what the operator can do about it.
-func (e *Error) Error() string {
+func (e *Error) Error() string { return e.describe(error.Error, " (%s)") }
+
+// Chinese is the error with what can be done about it in Chinese.
+func (e *Error) Chinese() string { return e.describe(configtype.Chinese, "（%s）") }
+
+// describe describes the error in the language of say; brackets are those around the hint.
+func (e *Error) describe(say func(error) string, brackets string) string {
 	var b strings.Builder
 	b.WriteString("feishu: " + e.Op)
 	switch {
 	case e.Code != 0:
 		fmt.Fprintf(&b, ": code %d: %s", e.Code, e.Msg)
 	case e.Err != nil:
-		b.WriteString(": " + e.Err.Error())
+		b.WriteString(": " + say(e.Err))
 	default:
 		fmt.Fprintf(&b, ": HTTP %d: %s", e.Status, e.Msg)
 	}
-	if hint := hintOf(e.Code); hint != "" {
-		b.WriteString(" (" + hint + ")")
+	if hint := e.Hint(); hint != nil {
+		fmt.Fprintf(&b, brackets, say(hint))
 	}
 	if e.LogID != "" {
 		b.WriteString(" [log id " + e.LogID + "]")
@@ -188,47 +194,4 @@ func (e *Error) Reason() error {
 		return e.Err
 	}
 	return configtype.Mistakef("HTTP 状态 %d", "HTTP status %d", e.Status)
-}
-
-// Hint tells the operator what to do about the error; empty = unknown.
-func (e *Error) Hint() string { return hintOf(e.Code) }
-
-// hintOf tells the operator what to do about a code.
-func hintOf(code int) string {
-	switch code {
-	case 10003, 10014, 1000040344, 1000040345:
-		return "check [feishu] app_id and [feishu] app_secret, and that a version of the app is published"
-	case 1000040351:
-		return "the app lives on the other platform: set [feishu] base_url to \"lark\" for Lark, leave it " +
-			"empty for Feishu"
-	case 1000040350:
-		return "too many connections of this app: stop other programs that use it"
-	case 403, 514:
-		return "the long connection is refused: choose \"Receive events through persistent connection\" in the console " +
-			"under Events & Callbacks, and check the app's status"
-	case 99991672:
-		return "a permission is missing: add it in the console and publish a new version"
-	case 230027:
-		return "a permission is missing: add it in the console and publish a new version; in an external group the app must " +
-			"be shared with other companies"
-	case 99991662:
-		return "the app is disabled in this company"
-	case 10012:
-		return "the app's credentials are not valid any more: copy them from the console"
-	case 232034:
-		return "the app is not installed in this company"
-	case 230018:
-		return "the settings of the group do not let the bot write"
-	case 230035:
-		return "the group is muted, or the bot is blocked there"
-	case 230053:
-		return "this person does not want messages of the bot"
-	case 230006, 232025:
-		return "turn the app's bot on in the console and publish a new version"
-	case 230013:
-		return "the person is outside of the app's availability (\"Availability\" of a version in the console)"
-	case 230002, 232011:
-		return "the bot is not in this chat"
-	}
-	return ""
 }

@@ -2,6 +2,7 @@ package openapi
 
 import (
 	"errors"
+	"fmt"
 	"net/url"
 	"strings"
 	"syscall"
@@ -106,8 +107,12 @@ func TestClassesOfCodes(t *testing.T) {
 	for _, code := range []int{
 		230018, 230035, 230053, 230027, 99991662, 10012, 232025, 232034, 99991672, 230006, 230013, 230002, 232011, 10003,
 	} {
-		if (&Error{Code: code}).Hint() == "" {
+		e := &Error{Op: "send", Code: code, Msg: "no"}
+		if e.Hint() == nil {
 			t.Errorf("%d: no hint", code)
+		} else if zh := configtype.Chinese(e); !strings.HasPrefix(zh, fmt.Sprintf("feishu: send: code %d: no（", code)) ||
+			!strings.Contains(zh, configtype.Chinese(e.Hint())) || zh == e.Error() {
+			t.Errorf("%d: in Chinese %s", code, zh)
 		}
 	}
 	for code, words := range map[int][]string{ // terms of the developer console, or the possible meanings of a code
@@ -115,7 +120,7 @@ func TestClassesOfCodes(t *testing.T) {
 		230013: {"Availability"},
 	} {
 		for _, word := range words {
-			if hint := (&Error{Code: code}).Hint(); !strings.Contains(hint, word) {
+			if hint := (&Error{Code: code}).Hint().Error(); !strings.Contains(hint, word) {
 				t.Errorf("%d: the hint does not name %q: %s", code, word, hint)
 			}
 		}
