@@ -61,8 +61,10 @@ func Card(a db.Approval, l i18n.Lang) chat.Card {
 		skip.Danger, skip.Quiet = false, true
 		c.Buttons = append(c.Buttons, skip)
 	case claude.PlanTool:
-		c.Form = reasonForm(i18n.ApprovalBetter, i18n.ApprovalBetterHint, button(i18n.ApprovalKeepPlanningButton, DoRefuse), l)
-		c.Buttons = []chat.Button{button(i18n.ApprovalApproveButton, DoAllow)}
+		c.Buttons = []chat.Button{
+			button(i18n.ApprovalApproveButton, DoAllow), button(i18n.ApprovalKeepPlanningButton, DoRefuse),
+			button(i18n.ApprovalChangeButton, DoExplain),
+		}
 	default:
 		c.Buttons = []chat.Button{button(i18n.ApprovalAllowButton, DoAllow)}
 		if a.Always != nil {
@@ -81,11 +83,15 @@ func ExplainCard(a db.Approval, l i18n.Lang) chat.Card {
 	if i < 0 {
 		return c
 	}
+	label, why, hint := i18n.ApprovalRefuseSayingButton, i18n.ApprovalWhy, i18n.ApprovalWhyHint
+	if a.Tool == claude.PlanTool {
+		label, why, hint = i18n.ApprovalChangeSayingButton, i18n.ApprovalBetter, i18n.ApprovalBetterHint
+	}
 	refuse := c.Buttons[i]
 	c.Buttons = slices.Delete(c.Buttons, i, i+1)
-	refuse.Label, refuse.Quiet, refuse.Danger = i18n.ApprovalRefuseSayingButton.In(l), false, true
+	refuse.Label, refuse.Quiet, refuse.Danger = label.In(l), false, true
 	refuse.Action.Do = DoRefuse
-	c.Form = reasonForm(i18n.ApprovalWhy, i18n.ApprovalWhyHint, refuse, l)
+	c.Form = reasonForm(why, hint, refuse, l)
 	return c
 }
 

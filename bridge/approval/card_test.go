@@ -307,6 +307,20 @@ func TestAnOptionIsAButton(t *testing.T) {
 	}
 }
 
+// As with a command, the field for what to change in a plan comes on request.
+func TestAPlanHasNoFieldUntilItIsAskedFor(t *testing.T) {
+	a := askingFor(claude.PlanTool, `{"plan":"1. x"}`)
+	c := Card(a, i18n.English)
+	if got := actionNames(c.Buttons); c.Form != nil || !reflect.DeepEqual(got, []string{DoAllow, DoRefuse, DoExplain}) {
+		t.Fatalf("buttons %v, form %+v", got, c.Form)
+	}
+	explains := ExplainCard(a, i18n.English)
+	if got := actionNames(explains.Buttons); !reflect.DeepEqual(got, []string{DoAllow, DoRefuse}) || explains.Form == nil ||
+		explains.Form.Fields[0].Label != "What to change" || !reflect.DeepEqual(actionNames(explains.Form.Buttons), []string{DoRefuse}) {
+		t.Errorf("buttons %v, form %+v", got, explains.Form)
+	}
+}
+
 // A press of an option's button decides as the form would, and only about a question.
 func TestAnOptionAnswersAsTheFormDoes(t *testing.T) {
 	a := askingFor(claude.QuestionTool, `{"questions":[{"question":"Which?","options":[{"label":"Red"},{"label":"Blue"}]}]}`)

@@ -69,7 +69,7 @@ func (rs *Requests) Press(ctx context.Context, p chat.Press, l i18n.Lang) (toast
 // askReason shows the field for the reason of a refusal on the card of an approval. A second press does not draw it
 // again, which would clear what somebody is writing.
 func (rs *Requests) askReason(ctx context.Context, a db.Approval, l i18n.Lang) (toast string, err error) {
-	if a.Tool == claude.QuestionTool || a.Tool == claude.PlanTool {
+	if a.Tool == claude.QuestionTool {
 		return i18n.ApprovalOver.In(l), nil
 	}
 	set := func(explains bool) bool {

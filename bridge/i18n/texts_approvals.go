@@ -10,7 +10,7 @@ var (
 	ApprovalRefused       = Phrase{"已拒绝", "Denied"}
 	ApprovalKeepsPlanning = Phrase{"好的，继续规划", "Back to planning"}
 	ApprovalNotAnswered   = Phrase{"已跳过", "Skipped"}
-	ApprovalWhyBelow      = Phrase{"请在卡片最下面填写原因", "Enter the reason at the bottom of the card"}
+	ApprovalWhyBelow      = Phrase{"请在卡片最下面填写", "Fill in the field at the bottom of the card"}
 	ApprovalUnanswered    = Phrase{"请先回答：%s", "Please answer this first: %s"}
 
 	ApprovalAsks         = Phrase{"助手想%s", "The agent wants to %s"}
@@ -28,7 +28,9 @@ var (
 	ApprovalWhyHint            = Phrase{"例如：先跑测试", "For example: run the tests first"}
 	ApprovalApproveButton      = Phrase{"批准计划", "Approve plan"}
 	ApprovalKeepPlanningButton = Phrase{"继续规划", "Keep planning"}
-	ApprovalBetter             = Phrase{"希望怎么改（选填）", "What to change (optional)"}
+	ApprovalChangeButton       = Phrase{"提出修改…", "Ask for changes…"}
+	ApprovalChangeSayingButton = Phrase{"按意见继续规划", "Keep planning with these changes"}
+	ApprovalBetter             = Phrase{"希望怎么改", "What to change"}
 	ApprovalBetterHint         = Phrase{"例如：先不要改配置文件", "For example: leave the configuration alone"}
 	ApprovalSubmitButton       = Phrase{"提交", "Submit"}
 	ApprovalSkipButton         = Phrase{"跳过", "Skip"}

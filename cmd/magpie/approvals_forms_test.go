@@ -184,7 +184,7 @@ func TestAPlanIsApproved(t *testing.T) {
 	if got := first.Text(); !strings.Contains(got, "先这样") || !strings.Contains(got, "批准后才会动手") {
 		t.Errorf("the card asks %q", got)
 	}
-	if got := r.submitForm(first, doRefuse, map[string]any{"why": "不要动数据库"}); !confirmed(got, "继续规划") {
+	if got := r.refuse(first, "不要动数据库"); !confirmed(got, "继续规划") {
 		t.Errorf("got %q", got)
 	}
 	second := r.approval(r.chat, id, 2)
