@@ -1,6 +1,7 @@
 package cardjson
 
 import (
+	"regexp"
 	"strings"
 	"unicode/utf8"
 
@@ -12,7 +13,7 @@ import (
 const pageSize = 12 << 10
 
 // Split divides a text into pages that fit one card each. A page ends after a paragraph if possible, else after a line,
-// else before a character. A code block that continues is closed and opened again with its language; a table that
+// else in a line: after a sentence, a clause or a word if one ends near, else before a character. A code block that continues is closed and opened again with its language; a table that
 // continues gets its head again. A page break, once it exists, does not move while the text grows at its end.
 func Split(text string) []string {
 	var texts []string
@@ -186,7 +187,7 @@ func (b borders) bestBreak(text string, at, n int) int {
 	case b.line > 0:
 		return b.line
 	}
-	return at + graphemeEnd(text[at:], n)
+	return at + lineBreak(text[at:], n)
 }
 
 // fittingBytes returns how many bytes of the line fit into that cost.
@@ -207,13 +208,30 @@ func shortenToCost(s string, most int) string {
 	return s[:fittingBytes(s, most-len("…"))] + "…"
 }
 
-// graphemeEnd moves a page break to the left until it splits no grapheme cluster, and to a space if one is near. It
-// leaves at least one rune before it.
-func graphemeEnd(s string, n int) int {
-	// A space counts as near when at most an eighth of the page stays empty for it.
-	if space := strings.LastIndexAny(s[:n], " \t"); space >= n-n/8 && space > 0 {
-		return space + 1
+// ends are places at which a line may be broken, the best first: after a sentence, after a clause, after a word. A
+// closing quote or bracket belongs to what it closes.
+var ends = []*regexp.Regexp{
+	regexp.MustCompile(`[。！？；…][”’」』）》]*|[.!?]["')\]”’]*[ \t]+`),
+	regexp.MustCompile(`[，、：][”’」』）》]*|[,;:]["')\]”’]*[ \t]+`),
+	regexp.MustCompile(`[ \t]+`),
+}
+
+// lineBreak returns where to break a line of which n bytes fit: near there, and at least one rune after its beginning.
+func lineBreak(s string, n int) int {
+	near := n - n/8 // at most an eighth of the page stays empty
+	for near < n && !utf8.RuneStart(s[near]) {
+		near++
 	}
+	for _, end := range ends {
+		if all := end.FindAllStringIndex(s[near:n], -1); len(all) > 0 {
+			return near + all[len(all)-1][1]
+		}
+	}
+	return graphemeEnd(s, n)
+}
+
+// graphemeEnd moves a page break to the left until it splits no grapheme cluster. It leaves at least one rune before it.
+func graphemeEnd(s string, n int) int {
 	end := n
 	for end > 0 && n-end < 64 && !text.IsBoundary(s, end) {
 		_, w := utf8.DecodeLastRuneInString(s[:end])

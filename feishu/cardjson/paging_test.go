@@ -37,6 +37,30 @@ func TestPagesEndAfterParagraphs(t *testing.T) {
 	}
 }
 
+// A line that is longer than a page is broken where a reader would pause, not in a word.
+func TestALongLineIsBrokenAfterASentence(t *testing.T) {
+	for name, tc := range map[string]struct{ text, ends string }{
+		"sentences":             {strings.Repeat("喜鹊在银河上搭桥。", 60), "。"},
+		"quoted sentences":      {strings.Repeat("他说：“喜鹊来了！”", 60), "”"},
+		"sentences in English":  {strings.Repeat("The magpies build a bridge, now. ", 40), ". "},
+		"clauses":               {strings.Repeat("喜鹊在银河上搭桥，", 60), "，"},
+		"clauses in English":    {strings.Repeat("the magpies build, ", 40), ", "},
+		"words":                 {strings.Repeat("magpies ", 100), " "},
+		"a file and a number":   {strings.Repeat("main.go 3.14 ", 80), " "},
+		"a sentence in a quote": {strings.Repeat("He said \"they came.\" Then ", 40), "\" "},
+	} {
+		pages := bodies(splitAfter("", tc.text, 400))
+		if len(pages) < 2 {
+			t.Fatalf("%s: %d pages", name, len(pages))
+		}
+		for _, p := range pages[:len(pages)-1] {
+			if !strings.HasSuffix(p, tc.ends) || len(p) < 200 {
+				t.Errorf("%s: a page ends with %q after %d bytes", name, p[len(p)-12:], len(p))
+			}
+		}
+	}
+}
+
 func TestCodeGoesOnWithItsLanguage(t *testing.T) {
 	text := "```go\n" + strings.Repeat("x := 1\n", 20) + "```\nend"
 	pages := bodies(splitAfter("", text, 100))
