@@ -90,7 +90,7 @@ func (h health) checkStore(ctx context.Context) storeHealth {
 	ctx, cancel := context.WithTimeout(ctx, probeTime)
 	defer cancel()
 	if err := h.probe(ctx); err != nil {
-		return storeHealth{Error: err.Error()}
+		return storeHealth{Error: errorText(err)}
 	}
 	return storeHealth{OK: true}
 }

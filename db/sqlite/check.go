@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"magpie/internal/configtype"
 	"magpie/internal/diskspace"
 )
 
@@ -100,11 +101,11 @@ func (f *File) CheckHealth(ctx context.Context) error {
 	select {
 	case err := <-done:
 		if err != nil {
-			return fmt.Errorf("write to the database: %w", err)
+			return configtype.Mistakef("写入数据库：%v", "write to the database: %v", err)
 		}
 		return nil
 	case <-ctx.Done():
-		return fmt.Errorf("write to the database: %w", ctx.Err())
+		return configtype.Mistakef("写入数据库：%v", "write to the database: %v", ctx.Err())
 	}
 }
 

@@ -20,27 +20,34 @@ import (
 // be lost. Nothing is stored until they are back, see [File.Guard].
 type LostError struct {
 	Path        string
-	What        string // what happened to the files
+	What        error  // what happened to the files
 	Overwritten bool   // the content of the open file was replaced, so it cannot be saved
 	Rescued     string // where it was saved; empty = not saved
 	Err         error  // why it could not be saved; nil = not tried yet
 }
 
-func (e *LostError) Error() string {
-	s := fmt.Sprintf("the database %s is lost: %s while magpie uses it. Nothing is stored or acknowledged. ",
-		e.Path, e.What)
+func (e *LostError) Error() string { return e.describe().Error() }
+
+// Chinese is the error message in Chinese.
+func (e *LostError) Chinese() string { return configtype.Chinese(e.describe()) }
+
+// describe says what happened, and what the operator is to do about it.
+func (e *LostError) describe() error {
+	do := configtype.Mistakef("正在抢救其中的内容，先不要停止鹊桥", "What it held is being saved. Do not stop magpie")
 	switch {
 	case e.Overwritten:
-		return s + fmt.Sprintf("What it held cannot be saved any more. Stop magpie, %s, and start magpie again",
-			replaceAdvice(e.Path, latestBackup))
+		do = configtype.Mistakef("原来的内容已无法抢救。停止鹊桥，%v，再启动鹊桥",
+			"What it held cannot be saved any more. Stop magpie, %v, and start magpie again", replaceAdvice(e.Path, latestBackup))
 	case e.Rescued != "":
-		return s + fmt.Sprintf("What it held is saved in %[2]s. Stop magpie, move %[1]s, %[1]s-wal and %[1]s-shm aside "+
+		do = configtype.Mistakef("原来的内容保存在 %[2]s。停止鹊桥；%[1]s、%[1]s-wal、%[1]s-shm 如果还在，先移走；"+
+			"把 %[2]s 移到 %[1]s，再启动鹊桥", "What it held is saved in %[2]s. Stop magpie, move %[1]s, %[1]s-wal and %[1]s-shm aside "+
 			"if they exist, move %[2]s to %[1]s, and start magpie again", e.Path, e.Rescued)
 	case e.Err != nil:
-		return s + fmt.Sprintf("What it held could not be saved: %v. Do not stop magpie: it tries again every %v",
-			e.Err, rescueAgain)
+		do = configtype.Mistakef("原来的内容没能保存：%v。先不要停止鹊桥：每隔 %v 会再试一次",
+			"What it held could not be saved: %v. Do not stop magpie: it tries again every %v", e.Err, rescueAgain)
 	}
-	return s + "What it held is being saved. Do not stop magpie"
+	return configtype.Mistakef("数据库 %s 丢失：鹊桥正在使用时，%v。现在什么都不会保存，也不会确认。%v",
+		"the database %s is lost: %v while magpie uses it. Nothing is stored or acknowledged. %v", e.Path, e.What, do)
 }
 
 func (e *LostError) Unwrap() error { return e.Err }
@@ -103,7 +110,7 @@ func (o *openFiles) check() error {
 	}
 	for {
 		known := o.lost.Load()
-		if known != nil && known.What == found.What {
+		if known != nil && known.What.Error() == found.What.Error() {
 			return known
 		}
 		if known != nil && !known.Overwritten { // it was lost in another way before, and may have been saved then
@@ -135,19 +142,24 @@ func (o *openFiles) lossError() error {
 func (o *openFiles) compareFiles() *LostError {
 	for i, suffix := range suffixes {
 		info, err := os.Stat(o.path + suffix)
-		switch {
+		var what error
+		switch name := o.path + suffix; {
 		case errors.Is(err, fs.ErrNotExist):
-			return &LostError{Path: o.path, What: o.path + suffix + " was deleted or moved"}
+			what = configtype.Mistakef("%s 被删除或移走", "%s was deleted or moved", name)
 		case err != nil:
-			return &LostError{Path: o.path, What: fmt.Sprintf("%s cannot be reached (%v)", o.path+suffix, err)}
+			what = configtype.Mistakef("%s 无法访问（%v）", "%s cannot be reached (%v)", name, err)
 		case !os.SameFile(info, o.known[i]):
-			return &LostError{Path: o.path, What: o.path + suffix + " was replaced by another file"}
+			what = configtype.Mistakef("%s 被另一个文件替换", "%s was replaced by another file", name)
 		case i == logFile:
 			o.logSize.Store(info.Size())
 		}
+		if what != nil {
+			return &LostError{Path: o.path, What: what}
+		}
 	}
 	if o.contentReplaced() {
-		return &LostError{Path: o.path, What: o.path + " was overwritten by another program", Overwritten: true}
+		what := configtype.Mistakef("%s 被另一个程序覆盖", "%s was overwritten by another program", o.path)
+		return &LostError{Path: o.path, What: what, Overwritten: true}
 	}
 	return nil
 }

@@ -16,6 +16,7 @@ import (
 	"magpie/db"
 	"magpie/db/dbtest"
 	"magpie/db/sqlite"
+	"magpie/internal/configtype"
 )
 
 // guarded is a database with some messages that is being watched.
@@ -89,6 +90,10 @@ func (g *guarded) refused() *sqlite.LostError {
 			g.Fatalf("the database counts as healthy: %v", err)
 		}
 	}
+	if zh := configtype.Chinese(lost); !strings.HasPrefix(zh, "数据库 "+g.path+" 丢失：鹊桥正在使用时，"+g.path) ||
+		strings.Contains(zh, "Nothing is stored") {
+		g.Errorf("in Chinese: %s", zh)
+	}
 	return lost
 }
 
@@ -98,6 +103,9 @@ func (g *guarded) saved() *sqlite.LostError {
 	for range 100 {
 		var lost *sqlite.LostError
 		if news := g.told(); len(news) > 0 && errors.As(news[len(news)-1], &lost) && lost.Rescued != "" {
+			if zh := configtype.Chinese(lost); !strings.Contains(zh, "原来的内容保存在 "+lost.Rescued+"。") {
+				g.Errorf("in Chinese: %s", zh)
+			}
 			return lost
 		}
 		time.Sleep(time.Second) // on the bubble's clock

@@ -57,8 +57,8 @@ func (g *guard) checkFiles(ctx context.Context) {
 		return
 	case found == nil:
 		return
-	case found.What != g.what:
-		g.lost, g.what, g.again = true, found.What, time.Time{}
+	case found.What.Error() != g.what:
+		g.lost, g.what, g.again = true, found.What.Error(), time.Time{}
 		g.tell(found)
 	}
 	if found.Overwritten || found.Rescued != "" || time.Now().Before(g.again) {
