@@ -161,7 +161,7 @@ func (d deniedTools) line(l i18n.Lang) string {
 
 // footer is the small print below an answer, for most readers.
 func (v State) footer() string {
-	parts := append([]string{v.denied.line(v.Lang)}, v.figures.parts(v.Lang)...)
+	parts := append([]string{v.denied.line(v.Lang)}, v.figures.parts(v.simulated, v.Lang)...)
 	if v.unasked {
 		parts = append(parts, i18n.CardUnasked.In(v.Lang))
 	}
@@ -190,7 +190,7 @@ func figuresOf(r claude.Result, took time.Duration) figures {
 }
 
 // parts omits every figure that the CLI did not report; a zero would be wrong.
-func (f figures) parts(l i18n.Lang) []string {
+func (f figures) parts(simulated bool, l i18n.Lang) []string {
 	if f == (figures{}) {
 		return nil
 	}
@@ -198,7 +198,11 @@ func (f figures) parts(l i18n.Lang) []string {
 	if f.model != "" {
 		parts = append(parts, claude.ModelName(f.model))
 	}
-	if f.cost > 0 {
+	switch {
+	case f.cost == 0:
+	case simulated:
+		parts = append(parts, fmt.Sprintf(i18n.CardSimulatedCost.In(l), i18n.USD(f.cost)))
+	default:
 		parts = append(parts, i18n.USD(f.cost))
 	}
 	return parts

@@ -36,6 +36,8 @@ type State struct {
 	outcome  Outcome // zero while the turn runs
 	suggests string  // a suggested next question; empty = none
 	unasked  bool    // background work continues after the end
+
+	simulated bool // the model is, so nothing is charged
 }
 
 // phase is what a running turn is doing.
@@ -184,6 +186,12 @@ func (v State) Finish(o Outcome) State {
 // WithUnasked returns the state of an ended turn whose background work continues.
 func (v State) WithUnasked() State {
 	v.unasked = true
+	return v
+}
+
+// WithSimulatedModel has the cost marked as one that nobody pays.
+func (v State) WithSimulatedModel() State {
+	v.simulated = true
 	return v
 }
 
