@@ -2,6 +2,7 @@ package magpie_test
 
 import (
 	"errors"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -46,5 +47,40 @@ func TestTheNPMPackageSaysWhatIsMissing(t *testing.T) {
 		if string(out) != tc.want || err == nil {
 			t.Errorf("with %s, in %s: %v: %s", tc.has, tc.locale, err, out)
 		}
+	}
+}
+
+// The pages of a package stand alone: a link leads to a file that is there, and nothing is said of scripts that are not.
+func TestThePagesOfAPackageStandAlone(t *testing.T) {
+	dir := t.TempDir()
+	if out, err := exec.CommandContext(t.Context(), "scripts/packaging/pages", dir).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	links := 0
+	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || filepath.Ext(path) != ".md" {
+			return err
+		}
+		data, err := os.ReadFile(path)
+		for _, m := range anyLink.FindAllStringSubmatch(fenced.ReplaceAllString(string(data), ""), -1) {
+			file, _, _ := strings.Cut(m[1], "#")
+			if file == "" || strings.Contains(file, "://") {
+				continue
+			}
+			links++
+			if _, err := os.Stat(filepath.Join(filepath.Dir(path), filepath.FromSlash(file))); err != nil {
+				t.Errorf("%s: %v", filepath.Base(path), err)
+			}
+		}
+		if strings.HasPrefix(d.Name(), "README") && strings.Contains(string(data), "\n./scripts/") {
+			t.Errorf("%s tells to run a script", d.Name())
+		}
+		return err
+	})
+	if err != nil || links < 300 {
+		t.Errorf("%d links, %v", links, err)
+	}
+	if _, err := os.Stat(filepath.Join(dir, "scripts", "ecosystem.config.js")); err != nil { // named in a command
+		t.Error(err)
 	}
 }
