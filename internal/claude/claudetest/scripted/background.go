@@ -37,7 +37,8 @@ func (bg *background) stop(id string) error {
 	bg.mu.Lock()
 	defer bg.mu.Unlock()
 	if bg.stops[id] == nil {
-		return fmt.Errorf("No task found with ID: %s", id) //nolint:staticcheck // as the CLI says it
+		//lint:ignore ST1005 it is what the CLI says
+		return fmt.Errorf("No task found with ID: %s", id)
 	}
 	bg.stops[id]()
 	return nil
