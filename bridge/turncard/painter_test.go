@@ -75,7 +75,7 @@ func TestThePainterDrawsTheLatest(t *testing.T) {
 func TestThePainterDrawsNothingTwice(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		rec := &recorder{}
-		v := New(1, i18n.Chinese, time.Now()).Apply(claude.Text{Text: "x"}, time.Now())
+		v := New(1, i18n.Chinese, time.Now()).Apply(claude.Started{}, time.Now())
 		d := draw(t, rec, v, "")
 		for range 5 {
 			d.Update(v.Apply(claude.Started{}, time.Now()))
