@@ -379,14 +379,14 @@ func TestHoursOfTheDay(t *testing.T) {
 		p := &budget{zone: time.UTC}
 		s, _ := findPeriod("day")
 		var labels []string
-		for _, b := range p.bins(s, time.Now()) {
+		for _, b := range s.bins(p, time.Now()) {
 			labels = append(labels, b.label)
 		}
 		if got := strings.Join(labels, " "); got != "00:00 04:00 08:00 12:00 16:00 20:00" {
 			t.Errorf("%s", got)
 		}
 		s, _ = findPeriod("周")
-		if got := p.bins(s, time.Now()); len(got) != 7 || got[6].label != time.Now().Format("01-02") {
+		if got := s.bins(p, time.Now()); len(got) != 7 || got[6].label != time.Now().Format("01-02") {
 			t.Errorf("%+v", got)
 		}
 	})

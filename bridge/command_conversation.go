@@ -43,7 +43,7 @@ func (cs conversationCommands) forget(ctx context.Context, o invocation, answer 
 	}
 	drop := func() {
 		cs.asks.Reconsider(o.m.Key)
-		gone := cs.pool.Retire(o.m.Key.String())
+		gone := cs.pool.Drop(o.m.Key.String())
 		cs.turns.jobs.Enqueue(func(context.Context) { // that can take seconds
 			<-gone
 			cs.ahead.expectNew(o.m.Key)

@@ -120,7 +120,7 @@ func (sm summaries) makeOnce(ctx context.Context, key chat.Key, wanted <-chan st
 		Bool("asked", c.Compacting != "").Msg("chat compacted")
 	failpoint.At("summary: stored")
 	// The running process still holds the long context, so it must not answer the next message.
-	sm.pool.Drop(key.String())
+	<-sm.pool.Drop(key.String())
 	sm.outbox.Wake(key)
 	// If the chat is due again right after a summary, every turn would be followed by another one, each at a cost.
 	if again := c.Summary.Seq != 0 && len(list) <= sm.cfg.Context.KeepRecent+2; again && c.Compacting == "" {
@@ -147,12 +147,12 @@ func (sm summaries) handleTooShort(ctx context.Context, c db.Chat) error {
 	if !sm.cfg.Context.NeedsCompaction(c.Session.Tokens, c.Session.Window) {
 		return nil
 	}
-	if err := sm.db.Chats().ForgetSession(ctx, c.Key, c.Session.ID); err != nil {
+	if err := sm.db.Chats().Sessions().Forget(ctx, c.Key, c.Session.ID); err != nil {
 		return sm.handleFailure(ctx, c, err)
 	}
 	sm.log.Info().Stringer("chat", c.Key).Int64("session_tokens", c.Session.Tokens).
 		Msg("full session dropped; its chat is too short for a summary")
-	sm.pool.Drop(c.Key.String())
+	<-sm.pool.Drop(c.Key.String())
 	return nil
 }
 

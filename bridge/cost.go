@@ -49,8 +49,8 @@ type bin struct {
 // hoursOfBin is the length of a bin in the chart of today.
 const hoursOfBin = 4
 
-// bins returns the empty bins of a stretch's chart.
-func (p *budget) bins(s costPeriod, now time.Time) []bin {
+// bins returns the empty bins of a period's chart, whose days are those of the budget.
+func (s costPeriod) bins(p *budget, now time.Time) []bin {
 	var list []bin
 	if s.days == 1 {
 		begin := p.midnight(now, 0)
@@ -84,7 +84,7 @@ func (p *budget) report(
 	ctx context.Context, key chat.Key, s costPeriod, limit float64, l i18n.Lang,
 ) (r costReport, err error) {
 	now := time.Now()
-	bins := p.bins(s, now)
+	bins := s.bins(p, now)
 	list, err := p.ledger.SpendingIntervals(ctx, key, bins[0].from)
 	if err != nil {
 		return r, err

@@ -94,7 +94,7 @@ func (cs sessionCommands) goBack(ctx context.Context, o invocation, list []db.Pa
 	back, err := o.do(db.ResumeSession{Session: db.Session{ID: past.ID, Node: cs.cfg.Node, Cwd: dir}},
 		done, i18n.Excerpt(past.Question, contextWords))
 	back.then = func() {
-		gone := cs.pool.Retire(key)
+		gone := cs.pool.Drop(key)
 		cs.turns.jobs.Enqueue(func(context.Context) {
 			<-gone
 			cs.ahead.expectQuestion(o.m.Key)

@@ -98,7 +98,7 @@ func (s *session) forget(ctx context.Context, lost *claude.LostError) error {
 	if lost.Cause == claude.LostMachine { // where it can still be resumed
 		return s.renew(ctx)
 	}
-	if err := s.db.Chats().ForgetSession(context.WithoutCancel(ctx), s.claim.Turn.Key, lost.Session); err != nil {
+	if err := s.db.Chats().Sessions().Forget(context.WithoutCancel(ctx), s.claim.Turn.Key, lost.Session); err != nil {
 		return err
 	}
 	return s.renew(ctx)

@@ -212,7 +212,7 @@ func TestHowMuchASessionHoldsIsKept(t *testing.T) {
 	if c := chatOf(t, d); c.Session.Tokens != 5000 {
 		t.Errorf("%d tokens", c.Session.Tokens)
 	}
-	if err := d.Chats().ForgetSession(t.Context(), oc, "s-1"); err != nil {
+	if err := d.Chats().Sessions().Forget(t.Context(), oc, "s-1"); err != nil {
 		t.Fatal(err)
 	}
 	accept(t, d, say("om_3", "three"))

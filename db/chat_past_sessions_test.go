@@ -104,7 +104,7 @@ func TestGoingBackToAnEarlierConversation(t *testing.T) {
 func TestGoingBackWithinAConversation(t *testing.T) {
 	d := fresh(t)
 	one := turn(t, d, "om_1", "one", "s-1")
-	if err := d.Chats().ForgetSession(t.Context(), oc, "s-1"); err != nil {
+	if err := d.Chats().Sessions().Forget(t.Context(), oc, "s-1"); err != nil {
 		t.Fatal(err)
 	}
 	turn(t, d, "om_2", "two", "s-2")

@@ -15,12 +15,12 @@ func TestASessionWithARecalledMessageIsNotResumed(t *testing.T) {
 	for _, newConversation := range []bool{false, true} {
 		d := fresh(t)
 		turn(t, d, "om_0", "zero", "s-0")
-		if err := d.Chats().ForgetSession(t.Context(), oc, "s-0"); err != nil {
+		if err := d.Chats().Sessions().Forget(t.Context(), oc, "s-0"); err != nil {
 			t.Fatal(err)
 		}
 		turn(t, d, "om_1", "one", "s-1")
 		turn(t, d, "om_2", "two", "unused")
-		if err := d.Chats().ForgetSession(t.Context(), oc, "s-1"); err != nil {
+		if err := d.Chats().Sessions().Forget(t.Context(), oc, "s-1"); err != nil {
 			t.Fatal(err)
 		}
 		turn(t, d, "om_3", "three", "s-3") // its prompt contained the earlier messages

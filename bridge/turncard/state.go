@@ -52,6 +52,13 @@ func New(turn int64, l i18n.Lang, now time.Time) State {
 	return State{turn: turn, Lang: l, phase: phase{text: i18n.Thinking, since: now}, began: now}
 }
 
+// NewSimulated is New for a turn of a simulated model. Its cost is marked as one that nobody pays.
+func NewSimulated(turn int64, l i18n.Lang, now time.Time) State {
+	v := New(turn, l, now)
+	v.simulated = true
+	return v
+}
+
 // Apply returns the state after an event. It does not change v.
 func (v State) Apply(ev claude.Event, now time.Time) State {
 	switch e := ev.(type) {
@@ -186,12 +193,6 @@ func (v State) Finish(o Outcome) State {
 // WithUnasked returns the state of an ended turn whose background work continues.
 func (v State) WithUnasked() State {
 	v.unasked = true
-	return v
-}
-
-// WithSimulatedModel has the cost marked as one that nobody pays.
-func (v State) WithSimulatedModel() State {
-	v.simulated = true
 	return v
 }
 

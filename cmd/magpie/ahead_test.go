@@ -52,7 +52,7 @@ func TestTheProcessStartsBeforeTheQuestion(t *testing.T) {
 			}
 			r.answer(room, r.sim.Say(room, r.user, "我叫小明", options...))
 			key := chat.FeishuChat(room)
-			r.prog.pool.Drop(key.String())
+			<-r.prog.pool.Drop(key.String())
 			c, err := r.prog.store.Chats().Get(t.Context(), key)
 			must(t, err)
 			path, err := r.prog.pool.Config().Transcripts(key.String()).Path(c.Session.Cwd, c.Session.ID)
@@ -113,13 +113,13 @@ func TestReadReceiptsStartFewProcesses(t *testing.T) {
 			} else {
 				r.prog.bridge.SetAccess(access.Config{Owner: boss.OpenID, Deny: allow})
 			}
-			r.prog.pool.Drop(chat.FeishuChat(r.chat).String())
+			<-r.prog.pool.Drop(chat.FeishuChat(r.chat).String())
 			r.sim.Read(answer, r.user)
 			want := 1
 			if admitted {
 				want = 2
 				r.hasProcess(want)
-				r.prog.pool.Drop(chat.FeishuChat(r.chat).String())
+				<-r.prog.pool.Drop(chat.FeishuChat(r.chat).String())
 				r.sim.Read(answer, r.user)
 			}
 			room := r.sim.PrivateChat(boss)
@@ -217,7 +217,7 @@ func TestMostHintsStartNoProcess(t *testing.T) {
 	if n := r.prog.pool.Stats().Started; n != 1 {
 		t.Errorf("%d processes", n)
 	}
-	r.prog.pool.Drop(key.String())
+	<-r.prog.pool.Drop(key.String())
 	r.sim.Say(group, r.user, "还在吗") // the second hint within ten minutes
 	r.awaitReceived(r.sim.Say(group, r.user, "嗯"))
 	r.ask("私聊")
@@ -242,7 +242,7 @@ func TestHintsInASilentChat(t *testing.T) {
 				r.until(fmt.Sprint(want, " starts"), func() bool { return r.prog.pool.Stats().Started == want })
 			}
 			r.sql(`UPDATE chats SET turned_at = turned_at - ? WHERE key = ?`, hours*60*60*1000, key)
-			r.prog.pool.Drop(key)
+			<-r.prog.pool.Drop(key)
 			r.awaitReceived(r.sim.Say(group, r.user, "大家早"))
 			if counts {
 				started(2)

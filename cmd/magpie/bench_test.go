@@ -222,7 +222,7 @@ func BenchmarkOpenedChat(b *testing.B) {
 	var bridged, cli []time.Duration
 	for b.Loop() {
 		for range rounds(2) {
-			r.prog.pool.Drop(chat.FeishuChat(r.chat).String())
+			<-r.prog.pool.Drop(chat.FeishuChat(r.chat).String())
 			starts := r.prog.pool.Stats().Started
 			r.sim.EnterChat(r.user)
 			r.hasProcess(starts + 1)

@@ -89,7 +89,7 @@ func TestNewAndResetForgetButKeepTheHistory(t *testing.T) {
 }
 
 // dropProcess ends the chat's process properly.
-func (r *rig) dropProcess() { r.prog.pool.Drop(chat.FeishuChat(r.chat).String()) }
+func (r *rig) dropProcess() { <-r.prog.pool.Drop(chat.FeishuChat(r.chat).String()) }
 
 func TestARestartGoesOnWithTheConversation(t *testing.T) {
 	r := newRig(t, realCLI(t))

@@ -233,7 +233,7 @@ func (p *program) run(ctx context.Context) error {
 			s, err := db.Sweep(ctx, p.store, p.cfg.DB)
 			ttl := p.cfg.DB.CacheTTL.Duration
 			files, filesErr := p.files.Sweep(ctx, p.store, ttl)
-			temporary, temporaryErr := p.cfg.Claude.SweepTemporary(ctx, time.Now().Add(-ttl))
+			temporary, temporaryErr := claude.SweepTemporary(ctx, p.cfg.Claude, time.Now().Add(-ttl))
 			sessions, sessionsErr := p.sweepSessions(ctx)
 			s.Files = files + temporary + sessions
 			return s, errors.Join(err, filesErr, temporaryErr, sessionsErr)

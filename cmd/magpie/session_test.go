@@ -149,7 +149,7 @@ func TestASwappedTranscriptIsRefused(t *testing.T) {
 			theirs, err := r.prog.pool.Config().Transcripts(c.Key.String()).Path(c.Session.Cwd, c.Session.ID)
 			must(t, err)
 			r.dropProcess()
-			r.prog.pool.Drop(chat.FeishuChat(other).String())
+			<-r.prog.pool.Drop(chat.FeishuChat(other).String())
 			data, err := os.ReadFile(theirs)
 			must(t, err)
 			session := r.lastSession()

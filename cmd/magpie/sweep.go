@@ -8,6 +8,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"magpie/db"
+	"magpie/internal/claude"
 )
 
 // sweepEvery is the interval at which expired data is deleted.
@@ -37,7 +38,7 @@ func (p *program) sweepSessions(ctx context.Context) (deleted int, err error) {
 	if ttl <= 0 {
 		return 0, nil
 	}
-	list, err := p.store.Chats().SessionsInUse(ctx)
+	list, err := p.store.Chats().Sessions().InUse(ctx)
 	if err != nil {
 		return 0, err
 	}
@@ -45,9 +46,7 @@ func (p *program) sweepSessions(ctx context.Context) (deleted int, err error) {
 	for _, session := range list {
 		used[session] = true
 	}
-	return p.cfg.Claude.SweepSessions(ctx, time.Now().Add(-ttl), func(session string) bool {
-		return used[session] || p.pool.HasSession(session)
-	})
+	return claude.SweepSessions(ctx, p.pool, time.Now().Add(-ttl), func(session string) bool { return used[session] })
 }
 
 // unreadableLog reports rows of the database that cannot be decoded and are skipped.

@@ -93,7 +93,8 @@ func isMissing(path string) bool {
 }
 
 // Open opens the database for serving: it creates the file and its folder if necessary, checks it, and upgrades its
-// schema. A file that it has created does not stay if it fails. No other process can open it this way meanwhile; see [LockedError], [CorruptError] and [ErrNewerSchema].
+// schema. A file that it has created does not stay if it fails. No other process can open it this way meanwhile; see
+// [LockedError], [CorruptError] and [ErrNewerSchema].
 func Open(ctx context.Context, path string, o Options) (_ *DB, err error) {
 	// After a loss the rescued copy must be put in place first; a new empty file would hide it.
 	if err := refuseAfterLoss(RealPath(path)); err != nil {

@@ -13,8 +13,9 @@ import (
 const pageSize = 12 << 10
 
 // Split divides a text into pages that fit one card each. A page ends after a paragraph if possible, else after a line,
-// else in a line: after a sentence, a clause or a word if one ends near, else before a character. A code block that continues is closed and opened again with its language; a table that
-// continues gets its head again. A page break, once it exists, does not move while the text grows at its end.
+// else in a line: after a sentence, a clause or a word if one ends near, else before a character. A code block that
+// continues is closed and opened again with its language; a table that continues gets its head again. A page break, once
+// it exists, does not move while the text grows at its end.
 func Split(text string) []string {
 	var texts []string
 	for _, p := range splitAfter("", text, pageSize) {

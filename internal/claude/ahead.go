@@ -3,6 +3,7 @@ package claude
 import (
 	"context"
 	"errors"
+	"sync"
 	"time"
 )
 
@@ -140,4 +141,19 @@ func verifyAndStart(
 		p.session.sync = syncState
 	}
 	return p, err
+}
+
+// acquireTurn waits for the slot of a turn. Meanwhile it starts the turn's process, if there is room for it beside
+// those of earlier turns.
+func (a *Ahead) acquireTurn(ctx context.Context, of *slots, owner string, spec Spec) error {
+	if of.tryAcquireTurn() {
+		return nil
+	}
+	var start sync.WaitGroup
+	start.Go(func() {
+		// the turn meets the same error
+		_ = a.start(ctx, owner, spec, a.newWait(), a.background.tryAcquireOf)
+	})
+	defer start.Wait()
+	return of.acquireTurn(ctx)
 }

@@ -19,7 +19,7 @@ func startedAhead(t *testing.T, command string) {
 	r := newRig(t, withCLI(command))
 	spec := withDir(fresh(), r.cfg.Project)
 	r.turn(t.Context(), "a", spec, "我叫小明")
-	r.pool.Drop("a")
+	<-r.pool.Drop("a")
 	path, err := r.cfg.Transcripts("a").Path(spec.Dir, spec.Session)
 	must(t, err)
 	before, err := os.ReadFile(path)
@@ -193,6 +193,6 @@ func TestATurnWaitsForItsStartingProcess(t *testing.T) {
 			t.Fatalf("%+v, %d at the beginning", s, before)
 		}
 		r.pool.Release("a", p)
-		r.pool.Drop("a")
+		<-r.pool.Drop("a")
 	}
 }

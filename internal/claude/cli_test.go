@@ -351,7 +351,7 @@ func TestLostSessions(t *testing.T) {
 			if a := r.turn(t.Context(), "a", spec, "我叫小明"); a.err != nil {
 				t.Fatal(a.err)
 			}
-			r.pool.Drop("a")
+			<-r.pool.Drop("a")
 			path, err := r.cfg.Transcripts("").Path(r.cfg.Project, spec.Session)
 			if err != nil {
 				t.Fatal(err)

@@ -12,16 +12,16 @@ import (
 )
 
 // SweepSessions deletes what the CLI has stored of sessions before a time, above all their transcripts, and returns the
-// number of files. inUse reports whether a session may still be used: it stays whole. The CLI itself never deletes
-// anything, since it is told to keep transcripts.
-func (c Config) SweepSessions(ctx context.Context, before time.Time, inUse func(session string) bool) (int, error) {
+// number of files. A session of a process of the pool stays whole, and so does one that may still be used, as inUse
+// reports. The CLI itself never deletes anything, since its settings say that transcripts are kept.
+func SweepSessions(ctx context.Context, pl *Pool, before time.Time, inUse func(session string) bool) (int, error) {
 	s := fileSweep{before: before}
-	return s.run(ctx, c, func(chat *os.Root) {
+	return s.run(ctx, pl.cfg, func(chat *os.Root) {
 		for _, pattern := range ofSession {
 			folders, _, _ := strings.Cut(pattern, "/%s")
 			s.eachFolder(ctx, chat, strings.Split(folders, "/"), func(dir *os.Root) {
 				s.note(s.each(ctx, dir, func(info fs.FileInfo) {
-					if id, ok := sessionOfFile(pattern, info.Name()); ok && !inUse(id) {
+					if id, ok := sessionOfFile(pattern, info.Name()); ok && !inUse(id) && pl.processes.ofSession(id) == nil {
 						s.entry(ctx, dir, info, deepestFolder)
 					}
 				}))

@@ -52,7 +52,7 @@ func TestOldSessionsAreDeleted(t *testing.T) {
 	}
 	foreign := put(time.Minute, outside, ended+".jsonl")
 	must(t, os.Symlink(outside, filepath.Join(folders.Path("a"), "projects", "link")))
-	n, err := c.SweepSessions(t.Context(), limit, func(session string) bool { return session == used })
+	n, err := claude.SweepSessions(t.Context(), claude.NewPool(c), limit, func(session string) bool { return session == used })
 	if err != nil || n != 12 {
 		t.Errorf("%d files deleted, %v", n, err)
 	}

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"runtime"
-	"sync"
 	"time"
 
 	"magpie/internal/claude/proctree"
@@ -81,9 +80,6 @@ func (pl *Pool) Limits() Limits { return pl.limits }
 // HasIdle reports whether owner has an idle process that has served a turn of this session.
 func (pl *Pool) HasIdle(owner, session string) bool { return pl.idle.hasSession(owner, session) }
 
-// HasSession reports whether a process of a session is running, for whatever chat.
-func (pl *Pool) HasSession(session string) bool { return pl.processes.ofSession(session) != nil }
-
 // Holds reports whether owner has a turn, or a process that waits for one or is being started for it.
 func (pl *Pool) Holds(owner string) bool { return pl.idle.holds(owner) }
 
@@ -98,7 +94,7 @@ func (pl *Pool) Acquire(ctx context.Context, owner string, spec Spec) (*Process,
 	spec.Dir = dir
 	spoke := time.Now()
 	pl.idle.noteActivity(owner, spoke)
-	if err := pl.acquireTurn(ctx, owner, spec); err != nil {
+	if err := pl.ahead.acquireTurn(ctx, pl.slots, owner, spec); err != nil {
 		return nil, err
 	}
 	pl.background.noteActivity()
@@ -109,21 +105,6 @@ func (pl *Pool) Acquire(ctx context.Context, owner string, spec Spec) (*Process,
 	}
 	p.lastActive = spoke
 	return p, nil
-}
-
-// acquireTurn waits for the slot of a turn. Meanwhile it starts the turn's process, if there is room for it beside
-// those of earlier turns.
-func (pl *Pool) acquireTurn(ctx context.Context, owner string, spec Spec) error {
-	if pl.slots.tryAcquireTurn() {
-		return nil
-	}
-	var start sync.WaitGroup
-	start.Go(func() {
-		// the turn meets the same error
-		_ = pl.ahead.start(ctx, owner, spec, pl.ahead.newWait(), pl.background.tryAcquireOf)
-	})
-	defer start.Wait()
-	return pl.slots.acquireTurn(ctx)
 }
 
 func (pl *Pool) acquire(ctx context.Context, owner string, spec Spec) (*Process, error) {
@@ -197,16 +178,13 @@ func (pl *Pool) DropUnfit(owner string, spec Spec) error {
 	return nil
 }
 
-// Drop ends owner's idle process, if any, and waits for its end: its chat starts a new session.
-func (pl *Pool) Drop(owner string) { <-pl.Retire(owner) }
-
-// Retire is [Pool.Drop] that does not wait. gone is closed when the process has ended.
-func (pl *Pool) Retire(owner string) (gone <-chan struct{}) {
+// Drop ends owner's idle process, if any, because its chat starts a new session. It does not wait; gone is closed when
+// the process has ended.
+func (pl *Pool) Drop(owner string) (gone <-chan struct{}) {
 	return pl.idle.drop(owner, EndReplaced, anyProcess)
 }
 
-// Stop ends owner's idle process, if any, because a user wants to stop its unasked work. It does not wait; gone is closed
-// when the process has ended.
+// Stop is Drop, because a user wants to stop what the process does unasked.
 func (pl *Pool) Stop(owner string) (gone <-chan struct{}) {
 	return pl.idle.drop(owner, EndStopped, anyProcess)
 }

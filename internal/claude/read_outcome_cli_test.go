@@ -92,7 +92,7 @@ func TestReadOutcomeMatchesTheEvents(t *testing.T) {
 	r.model.Reset()
 	r.ask(p, nil)
 	r.pool.Release("a", p)
-	r.pool.Drop("a")
+	<-r.pool.Drop("a")
 	for name, turn := range turns {
 		a := turn.told
 		got, err := r.cfg.Transcripts("").ReadOutcome(r.cfg.Project, spec.Session, turn.id)
@@ -152,7 +152,7 @@ func TestAPromptIsAcceptedOnce(t *testing.T) {
 	p := r.acquire("a", spec)
 	id, a := r.ask(p, nil)
 	r.pool.Release("a", p)
-	r.pool.Drop("a")
+	<-r.pool.Drop("a")
 	if a.err != nil {
 		t.Fatal(a.err)
 	}

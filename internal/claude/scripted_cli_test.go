@@ -116,7 +116,7 @@ func runScenario(t *testing.T, command string) []string {
 	})
 	d.turn("a model that fails", "fail")
 
-	d.pool.Drop("a")
+	<-d.pool.Drop("a")
 	d.spec.Resume = true
 	d.turn("a new process", "我叫什么名字？")
 	d.spec.Mode = claude.PlanMode
@@ -125,7 +125,7 @@ func runScenario(t *testing.T, command string) []string {
 	d.turn("a plan that is approved", "go")
 	d.calls(bash("touch more.txt"))
 	d.turn("in plan mode again", "go")
-	d.pool.Drop("a")
+	<-d.pool.Drop("a")
 	d.spec = resumed(fresh())
 	d.spec.Mode = "default"
 	d.turn("a session that is not there", "go")

@@ -48,7 +48,7 @@ func TestATaskEndsNoProcess(t *testing.T) {
 	if s := r.pool.Stats(); s.Started != 2 || s.Idle != 2 {
 		t.Errorf("%+v", s)
 	}
-	r.pool.Drop("a")
+	<-r.pool.Drop("a")
 	if err := <-replied; err != nil || !r.pool.HasIdle("b", b.Session) {
 		t.Errorf("the question: %v", err)
 	}

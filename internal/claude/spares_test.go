@@ -76,7 +76,7 @@ func TestAChatTakesASpareProcess(t *testing.T) {
 			t.Errorf("%d processes were started", again)
 		}
 		spec.Session = a.result.Session
-		n.pool.Drop("a")
+		<-n.pool.Drop("a")
 		path, err := n.cfg.Transcripts("a").Path(n.cfg.Project, spec.Session)
 		must(t, err)
 		data, err := os.ReadFile(path)
@@ -337,7 +337,7 @@ func TestNoTurnWaitsBehindASpareProcess(t *testing.T) {
 		}
 		for _, p := range []*claude.Process{a, b} {
 			n.pool.Release("x"+p.Session(), p)
-			n.pool.Drop("x" + p.Session())
+			<-n.pool.Drop("x" + p.Session())
 		}
 	}
 }

@@ -87,7 +87,7 @@ func TestAMessageReachesTheAgentAfterATool(t *testing.T) {
 			t.Errorf("%d requests, the last: %s", n, list[n-1].AllText())
 		}
 		r.pool.Release("a", p)
-		r.pool.Drop("a")
+		<-r.pool.Drop("a")
 		r.readAs(spec, id, ids, claude.Outcome{Text: "first\n\nsecond", Acted: true})
 	})
 }
@@ -147,7 +147,7 @@ func TestAMessageMakesTheAnswerGoOn(t *testing.T) {
 			t.Errorf("%d requests", n)
 		}
 		r.pool.Release("a", p)
-		r.pool.Drop("a")
+		<-r.pool.Drop("a")
 		r.readAs(spec, id, ids, claude.Outcome{Text: "one two\n\nthree"})
 	})
 }
@@ -172,7 +172,7 @@ func TestAnUnreadMessageEndsWithItsTurn(t *testing.T) {
 			t.Errorf("handed over %v, read %v; %v", ids, a.steered(), a.err)
 		}
 		r.pool.Release("a", p)
-		r.pool.Drop("a")
+		<-r.pool.Drop("a")
 		if n := len(r.model.Requests()); n != 1 || r.pool.Stats().Idle != 0 {
 			t.Errorf("%d requests, %+v", n, r.pool.Stats())
 		}
@@ -270,7 +270,7 @@ func TestAMessageThatAHookRefuses(t *testing.T) {
 			t.Errorf("handed over %v, read %v", ids, a.steered())
 		}
 		r.pool.Release("a", p)
-		r.pool.Drop("a")
+		<-r.pool.Drop("a")
 		if n := len(r.model.Requests()); n != 1 || r.pool.Stats().Idle != 0 {
 			t.Errorf("%d requests, %+v", n, r.pool.Stats())
 		}

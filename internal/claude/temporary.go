@@ -19,7 +19,7 @@ const temporaryName = "tmp"
 // SweepTemporary deletes the CLI's temporary files of all chats that were written before a time, and returns their
 // number. They are copies of the pictures in questions, and the output of tools. The CLI itself never deletes them: it
 // is told to keep transcripts, and knows only one age for both.
-func (c Config) SweepTemporary(ctx context.Context, before time.Time) (deleted int, err error) {
+func SweepTemporary(ctx context.Context, c Config, before time.Time) (deleted int, err error) {
 	s := fileSweep{before: before}
 	return s.run(ctx, c, func(chat *os.Root) {
 		s.within(chat, temporaryName, func(dir *os.Root) { s.sweep(ctx, dir, deepestFolder) })

@@ -15,7 +15,7 @@ import (
 func TestOldTemporaryFilesAreDeleted(t *testing.T) {
 	c := claude.Config{Environ: []string{"HOME=" + t.TempDir()}}
 	folders := claudetest.OwnFolders(&c, t.TempDir())
-	if n, err := c.SweepTemporary(t.Context(), time.Now()); n != 0 || err != nil { // before the first agent
+	if n, err := claude.SweepTemporary(t.Context(), c, time.Now()); n != 0 || err != nil { // before the first agent
 		t.Errorf("without any chat: %d, %v", n, err)
 	}
 	a, b, elsewhere := folders.Path("a"), folders.Path("b"), t.TempDir()
@@ -45,13 +45,13 @@ func TestOldTemporaryFilesAreDeleted(t *testing.T) {
 	must(t, os.MkdirAll(folders.Path("c"), 0o700))
 	must(t, os.Symlink(elsewhere, filepath.Join(folders.Path("c"), "tmp")))
 	must(t, os.Chtimes(filepath.Join(a, "tmp", "claude-0", "-p", "s1", "images"), time.Time{}, limit.Add(-time.Minute)))
-	if n, err := c.SweepTemporary(t.Context(), limit); n != 3 || err == nil { // the link in place of a folder
+	if n, err := claude.SweepTemporary(t.Context(), c, limit); n != 3 || err == nil { // the link in place of a folder
 		t.Errorf("%d files, %v", n, err)
 	}
 	future := time.Now().Add(time.Hour) // links have no time of their own here
 	must(t, os.Remove(filepath.Join(folders.Path("c"), "tmp")))
 	kept, young := kept[1:], kept[0]
-	if n, err := c.SweepTemporary(t.Context(), future); n != 3 || err != nil {
+	if n, err := claude.SweepTemporary(t.Context(), c, future); n != 3 || err != nil {
 		t.Errorf("%d files, %v", n, err)
 	}
 	for _, path := range append(gone, young) {

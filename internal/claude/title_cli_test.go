@@ -52,7 +52,7 @@ func TestATitleByTheProcessOfTheChat(t *testing.T) {
 		if s := r.pool.Stats(); s.Started != 2 {
 			t.Errorf("%+v", s)
 		}
-		r.pool.Drop("a")
+		<-r.pool.Drop("a")
 		path, err := r.cfg.Transcripts("").Path(r.cfg.Project, a.Session)
 		must(t, err)
 		data, err := os.ReadFile(path)

@@ -197,7 +197,7 @@ func TestNeverTwoProcessesOnOneSession(t *testing.T) {
 	dropped := make(chan struct{})
 	go func() {
 		defer close(dropped)
-		r.pool.Drop("a")
+		<-r.pool.Drop("a")
 	}()
 	if err := poll(t.Context(), "the process leaving",
 		func() bool { return !r.pool.HasIdle("a", spec.Session) }); err != nil {

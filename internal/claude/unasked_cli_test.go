@@ -133,7 +133,7 @@ func TestABackgroundCommandEndsWithItsProcess(t *testing.T) {
 		want claude.UnaskedEnd
 	}{
 		"stopped":     {func(r *rig) { <-r.pool.Stop("a") }, claude.EndStopped},
-		"replaced":    {func(r *rig) { r.pool.Drop("a") }, claude.EndReplaced},
+		"replaced":    {func(r *rig) { <-r.pool.Drop("a") }, claude.EndReplaced},
 		"out of time": {func(*rig) {}, claude.EndLimit},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -63,7 +63,7 @@ func TestVerifyKnowsTheEndOfASession(t *testing.T) {
 		r.model.Script(tc.rules...)
 		asked = append([]string{r.askAndEnd(p, spec.Session, tc.end)}, asked...)
 		r.pool.Release("a", p)
-		r.pool.Drop("a")
+		<-r.pool.Drop("a")
 		must(t, poll(t.Context(), "the end of the process", func() bool { return r.pool.Stats().Running == 0 }))
 		knows(tc.name, tc.whole)
 		spec.Resume = true
@@ -75,7 +75,7 @@ func TestVerifyKnowsTheEndOfASession(t *testing.T) {
 		t.Fatal(a.err, a.result)
 	}
 	r.pool.Release("a", p)
-	r.pool.Drop("a")
+	<-r.pool.Drop("a")
 	asked = append([]string{next}, asked...)
 	knows("resumed", true)
 }
@@ -130,7 +130,7 @@ func verifyOfACompactedSession(t *testing.T, command string) {
 		compacted = compacted || ok
 	})
 	r.pool.Release("a", p)
-	r.pool.Drop("a")
+	<-r.pool.Drop("a")
 	if a.err != nil || !compacted {
 		t.Fatal("not compacted", a.result, a.err)
 	}
@@ -149,7 +149,7 @@ func TestThePoolRefusesASwappedTranscript(t *testing.T) {
 		p := r.acquire(owner, specs[i])
 		id, a := r.ask(p, nil)
 		r.pool.Release(owner, p)
-		r.pool.Drop(owner)
+		<-r.pool.Drop(owner)
 		path, err := r.cfg.Transcripts("").Path(r.cfg.Project, specs[i].Session)
 		if a.err != nil || err != nil {
 			t.Fatal(a.err, err)

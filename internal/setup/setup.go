@@ -187,7 +187,7 @@ func (u *setup) checkChoices(context.Context) (err error) {
 		}
 	}
 	if u.SecretFile != "" {
-		u.fileSecret, err = u.readSecret()
+		u.fileSecret, err = readSecret(u.SecretFile, u.lines, u.lang)
 	}
 	return err
 }
@@ -316,18 +316,18 @@ func (u *setup) projectProblem(folder string) string {
 }
 
 // readSecret reads the secret's file.
-func (u *setup) readSecret() (string, error) {
-	read := func() ([]byte, error) { return os.ReadFile(u.SecretFile) }
-	if u.SecretFile == "-" {
-		read = func() ([]byte, error) { return io.ReadAll(io.LimitReader(u.lines, 4<<10)) }
+func readSecret(file string, input io.Reader, l i18n.Lang) (string, error) {
+	read := func() ([]byte, error) { return os.ReadFile(file) }
+	if file == "-" {
+		read = func() ([]byte, error) { return io.ReadAll(io.LimitReader(input, 4<<10)) }
 	}
 	data, err := read()
 	if err != nil {
-		return "", usageError(u.lang, textNoSecretFile, err)
+		return "", usageError(l, textNoSecretFile, err)
 	}
 	secret := strings.TrimSpace(string(data))
 	if secret == "" {
-		return "", usageError(u.lang, textNeedsSecret, u.SecretFile)
+		return "", usageError(l, textNeedsSecret, file)
 	}
 	return secret, nil
 }
