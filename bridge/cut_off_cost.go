@@ -12,7 +12,9 @@ import (
 
 // usage is what transcripts tell of the cost of a turn that ran in the folder dir: what its agent did, and what
 // subagents have used since the chat's last expense, and since counted, until when it is known; nil = nothing.
-func (r cutOffTurns) usage(ctx context.Context, dir string, t db.Turn, did claude.Outcome, counted time.Time) *db.Usage {
+func (r cutOffTurns) usage(
+	ctx context.Context, dir string, t db.Turn, did claude.Outcome, counted time.Time,
+) *db.Usage {
 	since := r.lastBooked(ctx, t)
 	if counted.After(since) {
 		since = counted
@@ -27,8 +29,8 @@ func (r cutOffTurns) usage(ctx context.Context, dir string, t db.Turn, did claud
 	return r.estimate(ctx, t, list)
 }
 
-// bookUnread books what the agent of an ended turn, and its subagents, have used since the chat's last expense, although
-// no turn has read it: somebody has stopped it. Otherwise it would be free, and no daily limit could be reached with it.
+// bookUnread books what the agent of an ended turn, and its subagents, have used since the chat's last expense, after
+// a user has stopped them. Otherwise no turn would book it, and it would not count against the daily limits.
 func (r cutOffTurns) bookUnread(ctx context.Context, t db.Turn) error {
 	c, err := r.db.Chats().Get(ctx, t.Key)
 	if err != nil {

@@ -104,7 +104,7 @@ func (x *indexer) index(ctx context.Context) (bool, error) {
 		return false, fmt.Errorf("state of the index: %w", err)
 	}
 	if newest < upto+indexBatch {
-		return false, nil // nothing is read in vain
+		return false, nil // not a full batch yet
 	}
 	list, last, err := toIndex(ctx, x.db.read, upto, maxIndexLag)
 	if err != nil {

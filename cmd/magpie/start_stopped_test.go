@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// Whoever stops the program while it starts is told nothing of what it was doing: that would be no news, and in words
-// of the program's inside.
+// A start that is interrupted prints no error: the operator knows why it ended, and the error would name an internal
+// step.
 func TestAStoppedStartEndsQuietly(t *testing.T) {
 	t.Parallel()
 	for name, prepare := range map[string]func(t *testing.T, dir string) (cmd *exec.Cmd, begun func() bool){

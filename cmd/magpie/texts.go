@@ -18,11 +18,15 @@ var (
 	textDidYouMean     = i18n.Phrase{ZH: "，是不是 %s？", EN: "; did you mean %s?"}
 	textUseManager     = i18n.Phrase{
 		ZH: "；服务用 systemctl %[1]s magpie（用户自己的服务用 systemctl --user %[1]s magpie），或 pm2 %[1]s feishu",
-		EN: "; for the service, use systemctl %[1]s magpie (systemctl --user %[1]s magpie for your own user's), or pm2 %[1]s feishu",
+		EN: "; for the service, use systemctl %[1]s magpie (systemctl --user %[1]s magpie for your own user's), " +
+			"or pm2 %[1]s feishu",
 	}
 	textStartService = i18n.Phrase{
-		ZH: "；magpie serve 在这个终端里运行鹊桥；服务用 systemctl %[1]s magpie（用户自己的服务用 systemctl --user %[1]s magpie），或 pm2 %[1]s feishu",
-		EN: "; magpie serve runs the bridge in this terminal; for the service, use systemctl %[1]s magpie (systemctl --user %[1]s magpie for your own user's), or pm2 %[1]s feishu",
+		ZH: "；magpie serve 在这个终端里运行鹊桥；" +
+			"服务用 systemctl %[1]s magpie（用户自己的服务用 systemctl --user %[1]s magpie），或 pm2 %[1]s feishu",
+		EN: "; magpie serve runs the bridge in this terminal; " +
+			"for the service, use systemctl %[1]s magpie (systemctl --user %[1]s magpie for your own user's), " +
+			"or pm2 %[1]s feishu",
 	}
 	textServiceStatus = i18n.Phrase{
 		ZH: "；服务的状态用 magpie service %s 查看",
@@ -30,7 +34,8 @@ var (
 	}
 	textServiceLogs = i18n.Phrase{
 		ZH: "；日志用 journalctl -f -u magpie（用户自己的服务用 journalctl --user -f -u magpie）或 pm2 %s feishu 查看",
-		EN: "; for the log, use journalctl -f -u magpie (journalctl --user -f -u magpie for your own user's service), or pm2 %s feishu",
+		EN: "; for the log, use journalctl -f -u magpie (journalctl --user -f -u magpie for your own user's service), " +
+			"or pm2 %s feishu",
 	}
 	textNoValue     = i18n.Phrase{ZH: "%s：缺少值", EN: "%s: a value is missing"}
 	textNoNumber    = i18n.Phrase{ZH: "%s：应为整数，而不是 %s", EN: "%s: must be a whole number, not %s"}

@@ -17,8 +17,8 @@ import (
 const temporaryName = "tmp"
 
 // SweepTemporary deletes the CLI's temporary files of all chats that were written before a time, and returns their
-// number. They are copies of the pictures in questions, and the output of tools. The CLI itself never deletes them: it
-// is told to keep transcripts, and knows only one age for both.
+// number. They are copies of the pictures in questions, and the output of tools. The CLI itself never deletes them: its
+// settings keep transcripts, and it has only one age limit for both.
 func SweepTemporary(ctx context.Context, c Config, before time.Time) (deleted int, err error) {
 	s := fileSweep{before: before}
 	return s.run(ctx, c, func(chat *os.Root) {
