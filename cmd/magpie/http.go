@@ -153,12 +153,22 @@ func watchdogProbe(healthy func(context.Context) error) func(context.Context) er
 	}
 }
 
-// serveHTTP serves until ctx is done.
-func serveHTTP(ctx context.Context, ln net.Listener, h http.Handler) error {
-	srv := &http.Server{
-		Handler: h, ReadHeaderTimeout: 10 * time.Second,
-		BaseContext: func(net.Listener) context.Context { return ctx },
-	}
+// Limits of connections: a client that does nothing, or reads and sends too slowly, must not hold one forever.
+const (
+	headerLimit = 10 * time.Second
+	pageLimit   = 30 * time.Second // a request or an answer of the health pages, including the probe of the store
+	idleLimit   = 2 * time.Minute  // longer than the usual interval of health checks and scrapes
+)
+
+// healthServer is the server of the health pages, whose requests and answers are short.
+func healthServer(h http.Handler) *http.Server {
+	return &http.Server{Handler: h, ReadTimeout: pageLimit, WriteTimeout: pageLimit}
+}
+
+// serveHTTP serves until ctx is done. It sets only limits that an open stream of events does not meet.
+func serveHTTP(ctx context.Context, ln net.Listener, srv *http.Server) error {
+	srv.ReadHeaderTimeout, srv.IdleTimeout = headerLimit, idleLimit
+	srv.BaseContext = func(net.Listener) context.Context { return ctx }
 	stop := context.AfterFunc(ctx, func() { _ = srv.Close() }) // not Shutdown, which would wait for open streams
 	defer stop()
 	if err := srv.Serve(ln); ctx.Err() == nil {

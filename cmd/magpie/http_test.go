@@ -7,10 +7,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"regexp"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -209,6 +211,98 @@ func TestHealthOfAStoreThatHangs(t *testing.T) {
 			!strings.Contains(w.Body.String(), "timeout") {
 			t.Errorf("after %v: %d %s", took, w.Code, w.Body)
 		}
+	})
+}
+
+// pipeListener accepts connections within this process, whose time a test controls.
+type pipeListener struct {
+	conns  chan net.Conn
+	closed chan struct{}
+	once   sync.Once
+}
+
+func newPipeListener() *pipeListener {
+	return &pipeListener{conns: make(chan net.Conn), closed: make(chan struct{})}
+}
+
+func (l *pipeListener) Accept() (net.Conn, error) {
+	select {
+	case c := <-l.conns:
+		return c, nil
+	case <-l.closed:
+		return nil, net.ErrClosed
+	}
+}
+
+func (l *pipeListener) Close() error { l.once.Do(func() { close(l.closed) }); return nil }
+
+func (l *pipeListener) Addr() net.Addr { return &net.TCPAddr{} }
+
+// A client that does nothing, or reads or sends too slowly, cannot hold a connection to the health pages forever.
+func TestNobodyHoldsAHealthPageOpen(t *testing.T) {
+	t.Parallel()
+	const page = "GET / HTTP/1.1\r\nHost: localhost\r\n"
+	for name, tc := range map[string]struct {
+		sends string
+		reads bool // at once
+	}{
+		"nothing":              {"", true},
+		"half a request":       {page, true},
+		"a body that is late":  {page + "Content-Length: 1000\r\n\r\n", true},
+		"one request":          {page + "\r\n", true},
+		"a reader that sleeps": {page + "\r\n", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				ctx, cancel := context.WithCancel(t.Context())
+				ln, ended := newPipeListener(), make(chan error, 1)
+				pages := healthServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+					_, _ = io.WriteString(w, strings.Repeat("x", 1<<20)) // more than any buffer holds
+				}))
+				go func() { ended <- serveHTTP(ctx, ln, pages) }()
+				client, server := net.Pipe()
+				ln.conns <- server
+				_, err := io.WriteString(client, tc.sends)
+				must(t, err)
+				must(t, client.SetReadDeadline(time.Now().Add(2*time.Hour)))
+				if !tc.reads {
+					time.Sleep(time.Hour)
+				}
+				got, err := io.ReadAll(client)
+				if err != nil || !tc.reads && len(got) > 0 {
+					t.Errorf("%d bytes, %v", len(got), err)
+				}
+				cancel()
+				must(t, <-ended)
+			})
+		})
+	}
+}
+
+// A stream of events, such as that of the playground's page, stays open however long nothing happens.
+func TestAnEventStreamStaysOpen(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		ln, ended := newPipeListener(), make(chan error, 1)
+		page := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			_ = http.NewResponseController(w).Flush()
+			select {
+			case <-time.After(24 * time.Hour):
+				_, _ = io.WriteString(w, "data: news\n\n")
+			case <-r.Context().Done():
+			}
+		})
+		go func() { ended <- serveHTTP(ctx, ln, &http.Server{Handler: page}) }()
+		client, server := net.Pipe()
+		ln.conns <- server
+		_, err := io.WriteString(client, "GET / HTTP/1.1\r\nHost: localhost\r\n\r\n")
+		must(t, err)
+		if got, err := io.ReadAll(client); err != nil || !strings.Contains(string(got), "data: news") {
+			t.Errorf("%q, %v", got, err)
+		}
+		cancel()
+		must(t, <-ended)
 	})
 }
 

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io/fs"
 	"net"
+	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
@@ -97,7 +98,7 @@ func (p playgroundCmd) Run(ctx context.Context) (err error) {
 	bp.page = page
 	fmt.Println(textPlayground.Sprintf(userLang(), ln.Addr()))
 	g, ctx := errgroup.WithContext(ctx)
-	g.Go(func() error { return serveHTTP(ctx, ln, page) })
+	g.Go(func() error { return serveHTTP(ctx, ln, &http.Server{Handler: page}) })
 	g.Go(func() error { return bp.run(ctx) })
 	g.Go(func() error { return saveChats(ctx, sim, chats) })
 	return g.Wait()

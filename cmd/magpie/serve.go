@@ -242,7 +242,8 @@ func (p *program) run(ctx context.Context) error {
 	})
 	g.Go(func() error { p.store.Guard(ctx, p.logStoreLoss); return nil })
 	if p.http != nil {
-		g.Go(func() error { return serveHTTP(ctx, p.http, knownHosts(p.cfg.HTTP, p.http.Addr(), p.healthPages())) })
+		pages := healthServer(knownHosts(p.cfg.HTTP, p.http.Addr(), p.healthPages()))
+		g.Go(func() error { return serveHTTP(ctx, p.http, pages) })
 	}
 	if p.load != nil {
 		hup := make(chan os.Signal, 1)
