@@ -32,6 +32,15 @@ func (f *File) CopyLock(t testing.TB) (free func()) {
 	}
 }
 
+// Lock takes the lock on the database at path; done removes the lock file and releases the lock.
+func Lock(path string) (done func() error, err error) {
+	f, err := lock(path)
+	if err != nil {
+		return nil, err
+	}
+	return func() error { removeLock(f); return unlock(f) }, nil
+}
+
 // LimitPages lets the database grow by that many pages only, as on a disk that is nearly full.
 func (f *File) LimitPages(t testing.TB, more int) {
 	t.Helper()

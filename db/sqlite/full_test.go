@@ -7,7 +7,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -169,8 +168,8 @@ func TestAFirstStartOnAFullDiskLeavesNoDatabase(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if want := []string{path + ".lock"}; !slices.Equal(left, want) {
-			t.Errorf("it leaves %v, want %v", left, want)
+		if len(left) != 0 {
+			t.Errorf("it leaves %v", left)
 		}
 		if err := os.Remove(ballast); err != nil {
 			t.Fatal(err)

@@ -1,10 +1,12 @@
 package sqlite_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -68,6 +70,51 @@ func TestTheLockGoesWithCloseWhileAnotherProgramIsStarted(t *testing.T) {
 		t.Fatal(err)
 	}
 	accept(t, open(t, path), say("om_1", "hi"))
+}
+
+// A first start that fails leaves nothing behind, not even the lock file.
+func TestAFirstStartThatFailsLeavesNothing(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "magpie.db")
+	stopped, stop := context.WithCancel(t.Context())
+	stop()
+	if d, err := db.Open(stopped, db.Config{URL: "sqlite://" + path}); err == nil {
+		t.Fatalf("a stopped start succeeded: %v", d)
+	}
+	if left, err := filepath.Glob(path + "*"); err != nil || len(left) != 0 {
+		t.Errorf("it leaves %v, %v", left, err)
+	}
+	accept(t, open(t, path), say("om_1", "hi"))
+}
+
+// Whoever opens the lock file just before its holder removes it does not hold the lock beside the next one.
+func TestARemovedLockIsNoLock(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "magpie.db")
+	var holders, most, taken atomic.Int64
+	var wg sync.WaitGroup
+	for range 4 {
+		wg.Go(func() {
+			for range 500 {
+				done, err := sqlite.Lock(path)
+				if errors.As(err, new(*sqlite.LockedError)) {
+					continue
+				} else if err != nil {
+					t.Error(err)
+					return
+				}
+				taken.Add(1)
+				most.Store(max(most.Load(), holders.Add(1)))
+				runtime.Gosched()
+				holders.Add(-1)
+				if err := done(); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	if most.Load() != 1 || taken.Load() == 0 {
+		t.Errorf("%d hold the lock at once; it was taken %d times", most.Load(), taken.Load())
+	}
 }
 
 // Files beside the database are in the folder of its real path, also when it is opened through a link.

@@ -116,7 +116,7 @@ func Open(ctx context.Context, path string, o Options) (_ *DB, err error) {
 			return
 		}
 		err = explain(path, err)
-		if isNew && d.files != nil { // nothing was stored, and an empty file would look like a database that lost everything
+		if isNew { // nothing was stored, and an empty file would look like a database that lost everything
 			err = errors.Join(err, d.removeNew())
 		}
 		err = errors.Join(err, d.Close())
@@ -256,6 +256,10 @@ func (f *File) Close() error {
 
 // removeNew removes the files of a database that could not be set up.
 func (f *File) removeNew() error {
+	defer removeLock(f.lock)
+	if f.files == nil { // there are none yet
+		return nil
+	}
 	errs := []error{f.closePools(), f.files.close()}
 	for _, suffix := range suffixes {
 		if err := os.Remove(f.path + suffix); !errors.Is(err, fs.ErrNotExist) {
