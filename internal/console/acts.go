@@ -4,10 +4,10 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"mime"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -21,16 +21,34 @@ const (
 	actPatience = 15 * time.Second
 )
 
-// problem is an error with a code that the page can explain.
+// problem is an error with a code, for which the page has words in the visitor's language.
 type problem struct {
 	status int
 	code   string
-	detail string
+	detail string // shown behind those words: an ID or a number, but no words
+	reason string // in English; not shown on the page
 }
 
-func (p *problem) Error() string { return strings.TrimSuffix(p.code+": "+p.detail, ": ") }
+func (p *problem) Error() string { return strings.TrimSuffix(p.code+": "+p.detail+p.reason, ": ") }
 
-func refuse(code, detail string) error { return &problem{http.StatusBadRequest, code, detail} }
+// refuse refuses a request of the page; detail may be empty.
+func refuse(code, detail string) error {
+	return &problem{status: http.StatusBadRequest, code: code, detail: detail}
+}
+
+// malformed refuses a request that the page does not make.
+func malformed(reason string) error {
+	return &problem{status: http.StatusBadRequest, code: "request", reason: reason}
+}
+
+// answerProblem tells the page what is wrong.
+func answerProblem(w http.ResponseWriter, err error) {
+	var p *problem
+	if !errors.As(err, &p) {
+		p = &problem{status: http.StatusInternalServerError, code: "internal", reason: err.Error()}
+	}
+	answer(w, p.status, map[string]string{"error": p.code, "detail": p.detail, "reason": p.reason})
+}
 
 // jsonHandler makes a handler from a function that takes a JSON request and returns a JSON response.
 func jsonHandler[In, Out any](do func(context.Context, In) (Out, error)) http.HandlerFunc {
@@ -43,15 +61,11 @@ func jsonHandler[In, Out any](do func(context.Context, In) (Out, error)) http.Ha
 		if err == nil {
 			out, err = do(ctx, in)
 		}
-		var bad *problem
-		switch {
-		case err == nil:
-			answer(w, http.StatusOK, out)
-		case errors.As(err, &bad):
-			answer(w, bad.status, map[string]string{"error": bad.code, "detail": bad.detail})
-		default:
-			answer(w, http.StatusInternalServerError, map[string]string{"error": "internal", "detail": err.Error()})
+		if err != nil {
+			answerProblem(w, err)
+			return
 		}
+		answer(w, http.StatusOK, out)
 	}
 }
 
@@ -59,12 +73,12 @@ func jsonHandler[In, Out any](do func(context.Context, In) (Out, error)) http.Ha
 // acting here (CSRF).
 func decode[In any](w http.ResponseWriter, r *http.Request) (in In, err error) {
 	if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || kind != "application/json" {
-		return in, refuse("request", "the body must be application/json")
+		return in, malformed("the body must be application/json")
 	}
 	d := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxBody))
 	d.DisallowUnknownFields()
 	if err := d.Decode(&in); err != nil {
-		return in, refuse("request", err.Error())
+		return in, malformed(err.Error())
 	}
 	return in, nil
 }
@@ -107,7 +121,7 @@ func (p people) say(_ context.Context, in sayRequest) (sayAnswer, error) {
 	case strings.TrimSpace(in.Text) == "" && !mention:
 		return sayAnswer{}, refuse("empty", "")
 	case utf8.RuneCountInString(in.Text) > maxText:
-		return sayAnswer{}, refuse("too_long", fmt.Sprintf("more than %d characters", maxText))
+		return sayAnswer{}, refuse("too_long", "")
 	}
 	opts, err := p.relationOptions(c, in.Reply, in.Topic)
 	if err != nil {
@@ -153,7 +167,7 @@ func (p people) edit(_ context.Context, in editRequest) (nothing, error) {
 	case strings.TrimSpace(in.Text) == "":
 		return nothing{}, refuse("empty", "")
 	case utf8.RuneCountInString(in.Text) > maxText:
-		return nothing{}, refuse("too_long", fmt.Sprintf("more than %d characters", maxText))
+		return nothing{}, refuse("too_long", "")
 	}
 	p.sim.Edit(m.ID, mustJSON(map[string]string{"text": in.Text}))
 	return nothing{}, nil
@@ -231,24 +245,33 @@ func (p people) press(ctx context.Context, in pressRequest) (toast, error) {
 	}
 	var value any
 	if err := json.Unmarshal(in.Value, &value); err != nil {
-		return toast{}, refuse("request", err.Error())
+		return toast{}, malformed(err.Error())
 	}
 	raw, err := p.sim.Submit(ctx, m.ID, u, value, in.Filled)
 	switch {
 	case errors.Is(err, feishusim.ErrIncomplete):
-		return toast{}, refuse("incomplete", err.Error())
+		return toast{}, &problem{status: http.StatusBadRequest, code: "incomplete", reason: err.Error()}
 	case err != nil:
-		return toast{}, &problem{http.StatusConflict, "press", err.Error()}
+		return toast{}, pressProblem(err)
 	}
 	var reply struct {
 		Toast toast `json:"toast"`
 	}
 	if len(raw) > 0 {
 		if err := json.Unmarshal(raw, &reply); err != nil {
-			return toast{}, &problem{http.StatusConflict, "press", err.Error()}
+			return toast{}, pressProblem(err)
 		}
 	}
 	return reply.Toast, nil
+}
+
+// pressProblem is an error of a press, with the number that the platform's own clients show.
+func pressProblem(err error) error {
+	p := &problem{status: http.StatusConflict, code: "press", reason: err.Error()}
+	if e, ok := errors.AsType[*feishusim.PressError](err); ok {
+		p.detail = strconv.Itoa(e.Code)
+	}
+	return p
 }
 
 // find returns a chat and one of its members; the double panics on unknown IDs.

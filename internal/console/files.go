@@ -26,9 +26,8 @@ var shownTypes = []string{"image/png", "image/jpeg", "image/gif", "image/webp"}
 // sender and the chat.
 func (p people) upload(w http.ResponseWriter, r *http.Request) {
 	out, err := p.storeUpload(w, r)
-	var bad *problem
-	if errors.As(err, &bad) {
-		answer(w, bad.status, map[string]string{"error": bad.code, "detail": bad.detail})
+	if err != nil {
+		answerProblem(w, err)
 		return
 	}
 	answer(w, http.StatusOK, out)
@@ -42,7 +41,7 @@ func (p people) storeUpload(w http.ResponseWriter, r *http.Request) (sayAnswer, 
 	}
 	// No form of another site can send this type; see decode.
 	if r.Header.Get("Content-Type") != "application/octet-stream" {
-		return sayAnswer{}, refuse("request", "the body must be application/octet-stream")
+		return sayAnswer{}, malformed("the body must be application/octet-stream")
 	}
 	data, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxUpload))
 	var tooBig *http.MaxBytesError
@@ -50,7 +49,7 @@ func (p people) storeUpload(w http.ResponseWriter, r *http.Request) (sayAnswer, 
 	case errors.As(err, &tooBig):
 		return sayAnswer{}, refuse("too_big", "")
 	case err != nil:
-		return sayAnswer{}, refuse("request", err.Error())
+		return sayAnswer{}, malformed(err.Error())
 	case len(data) == 0:
 		return sayAnswer{}, refuse("empty", "")
 	}

@@ -250,6 +250,43 @@ func TestPressReachesTheBotAndReturnsItsToast(t *testing.T) {
 	}
 }
 
+// Only the page's own words are shown, which are in the visitor's language; behind them there is an ID or a number at
+// most.
+func TestWhatThePageShowsOfAProblemHasNoWords(t *testing.T) {
+	s := serve(t, PlaygroundConfig{})
+	st := s.snapshot()
+	c, u := st.Chats[0].ID, st.Users[0].ID
+	send := buttons("Send", "send")
+	button := send["columns"].([]any)[0].(obj)["elements"].([]any)[0].(obj)
+	button["name"], button["form_action_type"] = "send", "submit"
+	input := obj{"tag": "input", "name": "words", "required": true}
+	form := obj{"tag": "form", "name": "f", "elements": []any{input, send}}
+	_, card, err := newBot(t, s.sim).card(s.sim.Say(c, s.sim.Users()[0], "ask me"), false, form, buttons("Stop", "stop"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for path, list := range map[string]map[string]any{
+		"/api/press": {
+			"incomplete": pressRequest{Message: card, User: u, Value: json.RawMessage(`{"do":"send","turn":1}`)},
+			"press":      pressRequest{Message: card, User: u, Value: json.RawMessage(`{"do":"stop","turn":1}`)}, // no bot
+			"no_message": pressRequest{Message: "om_x", User: u, Value: json.RawMessage(`{"do":"stop","turn":1}`)},
+		},
+		"/api/say": {
+			"too_long": sayRequest{Chat: c, User: u, Text: strings.Repeat("长", maxText+1)},
+			"no_chat":  sayRequest{Chat: "oc_x", User: u, Text: "x"},
+			"request":  obj{"chat": c, "secret": 1},
+		},
+	} {
+		for code, in := range list {
+			status, out := s.post(path, in)
+			if status < 400 || out["error"] != code || strings.ContainsAny(out["detail"], " :") ||
+				code == "press" && out["detail"] != "200340" {
+				t.Errorf("%s: %d %v", code, status, out)
+			}
+		}
+	}
+}
+
 func TestLoseSession(t *testing.T) {
 	var lost string
 	s := serve(t, PlaygroundConfig{LoseSession: func(_ context.Context, chatID string) (string, error) {

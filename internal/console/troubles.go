@@ -46,7 +46,7 @@ func trouble(code string, err error) error {
 	if errors.Is(err, ErrNoBridge) {
 		code = "no_bridge"
 	}
-	return &problem{http.StatusConflict, code, ""}
+	return &problem{status: http.StatusConflict, code: code}
 }
 
 type loseRequest struct {
