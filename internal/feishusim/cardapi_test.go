@@ -2,7 +2,9 @@ package feishusim
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -39,6 +41,30 @@ func TestSequenceMustIncrease(t *testing.T) {
 	c.want(codeKitUUID, "PUT", path, op)
 	op["uuid"] = strings.Repeat("u", 65)
 	c.want(codeField, "PUT", path, op)
+}
+
+// A program that ends gives up its calls. Those that arrive after the calls of the next program are not its mistake.
+func TestAnAbandonedCallMayBeLate(t *testing.T) {
+	s := start(t, Config{})
+	k := newRest(t, s).newCard(card(true, markdown("md", "")))
+	k.content(0, "md", "a")
+	k.content(0, "md", "ab")
+	token, _ := s.auth.issue(time.Now())
+	conn, err := net.Dial("tcp", strings.TrimPrefix(s.URL(), "http://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	body := `{"content": "a", "sequence": 1}`
+	before := len(s.Calls())
+	_, err = fmt.Fprintf(conn, "PUT %s/%s/elements/md/content HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\n"+
+		"Content-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", pathCards, k.id, token, len(body), body)
+	if err := errors.Join(err, conn.Close()); err != nil {
+		t.Fatal(err)
+	}
+	await(t, s, "the late call", func(v *View) bool { return len(v.Calls()) > before })
+	if got := s.Calls()[before]; got.Code != codeKitSequence || violated(s, RuleSequence) != 0 {
+		t.Errorf("%+v, violations %v", got, s.Violations())
+	}
 }
 
 func TestFailedOperationKeepsItsSequence(t *testing.T) {

@@ -39,6 +39,10 @@ func (q *request) violate(rule Rule, format string, args ...any) {
 	q.rec.violate(rule, q.number, format, args...)
 }
 
+// abandoned reports whether the client has hung up, or does so within a second. The client of an abandoned call sends
+// the next one for the same card without waiting for an answer, and the platform may handle the two in any order.
+func (q *request) abandoned() bool { return !sleep(time.Second, q.Context().Done()) }
+
 // decode reads the JSON body into v.
 func (q *request) decode(v any) *refusal {
 	if err := json.Unmarshal(q.body, v); err != nil {
@@ -283,7 +287,7 @@ func (g *gateway) record(q *request, rt route, rep reply, faulty bool) {
 	if !rt.secret && strings.HasPrefix(q.Header.Get("Content-Type"), "application/json") {
 		c.Body = string(q.body[:min(len(q.body), maxBodyRecord)])
 	}
-	if rep.rule != "" {
+	if rep.rule != "" && !(rep.rule == RuleSequence && q.abandoned()) {
 		q.violate(rep.rule, "%s %s: %d %s", q.Method, q.URL.Path, rep.code, rep.msg)
 	}
 	g.rec.addCall(c)
