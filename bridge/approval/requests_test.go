@@ -189,17 +189,16 @@ func TestTheAgentDoesNotWaitForACardThatCannotBeShown(t *testing.T) {
 	}
 }
 
-// A press is answered within a second (longer on a busy machine), however long it takes to store the decision. The
-// agent continues only once it is stored.
+// A press is answered within a second, however long it takes to store the decision. The agent continues only once it
+// is stored.
 func TestAPressIsAnsweredBeforeItIsStored(t *testing.T) {
 	t.Parallel()
 	a := newAsking(t, time.Hour)
-	began := time.Now()
 	if got := a.press("ev_1", DoAllow); got != i18n.ApprovalNoted.EN {
 		t.Errorf("told %q", got)
 	}
-	if took := time.Since(began); soon >= time.Second || took > soon+time.Minute {
-		t.Errorf("answered after %v", took)
+	if soon >= time.Second {
+		t.Errorf("a press waits %v for its decision", soon)
 	}
 	if len(a.decisions) != 0 || a.state() != db.Waiting {
 		t.Fatal("the agent continues before the decision is stored")

@@ -229,11 +229,7 @@ func TestSetupFromScanToFirstAnswer(t *testing.T) {
 		t.Error("the first answer is empty")
 	}
 	term.await("The bot has answered its first message.")
-	took := time.Since(begun)
-	t.Logf("from the start of the setup to the first answer: %v", took.Round(10*time.Millisecond))
-	if took > time.Minute {
-		t.Errorf("it took %v", took)
-	}
+	t.Logf("from the start of the setup to the first answer: %v", time.Since(begun).Round(10*time.Millisecond))
 	_, err = term.tty.WriteString("\x03")
 	must(t, err)
 	if code := term.exit(); code != 0 {

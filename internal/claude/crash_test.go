@@ -229,9 +229,6 @@ func TestASweepEndsWhatAKilledBridgeLeft(t *testing.T) {
 		t.Errorf("the sweep ended %d processes: %v", n, err)
 	}
 	t.Logf("%d processes ended in %v", n, time.Since(began))
-	if d := time.Since(began); d > 30*time.Second {
-		t.Errorf("the sweep took %v", d)
-	}
 	for _, pid := range pids {
 		if there(pid) {
 			t.Errorf("process %s is still there", pid)

@@ -115,13 +115,9 @@ func TestATurnEndsWithAnyCLI(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := newRig(t, script(t, body))
-			began := time.Now()
 			a := r.turn(t.Context(), "a", fresh(), strings.Repeat("字", 100_000)) // more than a pipe holds
 			if a.err == nil {
 				t.Error("the turn succeeded")
-			}
-			if d := time.Since(began); d > time.Minute {
-				t.Errorf("it took %v", d)
 			}
 		})
 	}
@@ -233,7 +229,8 @@ func TestARelativeCommandStartsInTheProject(t *testing.T) {
 	pool.Release("a", p)
 }
 
-// An agent that ignores signals does not delay the end of the program: its grace period is short.
+// An agent that ignores signals does not delay the end of the program: its grace period is short. With the usual one,
+// an hour here, this test would not end.
 func TestAnAgentThatIgnoresSignalsDoesNotDelayTheEnd(t *testing.T) {
 	c := claude.Defaults()
 	c.Command, c.Environ, c.Grace = filepath.Join(t.TempDir(), "deaf"), claudetest.Environ(t, ""), time.Hour
@@ -250,13 +247,11 @@ func TestAnAgentThatIgnoresSignalsDoesNotDelayTheEnd(t *testing.T) {
 	defer pool.Release("a", p)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	began := time.Now()
 	var last error
 	for _, err := range p.Run(ctx, uuid.NewString(), "hello") {
 		last = err
 	}
-	// with the usual grace period it would take hours
-	if took := time.Since(began); !errors.Is(last, context.Canceled) || took > time.Minute {
-		t.Errorf("ended after %v: %v", took, last)
+	if !errors.Is(last, context.Canceled) {
+		t.Errorf("ended with %v", last)
 	}
 }
