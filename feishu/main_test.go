@@ -69,9 +69,12 @@ func (p *platform) configured(cfg Config) *Client {
 	return c
 }
 
+// patience is how long a test waits for anything: far longer than a busy machine needs.
+const patience = 5 * time.Minute
+
 // ctx returns a context with the timeout of one wait.
 func (p *platform) ctx() context.Context {
-	ctx, cancel := context.WithTimeoutCause(p.t.Context(), time.Minute, errors.New("the test waited for too long"))
+	ctx, cancel := context.WithTimeoutCause(p.t.Context(), patience, errors.New("the test waited for too long"))
 	p.t.Cleanup(cancel)
 	return ctx
 }
@@ -179,7 +182,7 @@ func next[T any](t *testing.T, ch <-chan T) T {
 	select {
 	case v := <-ch:
 		return v
-	case <-time.After(time.Minute):
+	case <-time.After(patience):
 		t.Fatal("nothing arrived")
 		panic("unreachable")
 	}

@@ -69,7 +69,7 @@ func (a answer) text() string { return strings.Join(a.blocks, "|") }
 func (r *rig) turn(ctx context.Context, owner string, spec claude.Spec, prompt string,
 	each ...func(claude.Event)) answer {
 	r.Helper()
-	ctx, cancel := context.WithTimeout(ctx, 5*time.Minute) // generous, for a busy machine
+	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	if spec.Dir == "" {
 		spec.Dir = r.cfg.Project
@@ -274,13 +274,12 @@ func TestABadKeyIsReportedAtOnce(t *testing.T) {
 	r.model.Script(modelsim.Rule{
 		Steps: []modelsim.Step{modelsim.Fail(401, "authentication_error", "invalid x-api-key")},
 	})
-	began := time.Now()
 	a := r.turn(t.Context(), "a", fresh(), "go")
 	if a.err != nil || a.result.Failure != claude.FailAuth {
 		t.Fatalf("%+v %v", a.result, a.err)
 	}
-	if d := time.Since(began); d > 50*time.Second {
-		t.Errorf("told after %v", d)
+	if n := len(r.model.Requests()); n > 2 {
+		t.Errorf("the key was tried %d times", n)
 	}
 }
 

@@ -17,7 +17,7 @@ import (
 
 func (r *rig) acquire(owner string, spec claude.Spec) *claude.Process {
 	r.Helper()
-	ctx, cancel := context.WithTimeout(r.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(r.Context(), patience)
 	defer cancel()
 	p, err := r.pool.Acquire(ctx, owner, withDir(spec, r.cfg.Project))
 	if err != nil {

@@ -18,7 +18,7 @@ import (
 // ask runs one turn and returns the id of its prompt with it.
 func (r *rig) ask(p *claude.Process, each func(claude.Event)) (string, answer) {
 	r.Helper()
-	ctx, cancel := context.WithTimeout(r.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(r.Context(), patience)
 	defer cancel()
 	id := uuid.NewString()
 	var a answer

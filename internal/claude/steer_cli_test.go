@@ -249,7 +249,7 @@ func TestAttackAtPathsWhileATurnRuns(t *testing.T) {
 // A hook of the user may refuse a message, which the CLI does not report. The turn ends with the existing answer.
 func TestAMessageThatAHookRefuses(t *testing.T) {
 	claudetest.Versions(t, func(t *testing.T, command string) {
-		r := newRig(t, withCLI(command), func(c *claude.Config) { c.Silence.Duration = 15 * time.Second })
+		r := newRig(t, withCLI(command))
 		write(t, filepath.Join(r.cfg.Project, ".claude", "settings.json"),
 			`{"hooks":{"UserPromptSubmit":[{"hooks":[{"type":"command","command":"! grep -q also: || exit 2"}]}]}}`)
 		hold := make(chan struct{})

@@ -4,7 +4,6 @@ import (
 	"context"
 	"strings"
 	"testing"
-	"time"
 
 	"magpie/internal/claude"
 	"magpie/internal/claude/claudetest"
@@ -14,7 +13,7 @@ import (
 // await receives a value, with a timeout.
 func await[T any](t *testing.T, what string, from <-chan T) (v T) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	select {
 	case v = <-from:
@@ -69,7 +68,7 @@ func TestASuggestion(t *testing.T) {
 // awaitRequests waits until the model got that many requests that match.
 func (r *rig) awaitRequests(match func(*modelsim.Request) bool, want int) {
 	r.Helper()
-	ctx, cancel := context.WithTimeout(r.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(r.Context(), patience)
 	defer cancel()
 	must(r.T, r.model.Await(ctx, func(list []modelsim.Request) bool {
 		n := 0

@@ -22,7 +22,7 @@ func isAsked(r *modelsim.Request) bool { return strings.Contains(r.System, sumUp
 
 func (r *rig) awaitModel(what string, cond func([]modelsim.Request) bool) {
 	r.Helper()
-	ctx, cancel := context.WithTimeoutCause(r.Context(), time.Minute, errors.New("timeout"))
+	ctx, cancel := context.WithTimeoutCause(r.Context(), patience, errors.New("timeout"))
 	defer cancel()
 	if err := r.model.Await(ctx, cond); err != nil {
 		r.Fatalf("waiting for %s: %v", what, err)

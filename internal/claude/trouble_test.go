@@ -39,7 +39,7 @@ func (r *rig) wakeUp(spec claude.Spec, steps ...modelsim.Step) {
 	if a := r.turn(r.Context(), "a", spec, "go"); a.text() != "started it" {
 		r.Fatalf("first turn: %q %v", a.text(), a.err)
 	}
-	ctx, cancel := context.WithTimeout(r.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(r.Context(), patience)
 	defer cancel()
 	if err := r.model.Await(ctx,
 		func(list []modelsim.Request) bool { return len(list) > 2 && woken(&list[2]) }); err != nil {

@@ -6,7 +6,6 @@ import (
 	"os"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/google/uuid"
 
@@ -84,7 +83,7 @@ func TestVerifyKnowsTheEndOfASession(t *testing.T) {
 // of the prompt.
 func (r *rig) askAndEnd(p *claude.Process, session string, end func(*claude.Process, func())) string {
 	r.Helper()
-	ctx, stop := context.WithTimeout(r.Context(), time.Minute)
+	ctx, stop := context.WithTimeout(r.Context(), patience)
 	defer stop()
 	id := uuid.NewString()
 	for ev, err := range p.Run(ctx, id, "go on") {

@@ -8,9 +8,12 @@ import (
 	"time"
 )
 
+// patience is how long a test waits for anything: far longer than a busy machine needs.
+const patience = 5 * time.Minute
+
 // poll calls ok until it succeeds, for the few events of the operating system that cannot be awaited.
 func poll(ctx context.Context, what string, ok func() bool) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, time.Minute, errors.New("not in a minute: "+what))
+	ctx, cancel := context.WithTimeoutCause(ctx, patience, errors.New("not seen: "+what))
 	defer cancel()
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
