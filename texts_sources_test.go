@@ -32,7 +32,8 @@ type textPlace int
 const (
 	inTerminal textPlace = iota
 	inMistake            // in a terminal, too; its numbers are limits
-	inChat               // or on the playground's page
+	inChat
+	inPlayground // its page and its model, which do not choose the forms of words by a number
 )
 
 // textSections are all texts, in the order of the page.
@@ -53,8 +54,8 @@ func textSections(t *testing.T) (all []textSection) {
 		textSection{"Help of commands and flags", helpTexts(t, command), inTerminal},
 		textSection{"Mistakes on the command line", usageTexts(t, command), inTerminal},
 		textSection{"Lines of the log", tableTexts(t, command, "logInChinese"), inTerminal},
-		textSection{"The playground's page", pageTexts(t), inChat},
-		textSection{"The simulated model", modelTexts(t), inChat},
+		textSection{"The playground's page", pageTexts(t), inPlayground},
+		textSection{"The simulated model", modelTexts(t), inPlayground},
 	)
 }
 

@@ -175,6 +175,8 @@ var (
 	keyName   = regexp.MustCompile(`\[[a-z]+\]( [a-z_]+)?|--[a-z]+`)
 	// A number with a word in the plural, as if it could not be one.
 	countedMany = regexp.MustCompile(`%(\[\d\])?[-+# 0]*d (?:[a-z]+ ){0,2}?[a-z]+[a-z]s(?:[^a-z(]|$)`)
+	// The forms of a word, of which Phrase.Sprintf chooses one by the number before it.
+	bothForms = regexp.MustCompile(`\(s\)|\([a-z]*\|[a-z]+\)`)
 	// Words that must not be used in these texts.
 	otherWords = regexp.MustCompile(`智能体|纪元|杀|(?i)\b(?:so many|in vain|anew|all the same)\b`)
 )
@@ -228,6 +230,8 @@ func wrongText(p phrase, where textPlace) string {
 		return "takes other arguments in Chinese than in English"
 	case hasHan(p.en):
 		return "is not translated to English"
+	case where == inPlayground && bothForms.MatchString(p.en):
+		return "shows both forms of a word"
 	case where != inMistake && countedMany.MatchString(p.en):
 		return "has no singular, such as message(s) or memor(y|ies), after its number"
 	case !hasHan(words) && strings.ContainsFunc(words, unicode.IsLetter) && p.zh != p.en && !commandsOnly[p.name]:
@@ -269,7 +273,7 @@ func wrongQuotes(p phrase, inChat bool) string {
 func TestQuotationMarks(t *testing.T) {
 	for _, s := range textSections(t) {
 		for _, p := range s.list {
-			if wrong := wrongQuotes(p, s.where == inChat); wrong != "" {
+			if wrong := wrongQuotes(p, s.where >= inChat); wrong != "" {
 				t.Errorf("%s: %s %s: %s | %s", s.title, p.name, wrong, p.zh, p.en)
 			}
 		}

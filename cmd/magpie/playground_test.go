@@ -144,6 +144,9 @@ func (v visitor) refuteHan(where string) {
 	if found != "" {
 		v.t.Errorf("%s: Chinese on the page: %s", where, found)
 	}
+	if both := v.Eval(`(document.body.innerText.match(/.*\(s\).*/g) || []).join('\n')`); both != "" {
+		v.t.Errorf("%s: a word is there in both of its forms: %s", where, both)
+	}
 }
 
 // prefixForm is what an English page says above the history.

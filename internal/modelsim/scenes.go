@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -274,18 +275,25 @@ func firstWords(v *view, l language) []modelStep {
 	first, where := v.known[i], ""
 	switch {
 	case slices.Contains(v.session, first):
-		where = fmt.Sprintf(l.pick("它还在 Claude 的会话里：这次请求带着会话的 %d 条消息。",
-			"Claude's session still has it: this request came with %d message(s) of the session."), len(v.session))
+		where = fmt.Sprintf(l.pick("它还在 Claude 的会话里：这次请求带着会话的 %s。",
+			"Claude's session still has it: this request came with %s from the session."), messages(len(v.session), l))
 	case slices.Contains(v.history, first):
-		where = fmt.Sprintf(l.pick("Claude 的会话里已经没有它了，但鹊桥把历史放进了这次请求：一共 %d 条，我是从那里读到的。",
-			"Claude's session no longer has it, but Magpie put the history into this request, %d message(s) in all. "+
+		where = fmt.Sprintf(l.pick("Claude 的会话里已经没有它了，但鹊桥把历史放进了这次请求：一共 %s，我是从那里读到的。",
+			"Claude's session no longer has it, but Magpie put the history into this request, %s in all. "+
 				"That is where I read it."),
-			len(v.history))
+			messages(len(v.history), l))
 	default:
 		where = l.pick("它在鹊桥早些时候补给这个会话的历史里。", "It is in the history that Magpie gave this session earlier.")
 	}
 	return words(fmt.Sprintf(l.pick("你最先说的是：**%s**\n\n", "The first thing you said: **%s**\n\n"),
 		shorten(plainText(first.text), 200)) + where)
+}
+
+func messages(n int, l language) string {
+	if n == 1 {
+		return l.pick("1 条消息", "1 message")
+	}
+	return strconv.Itoa(n) + l.pick(" 条消息", " messages")
 }
 
 func tellStory(_ *view, l language) []modelStep {

@@ -166,10 +166,15 @@ func TestTheFirstWordsAreInTheRequest(t *testing.T) {
 	}{
 		"nothing earlier": {talk("我第一句话说了什么？"), []string{"这就是你的第一句话"}},
 		"in the session": {[]object{msg("user", "hello there"), msg("assistant", "hi"), msg("user", "What did I say first?")},
-			[]string{"**hello there**", "session still has it"}},
+			[]string{"**hello there**", "session still has it", "came with 2 messages from the session"}},
+		"one in the history": {[]object{msg("user", withHistory("## [1] 用户:\nhello there\n\n", "What did I say first?"))},
+			[]string{"**hello there**", "into this request, 1 message in all"}},
+		"two in the history": {[]object{msg("user", withHistory(
+			"## [1] 用户:\nhello there\n\n## [2] 助手:\nhi\n\n", "What did I say first?"))},
+			[]string{"**hello there**", "into this request, 2 messages in all"}},
 		"in the history": {[]object{msg("user", withHistory(
 			"## [1] 记忆:\n喜欢茶\n\n## [2] 用户:\n测试为什么不通过\n\n## [3] 助手:\n好\n\n", "我第一句话说了什么？"))},
-			[]string{"**测试为什么不通过**", "一共 3 条"}},
+			[]string{"**测试为什么不通过**", "一共 3 条消息"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := saying(demo(t, tc.messages))
