@@ -121,6 +121,8 @@ func (rc *receiver) acceptQuestion(ctx context.Context, m chat.Incoming) error {
 		turn, err := rc.steering.turnFor(ctx, m)
 		if spent, ok := errors.AsType[*spentError](err); ok {
 			return rc.commands.execute(ctx, invocation{m: m}, say(spent.notice))
+		} else if err != nil {
+			return err
 		}
 		e.Steer = db.Steer{Turn: turn, Prompt: uuid.NewString()}
 	}
