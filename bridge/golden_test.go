@@ -107,6 +107,17 @@ func worked(l i18n.Lang) *turnRig {
 		uses("3", "Bash", input{"command": "go test ./feishu/...", "description": "run the tests"})
 }
 
+func toolFailed(l i18n.Lang, answer string) *turnRig {
+	return newTurnRig(l).uses("1", "Bash", input{"command": "make"}).after(time.Second,
+		failedWith("1", "make: *** No rule to make target 'all'.  Stop.")).after(time.Second, says(answer))
+}
+
+func editedTwice(l i18n.Lang) *turnRig {
+	return newTurnRig(l).uses("1", "MultiEdit",
+		input{"file_path": "a.go", "edits": []input{{"old_string": "a\nb\nc", "new_string": "a\nB\nc"},
+			{"old_string": "x", "new_string": ""}}}).after(time.Second, gave("1", "ok"))
+}
+
 func stories() map[string]*turnRig {
 	many := newTurnRig(i18n.Chinese)
 	for i := range 40 {
@@ -143,14 +154,13 @@ func stories() map[string]*turnRig {
 		"16-two-tools-at-once": newTurnRig(i18n.Chinese).uses("1", "Read",
 			input{"file_path": "/a/b/c/d/e.go"}).uses("2", "Grep", input{"pattern": "TODO"}).after(6*time.Second,
 			gave("2", "a.go:1:TODO\nb.go:2:TODO")),
-		"17-tool-failed": newTurnRig(i18n.Chinese).uses("1", "Bash", input{"command": "make"}).after(time.Second,
-			failedWith("1", "make: *** No rule to make target 'all'.  Stop.")).after(time.Second, says("没有这个目标，我换一个。")),
+		"17-tool-failed":    toolFailed(i18n.Chinese, "没有这个目标，我换一个。"),
+		"79-tool-failed-en": toolFailed(i18n.English, "There is no such target, I'll try another one."),
 		"18-tool-denied": newTurnRig(i18n.Chinese).uses("1", "Bash",
 			input{"command": "rm -rf build"}).after(time.Second, claude.ToolDenied{ID: "1", Name: "Bash"},
 			failedWith("1", approval.RefusalText("Bash", "not now"))),
-		"19-edit-as-diff": newTurnRig(i18n.Chinese).uses("1", "MultiEdit",
-			input{"file_path": "a.go", "edits": []input{{"old_string": "a\nb\nc", "new_string": "a\nB\nc"},
-				{"old_string": "x", "new_string": ""}}}).after(time.Second, gave("1", "ok")),
+		"19-edit-as-diff":    editedTwice(i18n.Chinese),
+		"80-edit-as-diff-en": editedTwice(i18n.English),
 		"20-new-file": newTurnRig(i18n.Chinese).uses("1", "Write",
 			input{"file_path": "/srv/x/y/z/notes.md", "content": strings.Repeat("# note\n", 30)}).after(time.Second,
 			gave("1", "ok")),
@@ -198,6 +208,8 @@ func stories() map[string]*turnRig {
 			i18n.Stopped),
 		"38-interrupted": newTurnRig(i18n.Chinese).after(4*time.Second, says("第一，")).ended(db.Interrupted,
 			i18n.Interrupted),
+		"81-interrupted-en": newTurnRig(i18n.English).after(4*time.Second, says("One,")).ended(db.Interrupted,
+			i18n.Interrupted),
 		"39-interrupted-mute-en": newTurnRig(i18n.English).ended(db.Interrupted, i18n.Interrupted),
 		"40-failed-auth": newTurnRig(i18n.Chinese).after(time.Second, result(claude.FailAuth)).ended(db.Failed,
 			i18n.FailAuth, string(claude.FailAuth)),
@@ -238,6 +250,7 @@ func askings() map[string]any {
 		remove   = `{"command":"rm -rf build","description":"Remove what was built"}`
 		edit     = `{"file_path":"/srv/work/magpie/feishu/split.go","old_string":"\treturn len(text) - 1","new_string":"\treturn len(text)"}`
 		question = `{"questions":[{"question":"删除哪些文件？","header":"范围","multiSelect":true,"options":[{"label":"build/","description":"构建产物"},{"label":"dist/","description":"发布包"}]}]}`
+		english  = `{"questions":[{"question":"Which files shall I delete?","header":"Files","multiSelect":true,"options":[{"label":"build/","description":"what was built"},{"label":"dist/","description":"packages"}]}]}`
 		single   = `{"questions":[{"question":"用哪种格式？","header":"格式","options":[{"label":"TOML","description":"和现在一样"},{"label":"JSON","description":"更严格"},{"label":"YAML"}]}]}`
 		plan     = `{"plan":"1. 读 split.go\n2. 改边界判断\n3. 跑测试"}`
 	)
@@ -255,6 +268,8 @@ func askings() map[string]any {
 	return map[string]any{
 		"69-asked-plan-of-several-pages": asked(i18n.Chinese, claude.PlanTool, string(long), nil, waits),
 		"28-waiting-with-form":           asked(i18n.Chinese, claude.QuestionTool, question, nil, waits),
+		"82-waiting-with-form-en":        asked(i18n.English, claude.QuestionTool, english, nil, waits),
+		"83-waiting-with-choice-en":      asked(i18n.English, "Bash", remove, always, waits),
 		"29-waiting-with-choice":         asked(i18n.Chinese, "Bash", remove, always, waits),
 		"76-waiting-with-options":        asked(i18n.Chinese, claude.QuestionTool, single, nil, waits),
 		"77-answered-by-option":          asked(i18n.Chinese, claude.QuestionTool, single, nil, answered),

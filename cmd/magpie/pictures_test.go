@@ -9,6 +9,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -25,15 +26,23 @@ var makePictures = flag.Bool("pictures", false, "take the stale pictures of docs
 // pictures are the golden cards of the bridge that docs/cards shows, with their questions.
 var pictures = []struct{ card, question, unfold string }{
 	{"07-writing", "帮我看看测试为什么不通过", ""},
+	{"08-writing-en", "Why do the tests fail?", ""},
 	{"12-bash-12s", "帮我看看测试为什么不通过", "details"},
+	{"13-bash-12s-en", "Why do the tests fail?", "details"},
 	{"17-tool-failed", "编译一下", "details"},
+	{"79-tool-failed-en", "Build it", "details"},
 	{"19-edit-as-diff", "把 b 改成大写，删掉 x", "details"},
+	{"80-edit-as-diff-en", "Write b as a capital, and delete x", "details"},
 	{"29-waiting-with-choice", "清理一下构建产物", ""},
+	{"83-waiting-with-choice-en", "Clean up what was built", ""},
 	{"28-waiting-with-form", "清理一下构建产物", ""},
+	{"82-waiting-with-form-en", "Clean up what was built", ""},
 	{"31-done", "帮我看看测试为什么不通过", ""},
-	{"33-done-restored", "我叫什么名字？", ""},
-	{"38-interrupted", "数到三", ""},
 	{"32-done-en", "Why do the tests fail?", "details"},
+	{"33-done-restored", "我叫什么名字？", ""},
+	{"34-done-restored-en", "What is my name?", ""},
+	{"38-interrupted", "数到三", ""},
+	{"81-interrupted-en", "Count to three", ""},
 	{"61-cost-day", "/cost", ""},
 	{"62-cost-week-en", "/cost week", ""},
 }
@@ -51,8 +60,8 @@ func pictureFile(card, width string) string {
 	return filepath.Join("..", "..", "docs", "cards", card+"-"+width+".png")
 }
 
-// The pictures exist, are small, and include all that the READMEs show. With -pictures the stale ones are taken again,
-// from the playground's page in a real browser.
+// The pictures exist and are small. With -pictures the stale ones are taken again, from the playground's page in a real
+// browser.
 func TestPicturesOfCards(t *testing.T) {
 	if *makePictures {
 		noted, now := recordedSums(t, pictureSums), currentSums(t)
@@ -73,24 +82,34 @@ func TestPicturesOfCards(t *testing.T) {
 			}
 		}
 	}
-	for _, name := range []string{"README.md", "README.zh.md"} {
-		text, err := os.ReadFile(filepath.Join("..", "..", name))
-		if err != nil {
-			t.Fatal(err)
-		}
-		shown := 0
-		for part := range strings.SplitSeq(string(text), "docs/cards/") {
-			file, _, ok := strings.Cut(part, ".png")
-			if !ok || strings.ContainsAny(file, " \n)") {
-				continue
+}
+
+// shownCard finds the pictures of cards that a page shows.
+var shownCard = regexp.MustCompile(`cards/([\w-]+)-(?:phone|desktop)\.png`)
+
+// A page shows pictures of cards in its own language, and only those that exist.
+func TestPicturesOfCardsSpeakTheLanguageOfTheirPage(t *testing.T) {
+	t.Parallel()
+	for name, least := range map[string]int{"README": 3, "docs/cards": 20} {
+		for end, english := range map[string]bool{".md": true, ".zh.md": false} {
+			text, err := os.ReadFile(filepath.Join("..", "..", filepath.FromSlash(name)+end))
+			if err != nil {
+				t.Fatal(err)
 			}
-			shown++
-			if _, err := os.Stat(filepath.Join("..", "..", "docs", "cards", file+".png")); err != nil {
-				t.Errorf("%s shows a missing picture: %v", name, err)
+			shown := shownCard.FindAllStringSubmatch(string(text), -1)
+			if len(shown) < least {
+				t.Errorf("%s%s shows %d pictures of cards", name, end, len(shown))
 			}
-		}
-		if shown < 3 {
-			t.Errorf("%s shows %d pictures of cards", name, shown)
+			for _, m := range shown {
+				if strings.HasSuffix(m[1], "-en") != english {
+					t.Errorf("%s%s shows the card %s, which speaks the other language", name, end, m[1])
+				}
+				for width := range widths {
+					if _, err := os.Stat(pictureFile(m[1], width)); err != nil {
+						t.Errorf("%s%s: %v", name, end, err)
+					}
+				}
+			}
 		}
 	}
 }
