@@ -153,12 +153,13 @@ func (r *costReport) addSpenderChart(title i18n.Phrase, list []db.Spender, limit
 	}
 }
 
-// card shows the report, with more lists as collapsed panels.
+// card shows the report: the sums, the charts, and below them the lists as collapsed panels.
 func (r costReport) card(below string, l i18n.Lang, more ...chat.Panel) *chat.Card {
 	body := strings.TrimSpace(r.head + below)
-	c := &chat.Card{Body: body, Summary: body, Charts: r.charts}
+	c := &chat.Card{Body: body, Summary: i18n.FirstLine(body), Charts: r.charts}
 	for _, p := range append([]chat.Panel{{Title: i18n.ByTime.In(l), Body: r.lines}}, more...) {
 		if p.Body != "" {
+			p.Last = true
 			c.Panels = append(c.Panels, p)
 		}
 	}

@@ -49,6 +49,7 @@ func replyCards(t *testing.T) map[string]any {
 
 		w.spendOverDays(user.key, user.who)
 		w.spendOverDays(boss.key, user.who)
+		w.bridge.SetBudget(Budget{ChatDayUSD: 5})
 		all["61-cost-day"] = w.post(boss, "/cost")
 		w.bridge.SetBudget(Budget{TurnUSD: 0.5, UserDayUSD: 5, ChatDayTokens: 4000})
 		all["62-cost-week-en"] = w.post(user, "/cost week")

@@ -299,6 +299,10 @@ func TestCards(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			file := filepath.Join("testdata", "cards", name+".json")
 			got := readable(t, c)
+			// The chat list and the notification show it as it is.
+			if s := summary(c); strings.ContainsAny(s, "*`\n") {
+				t.Errorf("the summary %q has more than one line of plain words", s)
+			}
 			if *update {
 				if err := os.WriteFile(file, got, 0o600); err != nil {
 					t.Fatal(err)
@@ -313,6 +317,19 @@ func TestCards(t *testing.T) {
 			}
 		})
 	}
+}
+
+// summary is that of a card, or of the card of a reply.
+func summary(card any) string {
+	switch c := card.(type) {
+	case chat.Card:
+		return c.Summary
+	case posted:
+		if c.Card != nil {
+			return c.Card.Summary
+		}
+	}
+	return ""
 }
 
 // checkGoldenNames finds files without a card, and numbers that are given twice.

@@ -2,6 +2,7 @@ package i18n
 
 import (
 	"fmt"
+	"regexp"
 	"strings"
 	"time"
 	"unicode"
@@ -23,10 +24,13 @@ func Tokens(n int64, l Lang) string {
 // FirstLineLength is how much of an answer the chat list shows, in runes.
 const FirstLineLength = 60
 
-// FirstLine is the part of a text that the chat list shows.
+// markup finds the marks of Markdown around words, and before a heading.
+var markup = regexp.MustCompile("\\*\\*([^*]+)\\*\\*|`([^`]+)`|^#+ ")
+
+// FirstLine is the part of a Markdown text that the chat list shows, which draws no Markdown.
 func FirstLine(text string) string {
 	line, _, _ := strings.Cut(strings.TrimSpace(text), "\n")
-	return Truncate(line, FirstLineLength)
+	return Truncate(markup.ReplaceAllString(line, "$1$2"), FirstLineLength)
 }
 
 // Duration formats a duration, to the second.

@@ -34,3 +34,17 @@ func TestTokens(t *testing.T) {
 		}
 	}
 }
+
+func TestTheFirstLineIsWithoutMarkup(t *testing.T) {
+	t.Parallel()
+	for given, want := range map[string]string{
+		"**Today**: $2.00 · `go test`\n- more": "Today: $2.00 · go test",
+		"\n# A heading\nand words":             "A heading",
+		"2 ** 3 and 4 * 5, #7":                 "2 ** 3 and 4 * 5, #7",
+		"snake_case, a `lone mark":             "snake_case, a `lone mark",
+	} {
+		if got := FirstLine(given); got != want {
+			t.Errorf("%q becomes %q, want %q", given, got, want)
+		}
+	}
+}
