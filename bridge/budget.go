@@ -252,7 +252,7 @@ func (p *budget) askAgent(ctx context.Context, key chat.Key, purpose string, q c
 // askTitle is askAgent for a chat's title. It asks the process of the chat's session if there is one, which saves a
 // start.
 func (p *budget) askTitle(ctx context.Context, c db.Chat, task contextmgr.Task) (string, error) {
-	title, err := p.pay(ctx, c.Key, "title", func() (claude.Reply, error) {
+	title, err := p.pay(ctx, c.Key, db.ForTitle, func() (claude.Reply, error) {
 		return p.pool.Title(ctx, c.Session.ID, task.Input)
 	})
 	_, spent := errors.AsType[*spentError](err)
@@ -263,7 +263,7 @@ func (p *budget) askTitle(ctx context.Context, c db.Chat, task contextmgr.Task) 
 	if !errors.Is(err, claude.ErrNoProcess) {
 		p.log.Warn().Err(err).Stringer("chat", c.Key).Msg("the chat's process returned no title")
 	}
-	return p.askAgent(ctx, c.Key, "title", claude.Task{System: task.Instruction, Text: task.Input})
+	return p.askAgent(ctx, c.Key, "separate title", claude.Task{System: task.Instruction, Text: task.Input})
 }
 
 // pay runs ask if the daily limits allow it, and books its cost.

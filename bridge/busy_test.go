@@ -56,11 +56,11 @@ func TestEightChatsKeepTheirProcesses(t *testing.T) {
 	t.Parallel()
 	const people, rounds = 8, 3
 	for name, tc := range map[string]struct {
-		titles string
-		starts int
+		titles, purpose string
+		starts          int
 	}{
-		"titles by the chats' processes": {"1", people},
-		"titles apart":                   {"0", 2 * people},
+		"titles by the chats' processes": {"1", "title", people},
+		"titles apart":                   {"0", "separate title", 2 * people},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := newBusyRig(t, func(c *claude.Config) { c.Env["MAGPIE_SCRIPTED_TITLES"] = tc.titles })
@@ -85,7 +85,7 @@ func TestEightChatsKeepTheirProcesses(t *testing.T) {
 			// Titles are booked after they are stored. What a title has cost during which a turn began is part of the
 			// turn's cost, so not each has a cost of its own.
 			c.until("all titles to be booked", func() bool {
-				return c.count(`SELECT COUNT(*) FROM ledger WHERE purpose = 'title'`) == people
+				return c.count(`SELECT COUNT(*) FROM ledger WHERE purpose = '`+tc.purpose+`'`) == people
 			})
 		})
 	}

@@ -49,7 +49,7 @@ func (r cutOffTurns) bookUnread(ctx context.Context, t db.Turn) error {
 
 // lastBooked is when the cost of the chat was last booked, which included everything until then.
 func (r cutOffTurns) lastBooked(ctx context.Context, t db.Turn) time.Time {
-	at, err := r.db.Ledger().LastTurn(ctx, t.Key)
+	at, err := r.db.Ledger().LastReport(ctx, t.Key)
 	if err != nil {
 		zerolog.Ctx(ctx).Error().Err(err).Msg("last expense of a chat not found")
 	}

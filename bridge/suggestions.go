@@ -105,7 +105,7 @@ func (sg suggestions) offer(ctx context.Context, c db.Claim, v turncard.State, s
 	if cost.Usage == (claude.Usage{}) {
 		return
 	}
-	e := db.Expense{Key: c.Turn.Key, Purpose: "suggestion"}
+	e := db.Expense{Key: c.Turn.Key, Purpose: db.ForSuggestion}
 	if len(c.Asked) > 0 { // the questions of a follow-up may have been deleted meanwhile
 		e.User = c.Asked[0].Actor.ID
 	}

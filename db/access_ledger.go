@@ -11,8 +11,13 @@ import (
 	"magpie/internal/chat"
 )
 
-// forTurn is the purpose of a turn's cost. Background tasks have purposes of their own.
-const forTurn = "turn"
+// Purposes of costs that the process of a chat's session has reported, together with all that it and its subagents had
+// used until then. Background tasks with processes of their own have other purposes.
+const (
+	forTurn       = "turn"
+	ForTitle      = "title"
+	ForSuggestion = "suggestion"
+)
 
 // Expense is one cost of the agent.
 type Expense struct {
@@ -109,11 +114,13 @@ func (t Turn) expense(u Usage) Expense {
 	return Expense{Key: t.Key, Purpose: forTurn, Turn: t.ID, asked: t.Follows, Usage: u}
 }
 
-const lastTurnBooked = `SELECT at FROM ledger WHERE chat_key = ?1 AND purpose = 'turn' ORDER BY at DESC LIMIT 1`
+// A title or a suggestion during which another turn has begun has no cost of its own, and leaves all to that turn.
+const lastReportBooked = `SELECT at FROM ledger WHERE chat_key = ?1
+	AND (purpose = 'turn' OR purpose IN ('title', 'suggestion') AND tokens > 0) ORDER BY at DESC LIMIT 1`
 
-// LastTurn is when the cost of a turn of a chat was last booked; zero = never.
-func (l Ledger) LastTurn(ctx context.Context, key chat.Key) (time.Time, error) {
-	at, err := queryOne(ctx, l.db.read, scanNumber, lastTurnBooked, key.String())
+// LastReport is when a cost was last booked that the process of a chat's session has reported; zero = never.
+func (l Ledger) LastReport(ctx context.Context, key chat.Key) (time.Time, error) {
+	at, err := queryOne(ctx, l.db.read, scanNumber, lastReportBooked, key.String())
 	if errors.Is(err, ErrNotFound) {
 		return time.Time{}, nil
 	} else if err != nil {

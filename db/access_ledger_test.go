@@ -132,3 +132,33 @@ func TestTurnsAreBooked(t *testing.T) {
 		}
 	}
 }
+
+// The process of a session reports all that it has used. Other processes do not, and neither does a title whose cost
+// was left to the next turn.
+func TestWhatIsBookedLast(t *testing.T) {
+	t.Parallel()
+	d := fresh(t)
+	noon := time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)
+	for i, tc := range []struct {
+		purpose string
+		tokens  int64
+		counts  bool
+	}{
+		{"turn", 0, true}, {"summary", 1, false}, {db.ForTitle, 1, true}, {"separate title", 1, false},
+		{db.ForSuggestion, 1, true}, {db.ForTitle, 0, false},
+	} {
+		at := noon.Add(time.Duration(i) * time.Minute)
+		d.At(t, at)
+		before, err := d.Ledger().LastReport(t.Context(), oc)
+		if err == nil {
+			err = d.Ledger().Book(t.Context(), db.Expense{Key: oc, Purpose: tc.purpose, Usage: db.Usage{Input: tc.tokens}})
+		}
+		want := before
+		if tc.counts {
+			want = at
+		}
+		if got, lastErr := d.Ledger().LastReport(t.Context(), oc); err != nil || lastErr != nil || !got.Equal(want) {
+			t.Errorf("after %s with %d tokens: %v, %v, %v", tc.purpose, tc.tokens, got, err, lastErr)
+		}
+	}
+}

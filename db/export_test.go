@@ -39,7 +39,7 @@ var Frequent = map[string]string{
 	"a queued turn": queuedTurn, "the queued turns": queuedTurns, "what can be stopped": unendedTurns, "a late turn": lateTurn,
 	"an interrupted turn": interruptedTurn, "a claim": claimTurn,
 	"chats with work": queuedChats, "running turns": runningTurns, "next delivery": nextPost, "due deliveries": duePosts,
-	"who has asked last": lastAsker, "who pays for a turn": askersOfTurn, "what was booked last": lastTurnBooked,
+	"who has asked last": lastAsker, "who pays for a turn": askersOfTurn, "what was booked last": lastReportBooked,
 	"what waits":          backlog,
 	"a turn that follows": openFollowUp, "turns that follow": followUpsOf, "turns that continue": continuationsOf,
 	"known message": knownMessage, "history": selectHistory, "history of a turn": selectAnswered, "unseen": selectUnseen,

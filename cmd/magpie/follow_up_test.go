@@ -227,15 +227,51 @@ func (r *rig) cutNextTurn() {
 	r.killProcess()
 }
 
-// The same with a subagent of the real CLI.
+// The same with a subagent of the real CLI. What it has used before the conversation got its title is part of the
+// title's cost: the CLI only knows what its process has used in all.
 func TestASubagentOfTheCLIIsPaidFor(t *testing.T) {
-	r := newRig(t, realCLI(t), allowBash)
+	t.Parallel()
+	for name, titled := range map[string]bool{"by its turn": false, "with the title": true} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t, realCLI(t), allowBash, func(c *config.Config) { c.Context.Titles = titled })
+			asked := make(chan struct{})
+			r.model.Script(modelsim.Rule{Match: isTitle, Times: 1, Steps: []modelsim.Step{
+				modelsim.Hold(asked), modelsim.Text(`{"title": "making"}`),
+			}})
+			r.startSubagent()
+			close(asked)
+			if titled {
+				r.until("the cost of the title", func() bool {
+					return r.count(`SELECT COUNT(*) FROM ledger WHERE purpose = 'title' AND tokens > 0`) == 1
+				})
+			}
+			r.sim.Say(r.chat, r.user, "/stop")
+			const booked = `SELECT COUNT(*) FROM ledger WHERE turn_id = 1 AND user_id <> '' AND tokens > 0 AND cost_usd > 0`
+			if !titled {
+				r.until("the subagent to be booked", func() bool { return r.count(booked) == 2 })
+				return
+			}
+			r.until("the end of the turns", func() bool {
+				return r.count(`SELECT COUNT(*) FROM turns WHERE state IN ('queued', 'running')`) == 0
+			})
+			if r.ask("数到 3"); r.count(booked) != 1 {
+				t.Errorf("the subagent is booked beside the title: %d expenses of the turn", r.count(booked))
+			}
+		})
+	}
+}
+
+// startSubagent has the agent start a subagent in the background, and waits until the subagent has used the model.
+func (r *rig) startSubagent() {
+	r.Helper()
 	subtask := func(q *modelsim.Request) bool { return strings.Contains(q.Messages[0].Text, "the subtask") }
-	answered := make(chan struct{})
+	answered, over := make(chan struct{}), make(chan struct{})
+	r.Cleanup(func() { close(over) })
 	r.model.Script(
 		modelsim.Rule{Match: subtask, Times: 1, Steps: []modelsim.Step{
-			modelsim.Hold(answered), modelsim.Tool("Bash", map[string]string{"command": "sleep 300", "description": "wait"}),
+			modelsim.Hold(answered), modelsim.Tool("Bash", map[string]string{"command": "true", "description": "look"}),
 		}},
+		modelsim.Rule{Match: subtask, Times: 1, Steps: []modelsim.Step{modelsim.Hold(over)}},
 		modelsim.Rule{Match: asksFor(begins), Times: 1, Steps: []modelsim.Step{modelsim.Tool("Agent", map[string]any{
 			"description": "make", "prompt": "the subtask", "subagent_type": "general-purpose", "run_in_background": true,
 		})}},
@@ -249,12 +285,8 @@ func TestASubagentOfTheCLIIsPaidFor(t *testing.T) {
 		must(r, err)
 		return slices.ContainsFunc(list, func(path string) bool {
 			text, err := os.ReadFile(path)
-			return err == nil && bytes.Contains(text, []byte("sleep 300"))
+			return err == nil && bytes.Contains(text, []byte("tool_use"))
 		})
-	})
-	r.sim.Say(r.chat, r.user, "/stop")
-	r.until("the subagent to be booked", func() bool {
-		return r.count(`SELECT COUNT(*) FROM ledger WHERE turn_id = 1 AND user_id <> '' AND tokens > 0 AND cost_usd > 0`) == 2
 	})
 }
 
