@@ -113,3 +113,34 @@ func TestTheREADMEsAreShort(t *testing.T) {
 		}
 	}
 }
+
+// A newcomer's first command needs what the READMEs say.
+func TestTheREADMEsSayWhatARunNeeds(t *testing.T) {
+	read := func(name string) string {
+		data, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(data)
+	}
+	of := func(name, pattern string) string {
+		m := regexp.MustCompile(pattern).FindStringSubmatch(read(name))
+		if m == nil {
+			t.Fatalf("%s has nothing like %s", name, pattern)
+		}
+		return m[1]
+	}
+	version := "Go " + of("go.mod", `(?m)^go (\d+\.\d+)`)
+	size := of("scripts/common.sh", `up to (\d+ MB) on disk`)
+	for name, compiler := range map[string]string{"README.md": "a C compiler", "README.zh.md": "C 编译器"} {
+		text := read(name)
+		for _, want := range []string{version, compiler, "npm", size} {
+			if !strings.Contains(text, want) {
+				t.Errorf("%s does not say that ./scripts/run needs %s", name, want)
+			}
+		}
+	}
+	if page := read("scripts/common.sh"); !strings.Contains(page, "install "+version+" or newer") {
+		t.Errorf("scripts/common.sh does not ask for %s", version)
+	}
+}
