@@ -30,10 +30,8 @@ func (a agent) isOwnApproval(dir string) bool {
 	if exists(filepath.Join(dir, filepath.Dir(localSettings), ".git")) {
 		return false
 	}
-	for root := dir; !exists(filepath.Join(root, ".git")); root = filepath.Dir(root) {
-		if root == filepath.Dir(root) {
-			return true // no checkout
-		}
+	if repositoryRoot(dir) == "" {
+		return true
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
 	defer cancel()
@@ -46,10 +44,4 @@ func (a agent) isOwnApproval(dir string) bool {
 	a.account.setCredential(git)
 	var exit *exec.ExitError
 	return errors.As(git.Run(), &exit) && exit.ExitCode() == 1 // any other failure: not known
-}
-
-// exists reports whether there is, or may be, a file at path.
-func exists(path string) bool {
-	_, err := os.Lstat(path)
-	return !errors.Is(err, fs.ErrNotExist)
 }

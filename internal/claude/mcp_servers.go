@@ -104,6 +104,9 @@ func (a agent) servers(dir string) (found map[string]json.RawMessage, unapproved
 	if len(a.cfg.MCP) == 0 || slices.Contains(a.cfg.MCP, noServers) {
 		return found, nil, nil
 	}
+	if real, err := realDir(dir); err == nil {
+		dir = real
+	}
 	var user struct {
 		serverSource
 		Projects map[string]serverSource `json:"projects"`
@@ -116,7 +119,7 @@ func (a agent) servers(dir string) (found map[string]json.RawMessage, unapproved
 			readSource(filepath.Join(dir, localSettings), &local))
 	}
 	errs = append(errs, readSource(filepath.Join(dir, projectServers), &project))
-	here := user.Projects[dir]
+	here := user.Projects[decisionsFolder(dir)]
 	disabled := slices.Concat(everywhere.Disabled, here.Disabled, local.Disabled, here.Off)
 	if (local.All || len(local.Enabled) > 0) && !a.isOwnApproval(dir) {
 		local = serverSource{}
