@@ -19,6 +19,16 @@ const localSettings = ".claude/settings.local.json"
 // auto, where a model may allow them, and bypassPermissions.
 var approvalRules = []string{"Edit(//**/" + localSettings + ")", "Edit(//**/" + projectServers + ")"}
 
+// readLocalSettings reads the local settings of the project in dir. They approve nothing unless they are the machine
+// user's own.
+func (a agent) readLocalSettings(dir string) (local serverSource, err error) {
+	err = readSource(filepath.Join(dir, localSettings), &local)
+	if (local.All || len(local.Enabled) > 0) && !a.isOwnApproval(dir) {
+		local.All, local.Enabled = false, nil
+	}
+	return local, err
+}
+
 // isOwnApproval reports whether the local settings of the project in dir are the machine user's own. Those that may
 // have come with a checkout approve nothing, nor do they in the CLI: it looks for links and for files that git tracks.
 func (a agent) isOwnApproval(dir string) bool {

@@ -96,6 +96,24 @@ func readSource(path string, to any) error {
 	return nil
 }
 
+// serversAbove returns the servers that .mcp.json configures in dir and in the folders above it, as the CLI finds them:
+// of those with one name the nearest one.
+func serversAbove(dir string) (found map[string]json.RawMessage, err error) {
+	found = map[string]json.RawMessage{}
+	for _, folder := range withParents(dir) {
+		var s serverSource
+		if folder != filepath.Dir(folder) { // the CLI leaves out the root of the file system
+			err = errors.Join(err, readSource(filepath.Join(folder, projectServers), &s))
+		}
+		for name, definition := range s.Servers {
+			if found[name] == nil {
+				found[name] = definition
+			}
+		}
+	}
+	return found, err
+}
+
 // servers returns the definitions, by name, of the servers for an agent that works in dir. The user's servers for this
 // project take precedence, then the project's approved servers, then the user's global ones. The project's other
 // servers come last: they must not replace a trusted server. Those that only wait for an approval are unapproved.
@@ -111,21 +129,28 @@ func (a agent) servers(dir string) (found map[string]json.RawMessage, unapproved
 		serverSource
 		Projects map[string]serverSource `json:"projects"`
 	}
-	var everywhere, local, project serverSource
-	var errs []error
+	root := decisionsFolder(dir)
+	project, err := serversAbove(dir)
+	errs := []error{err}
+	var decisions []serverSource
 	if a.cfg.ConfigDir != isolatedDir {
+		var everywhere serverSource
 		errs = append(errs, readSource(a.folder.decisions, &user),
-			readSource(filepath.Join(a.folder.machine, "settings.json"), &everywhere),
-			readSource(filepath.Join(dir, localSettings), &local))
+			readSource(filepath.Join(a.folder.machine, "settings.json"), &everywhere))
+		decisions = []serverSource{everywhere, user.Projects[root]}
+		// Older versions of the CLI store approvals in the working folder, newer ones in that of the decisions.
+		for _, folder := range slices.Compact([]string{root, dir}) {
+			local, err := a.readLocalSettings(folder)
+			decisions, errs = append(decisions, local), append(errs, err)
+		}
 	}
-	errs = append(errs, readSource(filepath.Join(dir, projectServers), &project))
-	here := user.Projects[decisionsFolder(dir)]
-	disabled := slices.Concat(everywhere.Disabled, here.Disabled, local.Disabled, here.Off)
-	if (local.All || len(local.Enabled) > 0) && !a.isOwnApproval(dir) {
-		local = serverSource{}
+	here := user.Projects[root]
+	var enabled, disabled []string
+	all := false
+	for _, d := range decisions {
+		enabled, disabled, all = append(enabled, d.Enabled...), append(disabled, d.Disabled...), all || d.All
 	}
-	enabled := slices.Concat(everywhere.Enabled, here.Enabled, local.Enabled)
-	all := everywhere.All || here.All || local.All
+	disabled = append(disabled, here.Off...)
 	take := func(list map[string]json.RawMessage, approved bool) {
 		for name, definition := range list {
 			if a.cfg.MCP.includes(name, approved && !slices.Contains(here.Off, name)) {
@@ -133,13 +158,13 @@ func (a agent) servers(dir string) (found map[string]json.RawMessage, unapproved
 			}
 		}
 	}
-	names := slices.Sorted(maps.Keys(project.Servers))
-	take(project.Servers, false) // those named in the configuration
+	names := slices.Sorted(maps.Keys(project))
+	take(project, false) // those named in the configuration
 	take(user.Servers, true)
-	maps.DeleteFunc(project.Servers, func(name string, _ json.RawMessage) bool {
+	maps.DeleteFunc(project, func(name string, _ json.RawMessage) bool {
 		return !all && !slices.Contains(enabled, name) || slices.Contains(disabled, name)
 	})
-	take(project.Servers, true)
+	take(project, true)
 	take(here.Servers, true)
 	for _, name := range names {
 		if found[name] == nil && slices.Contains(a.cfg.MCP, allServers) && !slices.Contains(disabled, name) {

@@ -60,6 +60,60 @@ func TestServersOfARepository(t *testing.T) {
 	}
 }
 
+// Servers are also found in the .mcp.json of the folders above. What approves them is the same everywhere: the user's
+// settings for the folder itself, and for its repository.
+func TestServersOfTheFoldersAbove(t *testing.T) {
+	t.Parallel()
+	approve := func(names string) string { return `{"enabledMcpjsonServers":[` + names + `]}` }
+	for name, tc := range map[string]struct {
+		dir        string // below the base
+		files      map[string]string
+		user       string // the user's decisions about the repository
+		track      bool   // git tracks the repository's local settings
+		want, wait string
+	}{
+		"nobody": {dir: "repo/sub", wait: "above near root sub"},
+		"by the settings of the folder": {dir: "repo/sub",
+			files: map[string]string{"repo/sub/" + localFile: approve(`"above","root"`)}, want: "above root", wait: "near sub"},
+		"by the settings of the repository": {dir: "repo/sub",
+			files: map[string]string{"repo/" + localFile: approve(`"above","sub"`)}, want: "above sub", wait: "near root"},
+		"by both, and one is refused": {dir: "repo/sub", files: map[string]string{
+			"repo/" + localFile:     `{"enableAllProjectMcpServers":true}`,
+			"repo/sub/" + localFile: `{"disabledMcpjsonServers":["root"]}`,
+		}, want: "above near sub"},
+		"by settings that came with the repository": {dir: "repo/sub",
+			files: map[string]string{"repo/" + localFile: `{"enableAllProjectMcpServers":true}`}, track: true,
+			wait: "above near root sub"},
+		"by settings above the repository": {dir: "repo/sub",
+			files: map[string]string{localFile: approve(`"root"`)}, wait: "above near root sub"},
+		"before the settings": {dir: "repo/sub", user: `"enabledMcpjsonServers":["root"]`, want: "root", wait: "above near sub"},
+		"in a worktree": {dir: "tree/sub", files: map[string]string{"repo/" + localFile: approve(`"above"`)}, want: "above",
+			wait: "near"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c, base, home := repository(t)
+			write(t, filepath.Join(base, ".mcp.json"), `{"mcpServers":{"above":{"command":"sh"},"near":{"command":"sh"}}}`)
+			write(t, filepath.Join(base, "repo", ".mcp.json"),
+				`{"mcpServers":{"root":{"command":"sh"},"near":{"command":"/nonexistent"}}}`)
+			write(t, filepath.Join(base, "repo", "sub", ".mcp.json"),
+				`{"mcpServers":{"sub":{"command":"sh"},"near":{"command":"sh"}}}`)
+			write(t, filepath.Join(home, ".claude.json"), `{"projects":{"`+base+`/repo":{`+tc.user+`}}}`)
+			for path, text := range tc.files {
+				write(t, filepath.Join(base, path), text)
+			}
+			if tc.track {
+				runGit(t, filepath.Join(base, "repo"), "add", "-f", localFile)
+			}
+			list, err := c.ServerNames(filepath.Join(base, tc.dir))
+			if err != nil || strings.Join(list.Loaded, " ") != tc.want || len(list.Missing) > 0 ||
+				strings.Join(list.Unapproved, " ") != tc.wait {
+				t.Errorf("%+v, %v, want %q, and %q to be approved", list, err, tc.want, tc.wait)
+			}
+		})
+	}
+}
+
 // Servers that the CLI adds in a subfolder, or in a linked worktree, are used there.
 func TestWhereTheCLIAddsServers(t *testing.T) {
 	claudetest.Versions(t, func(t *testing.T, command string) {
