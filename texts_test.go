@@ -234,7 +234,7 @@ func wrongText(p phrase, where textPlace) string {
 		return "shows both forms of a word"
 	case where != inMistake && countedMany.MatchString(p.en):
 		return "has no singular, such as message(s) or memor(y|ies), after its number"
-	case !hasHan(words) && strings.ContainsFunc(words, unicode.IsLetter) && p.zh != p.en && !commandsOnly[p.name]:
+	case !hasHan(words) && strings.ContainsFunc(words, unicode.IsLetter) && strings.TrimSpace(p.zh) != strings.TrimSpace(p.en) && !commandsOnly[p.name]:
 		return "is not translated to Chinese"
 	}
 	return ""

@@ -153,6 +153,15 @@ func (c Config) DefaultLang() string {
 	return "zh"
 }
 
+// PlatformName is what people call the platform, as an argument of a text. In Chinese text a Latin word has a space
+// before it.
+func (c Config) PlatformName() error {
+	if c.baseURL() == hostLark {
+		return configtype.Mistakef(" Lark", "Lark")
+	}
+	return configtype.Mistakef("飞书", "Feishu")
+}
+
 // publicAckWait is the public platform's timeout for acknowledgements (page "Event subscription overview").
 const publicAckWait = 3 * time.Second
 

@@ -14,6 +14,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"magpie/feishu/openapi"
+	"magpie/internal/configtype"
 )
 
 // Run receives events and passes them to h until ctx is done. It reconnects after every lost connection, and then
@@ -133,7 +134,7 @@ func connectError(err error) error {
 	const op = "open the long connection"
 	switch {
 	case err == nil:
-		return errors.New("feishu: the long connection was closed")
+		return configtype.Mistakef("长连接已断开", "the long connection was closed")
 	case errors.As(err, &refusal) && refusal.Code == larkws.AuthFailed:
 		// the SDK makes only this refusal a client error (ws/client_transport.go, parseHandshakeError)
 		return &openapi.Error{Op: op, Code: larkws.ExceedConnLimit, Msg: refusal.Msg, Err: err}
@@ -199,16 +200,16 @@ func newBackoff(first, longest time.Duration) *backoff.ExponentialBackOff {
 
 // fetchBot fetches the bot's own open_id, since a message that mentions it is for the bot, and its name.
 func fetchBot(ctx context.Context, api *openapi.Client) (id, name string, err error) {
+	const askBot = "ask who the bot is"
 	answer, err := api.Call(ctx, openapi.Request{
-		Op: "ask who the bot is", Method: http.MethodGet, Path: "/open-apis/bot/v3/info",
+		Op: askBot, Method: http.MethodGet, Path: "/open-apis/bot/v3/info",
 	})
 	if err != nil {
 		return "", "", err
 	}
 	id = answer.Get("bot.open_id").String()
 	if id == "" {
-		return "", "", fmt.Errorf("feishu: ask who the bot is: %w",
-			&openapi.Error{Op: "bot info has no open_id", Code: 230006, Msg: "the app has no bot"})
+		return "", "", &openapi.Error{Op: askBot, Code: 230006, Msg: "the app has no bot"}
 	}
 	return id, answer.Get("bot.app_name").String(), nil
 }

@@ -31,7 +31,7 @@ type malformedLog struct {
 func (r *malformedLog) logEmpty(s rawMessage) {
 	if _, known := r.logged.LoadOrStore("empty "+s.msgType, true); !known {
 		r.log.Warn().Str("type", shapeName(s.msgType)).Str("shape", shapeOf(gjson.Parse(s.content))).
-			Msg("feishu: there is nothing to read in a message; if people see something there, please report its shape")
+			Msg("feishu: a message without readable content; if people see something in it, please report its shape")
 	}
 }
 
@@ -48,8 +48,7 @@ func (r *malformedLog) anyMalformed(what string, ids []string, optional ...strin
 		}
 		if _, known := r.logged.LoadOrStore(what, true); !known {
 			r.log.Warn().Str("of", what).Str("id", id[:min(len(id), longestID)]).
-				Msg("feishu: the platform told of something whose id is none; it is left out, and this is not " +
-					"logged again")
+				Msg("feishu: the platform sent something with an invalid ID; ignored, and not logged again")
 		}
 		return true
 	}

@@ -72,7 +72,7 @@ func TestInvalidIDsAreDropped(t *testing.T) {
 	if n := len(rec.changes) + len(rec.recalls) + len(rec.edits); n != 0 {
 		t.Errorf("%d others were handed over", n)
 	}
-	if n := strings.Count(p.log.String(), "whose id is none"); n != 3 {
+	if n := strings.Count(p.log.String(), "with an invalid ID"); n != 3 {
 		t.Errorf("logged %d times:\n%s", n, p.log)
 	}
 	p.clean()

@@ -29,7 +29,7 @@ func TestTheShapeOfAnEmptyMessageIsLogged(t *testing.T) {
 	}
 	p.Say(room, ann, "hello")
 	next(t, rec.messages)
-	if n := strings.Count(p.log.String(), "nothing to read"); n != 1 {
+	if n := strings.Count(p.log.String(), "without readable content"); n != 1 {
 		t.Errorf("logged %d times", n)
 	}
 }

@@ -123,7 +123,7 @@ func (o *Ownership) askPlatform(ctx context.Context) bool {
 		err = o.setOwner(ctx, db.Owner{App: o.app, User: user, Source: db.Creator})
 	}
 	if err != nil {
-		o.log.Info().Err(err).Msg("the platform does not name the bot's owner")
+		o.log.Info().Err(err).Msg("the platform does not say who owns the bot")
 		return false
 	}
 	return true

@@ -53,7 +53,7 @@ func NewRequests(
 // record handles a message of a stranger, which is not stored. In a private chat it asks the owner for access; while
 // the bot has no owner, the reply explains how to become the owner. A stranger gets at most one reply a day.
 func (rs *Requests) record(ctx context.Context, m chat.Incoming) error {
-	rs.log.Info().Stringer("chat", m.Key).Str("user", m.Actor.ID).Msg("message of a stranger ignored")
+	rs.log.Info().Stringer("chat", m.Key).Str("user", m.Actor.ID).Msg("ignored a message from a stranger")
 	a := rs.authorizer.Load()
 	if m.Kind != chat.Private {
 		return nil

@@ -121,7 +121,7 @@ func TestADepartmentMayTalk(t *testing.T) {
 	r.start()
 	other := r.sim.PrivateChat(red)
 	r.sim.Say(other, red, "你好")
-	r.awaitLog("message of a stranger ignored")
+	r.awaitLog("ignored a message from a stranger")
 	if got := r.ask("数到 3"); got != "1 2 3" {
 		t.Errorf("answer %q", got)
 	}

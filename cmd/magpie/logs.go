@@ -25,7 +25,7 @@ func newLog(w io.Writer, c config.Log) zerolog.Logger {
 		console := zerolog.ConsoleWriter{
 			Out: w, TimeFormat: time.TimeOnly, NoColor: !onTerminal || os.Getenv("NO_COLOR") != "", FormatExtra: boxCode,
 		}
-		console.FormatPrepare = translateLog(userLang())
+		console.FormatPrepare = translateLog(userLang(), c.Platform)
 		w = console
 	}
 	return zerolog.New(redactedLog{zerolog.MultiLevelWriter(w), c.Secrets}).With().Timestamp().Logger()

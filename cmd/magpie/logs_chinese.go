@@ -1,28 +1,109 @@
 package main
 
-import "magpie/bridge/i18n"
+import (
+	"cmp"
+	"strings"
 
-// logInChinese translates the log lines that matter first when somebody starts the program. They are in Chinese only if
-// the log is for people; in a file they are English, for searching.
+	"magpie/bridge/i18n"
+	"magpie/feishu"
+)
+
+// logInChinese translates the log lines that operators meet: what matters first when somebody starts the program, and
+// what does not work afterwards. They are in Chinese only if the log is for people; in a file they are English, for
+// searching.
 var logInChinese = map[string]string{
-	"magpie has stopped":                               "鹊桥已停止",
-	"feishu: not connected":                            "飞书：没有连上",
-	"feishu: the platform does not answer; calls wait": "飞书：没有响应，暂停调用",
-	"feishu: the platform answers again":               "飞书：恢复响应",
-	"http: listening":                                  "http：正在监听",
-	"the bot has an owner":                             "机器人已有所有者",
-	"message of a stranger ignored":                    "忽略了陌生人的消息",
-	"configuration reloaded":                           "配置已重新加载",
-	"invalid configuration; keeping the old one":       "配置有错误，继续使用原来的",
-	lineConnected:                                      "飞书：已连上，去飞书里给机器人发消息吧",
-	"feishu: backfilled missed messages":               "飞书：已补取漏掉的消息",
-	"the platform does not name the bot's owner":       "飞书没有告知机器人归谁所有",
-	"a wrong code was sent to become the bot's owner":  "有人发来了错误的口令，想成为机器人的所有者",
-	"nobody owns the bot: whoever sends it this code in a private chat becomes its owner; it can be used once": "" +
-		"机器人还没有所有者：谁先把这个口令私聊发给它，谁就是所有者；口令只能用一次",
+	"magpie has stopped": "鹊桥已停止",
+	"http: listening":    "http：正在监听",
+	"[http] listen: other machines can read the metrics; there is no login": "[http] listen：其他机器也能读到运行指标，无需登录",
+	"orphaned processes may be found only at the next start":                "遗留的进程可能要到下次启动时才会清理",
+	"the tool server has stopped; agents have no tools":                     "工具服务已停止，助手用不了鹊桥的工具",
+	"metrics: the store could not be read":                                  "指标：数据库读取失败",
+	"invalid watchdog settings of systemd; no keep-alives are sent":         "systemd 的 watchdog 设置无效，不会发送心跳",
+	"systemd not notified":                                                  "没能通知 systemd",
+	"no keep-alive for systemd: the store does not answer":                  "没有向 systemd 发送心跳：数据库没有响应",
+	"configuration reloaded":                                                "配置已重新加载",
+	"configuration not reloaded":                                            "配置没有重新加载",
+	"invalid configuration; keeping the old one":                            "配置有错误，继续使用原来的",
+	"changed, but takes effect only after a restart":                        "已更改，重启后才会生效",
+	"check: database": "检查：数据库",
 	"the database is lost: nothing is stored, and messages are not acknowledged":         "数据库丢失：不再保存，也不再确认消息",
 	"the files of the database are in place again: messages are stored and acknowledged": "数据库文件已恢复：重新保存和确认消息",
-	"session lost; the conversation goes on from the History":                            "会话丢失，已从历史恢复，对话继续",
+	"database not checked for unreadable rows":                                           "没能检查数据库里是否有读不出的行",
+	"messages are not found by their words; the index is rebuilt when magpie starts":     "按字词搜不到消息；下次启动鹊桥时会重建索引",
+	"a row of the database cannot be read, and is left out; magpie doctor says what to do": "数据库里有一行读不出来，已跳过；" +
+		"处理办法见 magpie doctor",
+	"old data not deleted": "没能删除旧数据",
+	"sessions not moved":   "没能移动会话",
+
+	lineConnected:               "飞书：已连上，去给机器人发消息吧",
+	"feishu: not connected":     "飞书：没有连上",
+	"feishu: press not handled": "飞书：按钮操作没有处理",
+	"feishu: the platform is not responding; calls are paused":          "飞书：没有响应，暂停调用",
+	"feishu: the platform is responding again":                          "飞书：恢复响应",
+	"feishu: backfilled missed messages":                                "飞书：已补取漏掉的消息",
+	"feishu: active chats not available; missed messages may come late": "飞书：读不到最近活跃的聊天，漏掉的消息可能晚到",
+	"feishu: missed messages of some chats not listed; trying again":    "飞书：有的聊天没能补取漏掉的消息，稍后再试",
+	"feishu: not every ping is answered; a silent connection is detected later from now on": "飞书：心跳有时得不到回应；" +
+		"以后要更久才会发现连接已断",
+	"feishu: an event that Magpie does not use; you can remove it in the console": "飞书：收到鹊桥用不到的事件，可以在开发者后台取消订阅",
+	"feishu: a message without readable content; if people see something in it, please report its shape": "飞书：消息里没有可读的内容；" +
+		"如果在客户端能看到内容，请反馈它的结构（shape）",
+	"feishu: the platform sent something with an invalid ID; ignored, and not logged again":  "飞书：收到的 ID 无效，已忽略，之后不再提示",
+	"feishu: names not stored; trying again with the next ones":                              "飞书：名字没能保存，下次一起再试",
+	"feishu: no streaming card, sending a plain one":                                         "飞书：不能用流式卡片，改发普通卡片",
+	"feishu: card refused, sending another kind of message":                                  "飞书：卡片被拒绝，改发另一种消息",
+	"feishu: card not finished; falling back to another form":                                "飞书：卡片没能完成，改用另一种形式",
+	"feishu: streaming mode of a card not ended; the platform ends it by itself":             "飞书：卡片的流式模式没能关闭，过一会儿会自动关闭",
+	"feishu: earlier pages of a card cannot be searched for":                                 "飞书：找不到卡片前面的几页",
+	"feishu: the platform refuses to update parts of cards; drawing whole cards from now on": "飞书：不接受局部更新卡片，以后更新整张卡片",
+	"feishu: picture refused; sending a file":                                                "飞书：图片被拒绝，改发文件",
+
+	"the bot has an owner":                                "机器人已有所有者",
+	"the owner was not welcomed":                          "没能向所有者问好",
+	"ignored a message from a stranger":                   "忽略了陌生人的消息",
+	"departments of a user not available":                 "查不到用户所在的部门",
+	"somebody who is no admin wants to let a stranger in": "有人想允许陌生人使用机器人，但不是管理员",
+	"the platform does not say who owns the bot":          "平台没有告知机器人归谁所有",
+	"a wrong code was sent to become the bot's owner":     "有人发来了错误的口令，想成为机器人的所有者",
+	"nobody owns the bot: whoever sends it this code in a private chat becomes its owner; it can be used once": "" +
+		"机器人还没有所有者：谁先把这个口令私聊发给它，谁就是所有者；口令只能用一次",
+
+	"not delivered yet": "还没有发出去，稍后再试",
+	"chat not reachable; the text is only in the History":  "聊天发不进去，内容只保存在历史里",
+	"delivery failed for days; giving up":                  "几天都没能发出去，不再尝试",
+	"delivery not recorded; it will be repeated":           "已发出但没能记录，会再发一次",
+	"cannot search for an earlier delivery; sending again": "查不到是否已经发出，再发一次",
+	"pending deliveries not found; trying again":           "读不到等待发出的消息，稍后再试",
+	"next delivery not found; trying again":                "读不到下一条要发的消息，稍后再试",
+	"answer not readdressed; trying again":                 "没能改变回答的位置，稍后再试",
+	"silenced chat not recorded":                           "没能记录不让机器人发言的聊天",
+	"file refused by the platform":                         "文件被平台拒绝",
+	"copies of delivered files not deleted":                "没能删除已发文件的副本",
+	"file not fetched":                                     "文件没能接收",
+	"files not available to the agent":                     "助手读不到收到的文件",
+	"quoted message not available":                         "读不到被引用的消息",
+	"forwarded messages not available":                     "读不到转发的消息",
+
+	"turn failed":         "回答失败",
+	"card not drawn":      "卡片没能更新",
+	"card not posted yet": "卡片还没有发出去",
+	"session lost; the conversation goes on from the History":                        "会话丢失，已从历史恢复，对话继续",
+	"session is behind; the missing messages come from the History":                  "会话缺少最近的消息，已从历史补上",
+	"claude died before it used a tool; running the turn again":                      "claude 还没用工具就退出了，重新回答",
+	"turn was cut off before it did anything; running it again":                      "回答还没开始就被中断，重新回答",
+	"turn was cut off while it was being stopped":                                    "回答在停止时被中断",
+	"turn was cut off while people were asked; its asker decides whether it goes on": "回答在等人确认时被中断，是否继续由提问的人决定",
+	"turn was cut off; its asker decides whether it goes on":                         "回答被中断，是否继续由提问的人决定",
+	"work in the background was cut off":                                             "后台任务被中断",
+	"agents of an earlier run were ended":                                            "已结束上次运行留下的助手进程",
+	"agents of an earlier run may still be there":                                    "上次运行的助手进程可能还在",
+	"agents may not work in a project":                                               "助手不能在这个项目里工作",
+	"end of the turn not stored; trying again":                                       "没能保存回答的结果，稍后再试",
+	"tool refused: only an admin may allow it, and none can be asked here":           "已拒绝工具：只有管理员可以允许，而这里问不到管理员",
+	"memories of the turn lost: too many turns wait":                                 "这一轮没能记下记忆：排队的太多",
+	"memories of a stale chat not stored: too many turns wait":                       "闲置的聊天没能记下记忆：排队的太多",
+	"semantic search failed; searching by words only":                                "语义召回失败，只按字词搜索",
+	"no embeddings for messages; trying again later":                                 "没能给消息生成向量，稍后再试",
 }
 
 // Lines that say more if the log is for people: what to do next, and the bot's name.
@@ -31,20 +112,40 @@ const (
 	lineConnected = "feishu: connected; write to the bot there"
 )
 
-// translateLog is a [zerolog.ConsoleWriter.FormatPrepare] for readers of a language.
-func translateLog(l i18n.Lang) func(line map[string]any) error {
+// forMachines are the fields of [lineStarted] that say nothing to people. The doctor explains the limits.
+var forMachines = []string{"cores", "free_mb", "keep_alive", "max_processes", "max_turns"}
+
+// translateLog is a [zerolog.ConsoleWriter.FormatPrepare] for readers of a language. Lines about the platform begin
+// with its name, which is that of our package in the log of a machine.
+func translateLog(l i18n.Lang, platform error) func(line map[string]any) error {
+	platform = cmp.Or(platform, feishu.Config{}.PlatformName())
+	name := strings.TrimSpace(i18n.ErrorText(l, platform))
 	return func(line map[string]any) error {
-		english, _ := line["message"].(string)
+		text, _ := line["message"].(string)
 		bot, _ := line["bot"].(string)
-		switch text := logInChinese[english]; {
-		case english == lineStarted: // and not connected yet
-			line["message"] = textStarting.In(l)
-		case english == lineConnected && bot != "":
-			line["message"] = textConnectedAs.Sprintf(l, i18n.Visible(bot))
+		switch chinese := logInChinese[text]; {
+		case text == lineStarted: // and not connected yet
+			text = textStarting.Sprintf(l, platform)
+			for _, key := range forMachines {
+				delete(line, key)
+			}
+			if version, ok := line["version"].(string); ok {
+				line["version"], _, _ = strings.Cut(version, " ") // without the commit
+			}
+		case text == lineConnected && bot != "":
+			text = textConnectedAs.Sprintf(l, platform, i18n.Visible(bot))
 			delete(line, "bot")
-		case l == i18n.Chinese && text != "":
-			line["message"] = text
+		case l == i18n.Chinese && chinese != "":
+			text = chinese
 		}
+		if rest, ok := strings.CutPrefix(text, "飞书："); ok {
+			text = name + "：" + rest
+		} else if rest, ok := strings.CutPrefix(text, "feishu: "); ok && l == i18n.English {
+			text = name + ": " + rest
+		} else if rest, ok := strings.CutPrefix(text, "magpie "); ok && l == i18n.English {
+			text = "Magpie " + rest
+		}
+		line["message"] = text
 		return nil
 	}
 }

@@ -14,6 +14,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/rs/zerolog"
+
 	"magpie/feishu"
 	"magpie/feishu/openapi"
 	"magpie/internal/config"
@@ -80,6 +82,43 @@ func TestTheLogInChinese(t *testing.T) {
 	l.Info().Msg("magpie is running")
 	if got := file.String(); !strings.Contains(got, "Magpie is starting") {
 		t.Errorf("in English: %s", got)
+	}
+}
+
+// The log for people names the platform that the bot is on, and says errors in their words, without those of our calls.
+func TestTheLogNamesThePlatform(t *testing.T) {
+	marshal := zerolog.ErrorMarshalFunc
+	defer func() { zerolog.ErrorMarshalFunc = marshal }()
+	zerolog.ErrorMarshalFunc = loggedError
+	paused := &openapi.Error{Op: "ask who the bot is", Err: openapi.ErrCircuitOpen}
+	for _, tc := range []struct {
+		lang, url string
+		want      []string
+	}{
+		{"en_US.UTF-8", "lark", []string{
+			"Magpie is starting: connecting to Lark", "Lark: not connected", `error="the platform is not responding, so calls are paused"`,
+			"Connected to Lark as Mag: send it a message there", "Magpie has stopped",
+		}},
+		{"en_US.UTF-8", "", []string{"connecting to Feishu", "Feishu: not connected", "Connected to Feishu as Mag"}},
+		{"zh_CN.UTF-8", "lark", []string{
+			"鹊桥正在启动：正在连接 Lark", "Lark：没有连上", `error="平台没有响应，暂停调用"`, "已连上 Lark，机器人是“Mag”", "鹊桥已停止",
+		}},
+		{"zh_CN.UTF-8", "", []string{"正在连接飞书", "飞书：没有连上", "已连上飞书"}},
+	} {
+		t.Setenv("LC_ALL", tc.lang)
+		var file bytes.Buffer
+		l := newLog(&file, config.Log{
+			Format: config.LogConsole, Platform: feishu.Config{BaseURL: tc.url}.PlatformName(),
+		})
+		l.Info().Msg(lineStarted)
+		l.Warn().Err(paused).Msg("feishu: not connected")
+		l.Info().Str("bot", "Mag").Msg(lineConnected)
+		l.Info().Msg("magpie has stopped")
+		for _, want := range tc.want {
+			if !strings.Contains(file.String(), want) {
+				t.Errorf("%s, %q: %q is missing in\n%s", tc.lang, tc.url, want, &file)
+			}
+		}
 	}
 }
 

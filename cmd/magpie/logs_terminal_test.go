@@ -24,14 +24,14 @@ func TestTheLogOfATerminal(t *testing.T) {
 	}
 	file.Reset()
 	l := newLog(&file, config.Log{Format: config.LogConsole})
-	l.Info().Int("max_turns", 8).Msg(lineStarted)
+	l.Info().Str("version", "v1.2.3 2fd3373813812345678000").Int("max_turns", 8).Int64("free_mb", 23426).Msg(lineStarted)
 	l.Warn().Str("error", "dial udp 192.168.1.1:53, 8.8.8.8:53").Dur("retry_in", 288*time.Millisecond).
 		Msg("feishu: not connected")
 	l.Warn().Dur("retry_in", 288*time.Second).Msg("feishu: not connected")
 	l.Info().Str("bot", "Mag").Msg(lineConnected)
 	for _, want := range []string{
-		"Magpie is starting: connecting to Feishu max_turns=8", "retry_in=288ms", "retry_in=4m48s",
-		"192.168.1.1:53, [REDACTED_IP]:53", "connected to Feishu as Mag: write to it there\n",
+		"Magpie is starting: connecting to Feishu version=v1.2.3\n", "retry_in=288ms", "retry_in=4m48s",
+		"192.168.1.1:53, [REDACTED_IP]:53", "Connected to Feishu as Mag: send it a message there\n", "Feishu: not connected retry_in=4m48s",
 	} {
 		if !strings.Contains(file.String(), want) {
 			t.Errorf("on a terminal: %q is missing in\n%s", want, &file)

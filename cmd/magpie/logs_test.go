@@ -112,7 +112,7 @@ var ordinary = []string{
 		`"time":"2026-11-21T17:53:45Z","message":"card not drawn"}`,
 	`{"level":"info","user":"ou_7d8a6e6df7621556ce0d21922b676706",` +
 		`"chat":"feishu:chat:oc_1381234567813812345678138123456a:thread:omt_13812345678",` +
-		`"time":"2026-11-21T17:53:45Z","message":"message of a stranger ignored"}`,
+		`"time":"2026-11-21T17:53:45Z","message":"ignored a message from a stranger"}`,
 	`{"level":"info","version":"v1.2.3.4 2fd3373813812345678000aabbccddeeff001122",` +
 		`"address":"127.0.0.1:9180","keys":["[feishu] app_secret","[claude.env] ANTHROPIC_API_KEY"],` +
 		`"time":"2026-11-21T17:53:45Z","message":"magpie is running"}`,

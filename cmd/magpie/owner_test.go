@@ -39,7 +39,7 @@ func TestTheAppsOwnerHasAccess(t *testing.T) {
 		t.Error("the owner gets no answer")
 	}
 	r.sim.Say(r.sim.PrivateChat(other), other, "/status")
-	r.awaitLog("message of a stranger ignored")
+	r.awaitLog("ignored a message from a stranger")
 	r.stop()
 	r.start() // the owner is stored now: no look-up is needed
 	r.sim.TakeScopes("application:application:self_manage")

@@ -43,7 +43,7 @@ func TestReload(t *testing.T) {
 
 	before := len(sim.Messages(sim.PrivateChat(blue)))
 	sim.Say(sim.PrivateChat(blue), blue, "/help")
-	p.await("message of a stranger ignored")
+	p.await("ignored a message from a stranger")
 	if n := len(sim.Messages(sim.PrivateChat(blue))) - before; n != 1 {
 		t.Errorf("a stranger got %d answers", n-1)
 	}
@@ -52,9 +52,9 @@ func TestReload(t *testing.T) {
 	p.await(`"applied":["[access] admins","[log] level"]`)
 	p.await(`"keys":["[claude] env","[context] min_chars"]`)
 	answered(blue)
-	ignored := strings.Count(p.logs.String(), "message of a stranger ignored")
+	ignored := strings.Count(p.logs.String(), "ignored a message from a stranger")
 	sim.Say(sim.PrivateChat(red), red, "/help")
-	p.awaitCount("message of a stranger ignored", ignored+1) // a removed user loses access
+	p.awaitCount("ignored a message from a stranger", ignored+1) // a removed user loses access
 
 	reload(strings.Replace(string(first), "[access]", "[log]\nlevel = \"warn\"\n[access]", 1))
 	p.await(`"applied":["[access] admins","[log] level"]`)

@@ -416,7 +416,7 @@ func TestAdminsGrantAccess(t *testing.T) {
 		t.Errorf("/whoami: %q", got)
 	}
 	r.sim.Say(group, red, "数到 3", feishusim.Mention())
-	r.awaitLog("message of a stranger ignored")
+	r.awaitLog("ignored a message from a stranger")
 	for _, text := range []string{"/admin users", "/admin cost", "/admin chats", "/admin budgets"} {
 		if got := answerTo(r.user, text); !strings.Contains(got, "私聊") {
 			t.Errorf("%s in a group: %q", text, got)
@@ -445,7 +445,7 @@ func TestAdminsGrantAccess(t *testing.T) {
 	before := len(r.model.Requests())
 	r.sim.Say(group, red, "数到 4", feishusim.Mention())
 	r.until("the second stranger", func() bool {
-		return strings.Count(r.logs.String(), "message of a stranger ignored") >= 2
+		return strings.Count(r.logs.String(), "ignored a message from a stranger") >= 2
 	})
 	if n := len(r.model.Requests()) - before; n != 0 {
 		t.Errorf("the model was asked %d times", n)

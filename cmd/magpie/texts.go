@@ -84,10 +84,10 @@ var (
 		ZH: "%s：新增 %d，更改 %d，已有 %d",
 		EN: "%s: %d new, %d changed, %d known already",
 	}
-	textStarting    = i18n.Phrase{ZH: "鹊桥正在启动：正在连接飞书", EN: "Magpie is starting: connecting to Feishu"}
+	textStarting    = i18n.Phrase{ZH: "鹊桥正在启动：正在连接%v", EN: "Magpie is starting: connecting to %v"}
 	textConnectedAs = i18n.Phrase{
-		ZH: "已连上飞书，机器人是“%s”：去飞书里给它发消息吧",
-		EN: "connected to Feishu as %s: write to it there",
+		ZH: "已连上%v，机器人是“%s”：去给它发消息吧",
+		EN: "Connected to %v as %s: send it a message there",
 	}
 	textManName     = i18n.Phrase{ZH: "名称", EN: "NAME"}
 	textManSynopsis = i18n.Phrase{ZH: "概要", EN: "SYNOPSIS"}

@@ -10,6 +10,8 @@ import (
 	"github.com/rs/zerolog"
 	"github.com/sony/gobreaker/v2"
 	"github.com/tidwall/gjson"
+
+	"magpie/internal/configtype"
 )
 
 // After this many consecutive calls with an unknown outcome the circuit opens for a while; then one call may try.
@@ -19,7 +21,8 @@ const (
 )
 
 // ErrCircuitOpen matches the [Error] of a call that was not made because the platform does not answer.
-var ErrCircuitOpen = errors.New("the platform does not answer; calls wait until it does")
+var ErrCircuitOpen = configtype.Mistakef(
+	"平台没有响应，暂停调用", "the platform is not responding, so calls are paused")
 
 // breaker is the circuit breaker of the HTTP API. A refusal is an answer, even one for too many calls. Only an unknown
 // outcome counts as a failure.
@@ -53,9 +56,9 @@ func (g *breaker) newCircuit() *gobreaker.CircuitBreaker[gjson.Result] {
 func (g *breaker) logChange(from, to gobreaker.State) {
 	switch {
 	case from == gobreaker.StateClosed:
-		g.log.Warn().Dur("next_try_in", g.timeout).Msg("feishu: the platform does not answer; calls wait")
+		g.log.Warn().Dur("next_try_in", g.timeout).Msg("feishu: the platform is not responding; calls are paused")
 	case to == gobreaker.StateClosed:
-		g.log.Info().Msg("feishu: the platform answers again")
+		g.log.Info().Msg("feishu: the platform is responding again")
 	}
 }
 

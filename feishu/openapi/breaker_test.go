@@ -102,7 +102,7 @@ func TestOneCallTriesWhetherThePlatformIsBack(t *testing.T) {
 		if g.isTripped() || g.isOpen() {
 			t.Error("open although the platform answers")
 		}
-		if n := strings.Count(log.String(), "\n"); n != 2 || !strings.Contains(log.String(), "answers again") {
+		if n := strings.Count(log.String(), "\n"); n != 2 || !strings.Contains(log.String(), "responding again") {
 			t.Errorf("log of one outage: %s", log)
 		}
 	})

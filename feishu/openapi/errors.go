@@ -25,26 +25,37 @@ type Error struct {
 	refused bool          // the code is one of [Request.Refusals]
 }
 
+// Chinese is the error for people: without our name of the call, with what the operator can do about it.
+func (e *Error) Chinese() string { return e.forPeople(configtype.Chinese, "；") }
+
+// English is the same in English.
+func (e *Error) English() string { return e.forPeople(configtype.English, "; ") }
+
+func (e *Error) forPeople(say func(error) string, semicolon string) string {
+	text := say(e.Reason())
+	if hint := e.Hint(); hint != nil {
+		text += semicolon + say(hint)
+	}
+	if e.LogID != "" {
+		text += " [log id " + e.LogID + "]"
+	}
+	return text
+}
+
 // Error names the call, the platform's message, and what the operator can do about it.
-func (e *Error) Error() string { return e.describe(error.Error, " (%s)") }
-
-// Chinese is the error with what can be done about it in Chinese.
-func (e *Error) Chinese() string { return e.describe(configtype.Chinese, "（%s）") }
-
-// describe describes the error in the language of say; brackets are those around the hint.
-func (e *Error) describe(say func(error) string, brackets string) string {
+func (e *Error) Error() string {
 	var b strings.Builder
 	b.WriteString("feishu: " + e.Op)
 	switch {
 	case e.Code != 0:
 		fmt.Fprintf(&b, ": code %d: %s", e.Code, e.Msg)
 	case e.Err != nil:
-		b.WriteString(": " + say(e.Err))
+		b.WriteString(": " + e.Err.Error())
 	default:
 		fmt.Fprintf(&b, ": HTTP %d: %s", e.Status, e.Msg)
 	}
 	if hint := e.Hint(); hint != nil {
-		fmt.Fprintf(&b, brackets, say(hint))
+		fmt.Fprintf(&b, " (%v)", hint)
 	}
 	if e.LogID != "" {
 		b.WriteString(" [log id " + e.LogID + "]")

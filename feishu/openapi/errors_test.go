@@ -110,7 +110,7 @@ func TestClassesOfCodes(t *testing.T) {
 		e := &Error{Op: "send", Code: code, Msg: "no"}
 		if e.Hint() == nil {
 			t.Errorf("%d: no hint", code)
-		} else if zh := configtype.Chinese(e); !strings.HasPrefix(zh, fmt.Sprintf("feishu: send: code %d: no（", code)) ||
+		} else if zh := configtype.Chinese(e); !strings.HasPrefix(zh, fmt.Sprintf("no（代码 %d）；", code)) ||
 			!strings.Contains(zh, configtype.Chinese(e.Hint())) || zh == e.Error() {
 			t.Errorf("%d: in Chinese %s", code, zh)
 		}

@@ -37,7 +37,7 @@ func (l sdkLogger) write(level zerolog.Level, args []any) {
 	if m := unhandled.FindStringSubmatch(text); m != nil {
 		if _, known := l.unknown.LoadOrStore(m[1], true); !known {
 			l.log.WithLevel(level).Str("event", m[1]).
-				Msg("feishu: an event that nobody handles; it can be removed in the console")
+				Msg("feishu: an event that Magpie does not use; you can remove it in the console")
 		}
 		return
 	}

@@ -72,7 +72,8 @@ type Log struct {
 	Level  string `toml:"level" env:"LEVEL"`   // debug | info | warn | error
 	Format string `toml:"format" env:"FORMAT"` // one of the formats below
 
-	Secrets redact.Known `toml:"-" env:"-"` // values removed from every line; set by Read
+	Secrets  redact.Known `toml:"-" env:"-"` // values removed from every line; set by Read
+	Platform error        `toml:"-" env:"-"` // its name; set by Read
 }
 
 // The formats of the log.

@@ -115,7 +115,7 @@ func read(path string, environ []string) (c Config, found reading, err error) {
 	found.variables = leaves(errors.Join(applyEnvironment(&c, environ), applyTestSettings(&c, environ)))
 	c.expandPaths()
 	c.Claude.Environ = environ
-	c.Log.Secrets = redact.NewKnown(c.Secrets())
+	c.Log.Secrets, c.Log.Platform = redact.NewKnown(c.Secrets()), c.Feishu.PlatformName()
 	return c, found, nil
 }
 

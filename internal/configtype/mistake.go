@@ -73,6 +73,9 @@ func errorText(err error, l language) string {
 		if l == chinese {
 			return e.Chinese()
 		}
+		if e, ok := e.(interface{ English() string }); ok {
+			return e.English()
+		}
 	}
 	if text := systemErrorText(err, l); text != "" {
 		return text
