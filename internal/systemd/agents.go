@@ -16,7 +16,6 @@ import (
 	"strings"
 	"syscall"
 
-	"magpie/bridge/i18n"
 	"magpie/internal/config"
 	"magpie/internal/configtype"
 	"magpie/internal/safepath"
@@ -100,7 +99,7 @@ func (u unit) prepareAgents(ctx context.Context, dryRun bool) error {
 			return &config.Error{Err: configtype.Mistakef("%s 不能作为项目：里面有服务自己的文件",
 				"%s cannot be a project: the service has its own files in it", dir)}
 		}
-		if err := giveFolder(ctx, u.Lang, dir, owner, who, agent, dryRun); err != nil {
+		if err := u.giveFolder(ctx, dir, owner, who, agent, dryRun); err != nil {
 			return err
 		}
 	}
@@ -109,9 +108,16 @@ func (u unit) prepareAgents(ctx context.Context, dryRun bool) error {
 
 // hasOwnFilesIn reports whether a folder contains files of the service itself, and so must not be given away.
 func (u unit) hasOwnFilesIn(dir string) bool {
-	return slices.ContainsFunc([]string{u.Dir, u.Config, u.Program, u.Secret, u.data}, func(own string) bool {
+	return slices.ContainsFunc(u.ownFiles(), func(own string) bool {
 		_, in := safepath.Rel(dir, own)
-		return own != "" && in
+		return in
+	})
+}
+
+// ownFiles are the files and folders of the service itself.
+func (u unit) ownFiles() []string {
+	return slices.DeleteFunc([]string{u.Dir, u.Config, u.Program, u.Secret, u.data}, func(own string) bool {
+		return own == ""
 	})
 }
 
@@ -129,8 +135,10 @@ func credentialOf(who *user.User) (*syscall.Credential, error) {
 
 // giveFolder lets the agents' user write to a folder, which it creates if needed. A folder that belongs to anyone but
 // the service is left alone, with a warning.
-func giveFolder(ctx context.Context, l i18n.Lang, dir string, owner, who *user.User, agent *syscall.Credential,
-	dryRun bool) error {
+func (u unit) giveFolder(
+	ctx context.Context, dir string, owner, who *user.User, agent *syscall.Credential, dryRun bool,
+) error {
+	l := u.Lang
 	if canWrite(ctx, dir, agent) {
 		return nil
 	}
@@ -155,7 +163,7 @@ func giveFolder(ctx context.Context, l i18n.Lang, dir string, owner, who *user.U
 			return err
 		}
 	}
-	left, err := chownFolder(dir, owner, agent)
+	left, err := chownFolder(dir, owner, agent, u.ownFiles())
 	if err != nil {
 		return configtype.Mistakef("不能把 %s 交给 %s：%v", "give %s to %s: %v", dir, who.Username, err)
 	}
@@ -179,21 +187,47 @@ func canWrite(ctx context.Context, dir string, as *syscall.Credential) bool {
 // mayGive reports whether a folder may be given to the agents' user: the service owns it, or root does and it is empty.
 func mayGive(dir string, owner *user.User) bool {
 	info, err := os.Lstat(dir)
-	if err != nil || !info.IsDir() {
-		return false
-	}
-	st, ok := info.Sys().(*syscall.Stat_t)
-	if !ok {
-		return false
-	}
-	entries, err := os.ReadDir(dir)
-	return fmt.Sprint(st.Uid) == owner.Uid || st.Uid == 0 && err == nil && len(entries) == 0
+	return err == nil && belongsTo(info, owner, func() ([]fs.DirEntry, error) { return os.ReadDir(dir) })
 }
 
+// belongsTo is mayGive for a folder that is known.
+func belongsTo(dir fs.FileInfo, owner *user.User, read func() ([]fs.DirEntry, error)) bool {
+	st, ok := dir.Sys().(*syscall.Stat_t)
+	if !ok || !dir.IsDir() {
+		return false
+	}
+	if fmt.Sprint(st.Uid) == owner.Uid {
+		return true
+	}
+	entries, err := read()
+	return st.Uid == 0 && err == nil && len(entries) == 0
+}
+
+// isAbove reports whether a folder is one of these files, or above one.
+func isAbove(dir fs.FileInfo, files []string) bool {
+	return slices.ContainsFunc(files, func(path string) bool {
+		if real, ok := safepath.Follow(path); ok {
+			path = real
+		}
+		for ; ; path = filepath.Dir(path) {
+			if info, err := os.Stat(path); err == nil && os.SameFile(info, dir) {
+				return true
+			} else if path == filepath.Dir(path) {
+				return false
+			}
+		}
+	})
+}
+
+// errOtherFolder means that a link leads to a folder that must not be given away.
+var errOtherFolder = configtype.Mistakef("它现在是另一个文件夹", "it is another folder now")
+
 // chownFolder gives a folder to the agents' user, with everything in it that the service owns. It walks an [os.Root],
-// so that a symbolic link created meanwhile cannot lead it to files elsewhere. Files with other names are left alone,
-// and counted: while agents ran as the service's user, one of them could have linked the secret or the database.
-func chownFolder(dir string, owner *user.User, agent *syscall.Credential) (left int, err error) {
+// so that a symbolic link created meanwhile cannot lead it to files elsewhere. The folder itself is checked once more
+// when it is open: if it is in another project, an agent may have put a link in the place of a folder above it. Files
+// with other names are left alone, and counted: while agents ran as the service's user, one of them could have linked
+// the secret or the database.
+func chownFolder(dir string, owner *user.User, agent *syscall.Credential, own []string) (left int, err error) {
 	parent, err := os.OpenRoot(filepath.Dir(dir))
 	if err != nil {
 		return 0, err
@@ -201,6 +235,14 @@ func chownFolder(dir string, owner *user.User, agent *syscall.Credential) (left 
 	root, err := safepath.OpenDir(parent, filepath.Base(dir), nil)
 	if err = errors.Join(err, parent.Close()); err != nil {
 		return 0, err
+	}
+	info, err := root.Stat(".")
+	read := func() ([]fs.DirEntry, error) { return fs.ReadDir(root.FS(), ".") }
+	if err == nil && (isAbove(info, own) || !belongsTo(info, owner, read)) {
+		err = errOtherFolder
+	}
+	if err != nil {
+		return 0, errors.Join(err, root.Close())
 	}
 	err = fs.WalkDir(root.FS(), ".", func(path string, _ fs.DirEntry, err error) error {
 		if err != nil {

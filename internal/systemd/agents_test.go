@@ -30,12 +30,22 @@ func TestOnlyTheFolderItselfIsGivenAway(t *testing.T) {
 	if me == 0 {
 		agent = &syscall.Credential{Uid: 65534, Gid: 65534}
 	}
-	owner := &user.User{Uid: strconv.Itoa(me)}
-	if left, err := chownFolder(pathOf("project"), owner, agent); left != 1 || err != nil {
+	owner, own := &user.User{Uid: strconv.Itoa(me)}, []string{pathOf("data/secret"), pathOf("data/later")}
+	if left, err := chownFolder(pathOf("project"), owner, agent, own); left != 1 || err != nil {
 		t.Errorf("the project: %d left, %v", left, err)
 	}
-	if _, err := chownFolder(pathOf("swapped"), owner, agent); err == nil {
+	if _, err := chownFolder(pathOf("swapped"), owner, agent, own); err == nil {
 		t.Error("a link in the place of a folder is followed")
+	}
+	// Agents that already have the project may replace a folder between it and another project.
+	if err := os.Symlink(base, pathOf("project/between")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := chownFolder(pathOf("project/between/data"), owner, agent, own); err == nil {
+		t.Error("the service's own folder is given away")
+	}
+	if _, err := chownFolder(pathOf("project/between/data"), &user.User{Uid: "4242"}, agent, nil); err == nil {
+		t.Error("a folder of somebody else is given away")
 	}
 	for name, given := range map[string]bool{
 		"project": true, "project/src": true, "project/src/own": true, "project/link": true, "data": false,
