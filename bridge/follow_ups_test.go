@@ -11,6 +11,7 @@ func TestWhatGoesOnEndsWithoutAPlace(t *testing.T) {
 	t.Parallel()
 	for name, end := range map[string]func(*bridgeRig) error{
 		"stopped":            func(l *bridgeRig) error { return l.bridge.HandleMessage(t.Context(), incoming("om_2", "/stop")) },
+		"a bare word":        func(l *bridgeRig) error { return l.bridge.HandleMessage(t.Context(), incoming("om_2", "停")) },
 		"a new conversation": func(l *bridgeRig) error { return l.bridge.HandleMessage(t.Context(), incoming("om_2", "/new")) },
 		"recalled":           func(l *bridgeRig) error { return l.bridge.HandleRecall(t.Context(), room, "om_1") },
 	} {

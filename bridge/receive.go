@@ -94,8 +94,8 @@ func (rc *receiver) handleMessage(ctx context.Context, m chat.Incoming) error {
 	return rc.commands.execute(ctx, invocation{m: m, args: args}, p)
 }
 
-// stopWord matches a message that only says to stop. It is a command only while a turn is running, or is to be run
-// again after a crash; at any other time it may be an answer to the agent.
+// stopWord matches a message that only says to stop. It is a command only while a turn is running, is to be run again
+// after a crash, or goes on in the background; at any other time it may be an answer to the agent.
 var stopWord = regexp.MustCompile(`(?i)^\s*(停止|停下|停|stop|cancel)\s*[。.!！~]*\s*$`)
 
 // hasFiles reports whether a message has attachments of its own. Those of a quoted message do not count.

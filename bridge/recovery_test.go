@@ -224,7 +224,7 @@ func TestAStopDuringTheRecovery(t *testing.T) {
 	for _, tc := range []struct{ how, left string }{
 		{"/stop", ""}, {"stop", ""}, {"the button", ""},
 		{"/stop", "draft = 'half'"}, {"stop", "draft = 'half'"}, {"the button", "draft = 'half'"},
-		{"/stop", "follows = id, started_at = 0"}, // it waits for what goes on in the background
+		{"/stop", "follows = id, started_at = 0"}, {"stop", "follows = id, started_at = 0"}, // background work goes on
 	} {
 		t.Run(tc.how+" "+tc.left, func(t *testing.T) {
 			t.Parallel()

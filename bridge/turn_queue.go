@@ -18,9 +18,11 @@ import (
 type turnQueue struct {
 	cfg   *Config
 	store db.Queue
-	jobs  *workqueue.Queue
-	lanes workqueue.Lanes
-	run   func(context.Context, db.Claim) // answers a claimed turn
+	// what agents do in the background after a turn
+	followUps db.FollowUps
+	jobs      *workqueue.Queue
+	lanes     workqueue.Lanes
+	run       func(context.Context, db.Claim) // answers a claimed turn
 	// closed when the turns of the previous process are recovered
 	recovered chan struct{}
 	log       zerolog.Logger
@@ -116,13 +118,21 @@ func (q *turnQueue) isRecovered() bool {
 	}
 }
 
-// hasBegun reports whether a turn of the chat has begun and not ended. After a crash it may be waiting to begin again.
+// hasBegun reports whether a turn of the chat has begun and not ended, or its agent still works in the background. After
+// a crash a turn may be waiting to begin again.
 func (q *turnQueue) hasBegun(ctx context.Context, key chat.Key) (bool, error) {
 	if q.lanes.RunningTurn(key) != 0 {
 		return true, nil
 	}
 	turns, err := q.store.Unended(ctx, key)
-	return slices.ContainsFunc(turns, func(t db.Turn) bool { return t.Attempts > 0 }), err
+	if err != nil || slices.ContainsFunc(turns, func(t db.Turn) bool { return t.Attempts > 0 }) {
+		return err == nil, err
+	}
+	_, err = q.followUps.Open(ctx, key)
+	if errors.Is(err, db.ErrNotFound) {
+		return false, nil
+	}
+	return err == nil, err
 }
 
 // awaitRecovery waits until the turns of the previous process are recovered. If that takes too long, it fails, and the

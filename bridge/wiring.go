@@ -100,8 +100,8 @@ func newWiring(cfg Config, store *db.DB, pool *claude.Pool, out delivery.Messeng
 	w.outbox = delivery.NewOutbox(store, w.out, cfg.spool(), w.languages.OfChat, log)
 	w.reactions = delivery.NewReactions(w.out, log)
 	w.turns = &turnQueue{
-		cfg: w.cfg, store: store.Queue(), jobs: workqueue.New(pool.Limits().Turns + onlookers),
-		recovered: make(chan struct{}), log: log,
+		cfg: w.cfg, store: store.Queue(), followUps: store.Turns().FollowUps(),
+		jobs: workqueue.New(pool.Limits().Turns + onlookers), recovered: make(chan struct{}), log: log,
 	}
 	w.listening = listening{store, cfg.Mention, log}
 	w.budget = &budget{pool: pool, ledger: store.Ledger(), zone: w.context.Zone(), log: log,
