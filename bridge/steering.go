@@ -78,16 +78,16 @@ var addition = regexp.MustCompile(`(?i)^\s*(补充(一下|一点|说明)?\s*([:�
 
 // turnFor returns the running turn that a message belongs to; 0 = it is a question of its own. In a group only askers
 // of the turn and admins may add to it: the turn acts on behalf of its askers. A file is always a question of its own,
-// and so is a message that quotes anything but the turn's card. A limit that is reached refuses the message, as it
-// would refuse a question.
+// and so is a message that quotes anything but the turn's card. One that is not marked as an addition joins the
+// questions that wait, if there are any. A limit that is reached refuses the message, as it would refuse a question.
 func (s *steering) turnFor(ctx context.Context, m chat.Incoming) (int64, error) {
 	turn := s.lanes.RunningTurn(m.Key)
 	if turn == 0 || hasFiles(m) {
 		return 0, nil
 	}
-	own := s.quotesCard(ctx, turn, m)
-	if !own && (len(m.Files) > 0 || !s.always && !addition.MatchString(m.Text)) || s.hasWaiting(ctx, m.Key) ||
-		!s.mayAdd(turn, m) {
+	quotes := len(m.Files) > 0
+	adds := quotes && s.quotesCard(ctx, turn, m) || !quotes && addition.MatchString(m.Text)
+	if !adds && (quotes || !s.always || s.hasWaiting(ctx, m.Key)) || !s.mayAdd(turn, m) {
 		return 0, nil
 	}
 	return turn, s.budget.checkAddition(ctx, turn, m)
@@ -101,8 +101,8 @@ func (s *steering) mayAdd(turn int64, m chat.Incoming) bool {
 	return t != nil && (slices.Contains(t.askers, m.Actor.ID) || s.access.Load().InCharge(m))
 }
 
-// hasWaiting reports whether the chat has waiting questions, which a new message may belong to, such as the text for a
-// file.
+// hasWaiting reports whether the chat has waiting questions, which a message that is not marked as an addition may
+// belong to, such as the text for a file.
 func (s *steering) hasWaiting(ctx context.Context, key chat.Key) bool {
 	waiting, err := s.queue.Turns(ctx, key)
 	if err != nil {

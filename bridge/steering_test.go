@@ -1,0 +1,75 @@
+package bridge
+
+import (
+	"context"
+	"testing"
+
+	"magpie/bridge/delivery/deliverytest"
+	"magpie/db"
+	"magpie/internal/chat"
+)
+
+// Which messages belong to the running turn: what is marked as an addition does so whatever else waits; with
+// while_busy = "steer" others do as well, unless a question waits that they may belong to.
+func TestWhichMessagesARunningTurnGets(t *testing.T) {
+	t.Parallel()
+	quote := func(of string) []chat.File { return []chat.File{{Number: 1, Kind: chat.Quote, Of: of}} }
+	picture := []chat.File{{Number: 1, Kind: chat.Picture, Key: "img_1"}}
+	for name, tc := range map[string]struct {
+		text    string
+		files   []chat.File
+		by      string // empty = the asker
+		always  bool
+		waiting bool
+		want    bool
+	}{
+		"a question":                      {text: "and red?"},
+		"marked":                          {text: "also: red", want: true},
+		"marked, others wait":             {text: "补充：红的", waiting: true, want: true},
+		"quotes the card":                 {text: "and red?", files: quote("card"), want: true},
+		"quotes the card, others wait":    {text: "and red?", files: quote("card"), waiting: true, want: true},
+		"quotes another message":          {text: "also: red", files: quote("om_9")},
+		"always":                          {text: "and red?", always: true, want: true},
+		"always, others wait":             {text: "and red?", always: true, waiting: true},
+		"always, marked, others wait":     {text: "also: red", always: true, waiting: true, want: true},
+		"always, quotes another message":  {text: "and red?", files: quote("om_9"), always: true},
+		"with a file":                     {text: "also: red", files: picture},
+		"with a file and the card quoted": {text: "also: red", files: append(picture, quote("card")...)},
+		"by another member":               {text: "also: red", by: "ou_2"},
+		"by an admin":                     {text: "also: red", by: "ou_admin", want: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			l := newBridgeRig(t, &deliverytest.Recorder{})
+			l.remake(func(c *Config) { c.Access.Admins = []string{"ou_admin"} })
+			in := func(id, by string) chat.Incoming {
+				m := incoming(id, "hello")
+				m.Kind, m.Actor.ID = chat.Group, by
+				return m
+			}
+			l.must(l.bridge.HandleMessage(t.Context(), in("om_1", "ou_1")))
+			claim, err := l.store.Queue().Claim(t.Context(), room, db.TurnIDs{Session: "s", Prompt: "p"}, false)
+			l.must(err)
+			turn := claim.Turn.ID
+			l.must(l.store.Turns().SetCard(t.Context(), turn, "card"))
+			s := l.bridge.receiver.steering
+			s.always = tc.always
+			s.lanes.BeginTurn(room, turn, func(error) {})
+			defer s.turnStarted(claim)()
+			if tc.waiting {
+				m := in("om_2", "ou_1")
+				m.Files = picture
+				l.must(l.bridge.HandleMessage(t.Context(), m))
+			}
+			m := in("om_3", "ou_1")
+			m.Text, m.Files = tc.text, tc.files
+			if tc.by != "" {
+				m.Actor.ID = tc.by
+			}
+			got, err := s.turnFor(context.Background(), m)
+			if err != nil || got != map[bool]int64{true: turn}[tc.want] {
+				t.Errorf("turn %d, %v", got, err)
+			}
+		})
+	}
+}
