@@ -30,8 +30,8 @@ type Handler interface {
 	// and may still arrive.
 	HandleRecall(ctx context.Context, room chat.Key, id string) error
 	// HandlePress handles a button. toast is shown to the person who pressed it; an empty toast shows nothing, or a
-	// general text if err is set. ctx ends after a second, since that person is waiting. A press is never delivered
-	// again.
+	// general text if err is set. ctx ends before the platform shows an error. A press is never delivered again, so
+	// it should take a second only if it would fail otherwise.
 	HandlePress(ctx context.Context, p chat.Press) (toast string, err error)
 	// ActiveChats lists the recently active chats, the latest first. The client fetches their missed messages after
 	// each connect; a message that is known already may be passed to HandleMessage again then.

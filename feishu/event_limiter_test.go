@@ -130,8 +130,8 @@ func TestFewChatsAreAskedForNamesAtATime(t *testing.T) {
 // The public platform waits 3 s for an acknowledgement; others wait as long as configured.
 func TestHandlersEndBeforeThePlatformStopsWaiting(t *testing.T) {
 	for wait, want := range map[time.Duration][3]time.Duration{
-		0:                {2500 * time.Millisecond, time.Second, 600 * time.Millisecond},
-		30 * time.Second: {25 * time.Second, 10 * time.Second, 6 * time.Second},
+		0:                {2500 * time.Millisecond, 2500 * time.Millisecond, 600 * time.Millisecond},
+		30 * time.Second: {25 * time.Second, 25 * time.Second, 6 * time.Second},
 	} {
 		c := New(Config{AckTimeout: wait}, zerolog.Nop())
 		if got := [3]time.Duration{c.waits.message, c.waits.press, c.topics.timeout}; got != want {

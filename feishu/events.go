@@ -21,7 +21,7 @@ import (
 // Timeouts of the Handler: the platform waits 3 s for an acknowledgement (page "Event subscription overview").
 const (
 	messageTimeout = 2500 * time.Millisecond // leaves half a second for sending the acknowledgement
-	pressTimeout   = time.Second             // the user is waiting, and the platform shows an error after 3 s
+	pressTimeout   = 2500 * time.Millisecond // a press is lost after an error: right after a start it waits long
 )
 
 // sdkEvents are the events that the SDK knows, one per line: all names in eventType2EventHandler of event/dispatcher.

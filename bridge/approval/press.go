@@ -121,12 +121,17 @@ func (rs *Requests) objection(a db.Approval, p chat.Press, l i18n.Lang, log zero
 	return ""
 }
 
-// soon is how long a press waits for its decision to be stored. The platform waits one second for the reply.
-const soon = 700 * time.Millisecond
+const (
+	// recoveryWait is how long a press waits for the recovery of the previous run. The platform waits three seconds
+	// for the reply.
+	recoveryWait = 2 * time.Second
+	// soon is how long a press waits for its decision to be stored.
+	soon = 700 * time.Millisecond
+)
 
 // awaitRecovery waits for the recovery of the previous run, but no longer than a press may take.
 func (rs *Requests) awaitRecovery(ctx context.Context) error {
-	ctx, stop := context.WithTimeout(ctx, soon)
+	ctx, stop := context.WithTimeout(ctx, recoveryWait)
 	defer stop()
 	return rs.interrupted.AwaitRecovery(ctx)
 }

@@ -87,6 +87,35 @@ func (nothingInterrupted) ContinuedCard(context.Context, chat.Key, int64, i18n.L
 
 func (nothingInterrupted) Wake(chat.Key) {}
 
+// lateRecovery is an InterruptedTurns whose turns are recovered after a while.
+type lateRecovery struct {
+	nothingInterrupted
+	after time.Duration
+}
+
+func (r lateRecovery) AwaitRecovery(ctx context.Context) error {
+	select {
+	case <-time.After(r.after):
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// A press right after a restart waits for the recovery of the previous run, but not until the platform gives up.
+func TestAPressWaitsForTheRecovery(t *testing.T) {
+	for after, want := range map[time.Duration]error{
+		1900 * time.Millisecond: nil, 2100 * time.Millisecond: context.DeadlineExceeded,
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			rs := &Requests{leftovers: &leftovers{settler: &settler{interrupted: lateRecovery{after: after}}}}
+			if got := rs.awaitRecovery(t.Context()); !errors.Is(got, want) {
+				t.Errorf("after %v: %v", after, got)
+			}
+		})
+	}
+}
+
 // work stores decisions until the test ends.
 func (a *asking) work() {
 	stop, done, jobs := make(chan struct{}), make(chan struct{}), a.as.jobs // [asking.restart] replaces as
