@@ -2,6 +2,7 @@ package feishu
 
 import (
 	"cmp"
+	"regexp"
 	"strings"
 
 	"github.com/tidwall/gjson"
@@ -9,8 +10,10 @@ import (
 	"magpie/internal/chat"
 )
 
-// tooOld is the whole text of a version 2.0 card whose content is not available.
-const tooOld = "请升级至最新版本客户端"
+// tooOld matches the whole text of a version 2.0 card whose content is not available, in the tenant's language (page
+// "Form container" has the English words). A card with other text is not such a card.
+var tooOld = regexp.MustCompile(`^(?:\[图片\]\s*)?(?:请升级至最新版本客户端|` +
+	`(?i:please upgrade to the latest version of the client)).*$`)
 
 // deepestCard limits the recursion into a card, which may come from a stranger.
 const deepestCard = 12
@@ -33,7 +36,7 @@ func (r *contentReader) card(c gjson.Result) string {
 		lines = r.cardLines(c) // what it was sent with may be the values of a template
 	}
 	text := strings.Join(lines, "\n")
-	if strings.Contains(text, tooOld) {
+	if tooOld.MatchString(strings.TrimSpace(text)) {
 		text = ""
 	}
 	return strings.TrimSpace(chat.AttachmentMark("卡片", title) + "\n" + text)

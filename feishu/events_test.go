@@ -106,6 +106,12 @@ var forms = []struct {
 	{form: "text", content: `{"text":"<p>as it was said</p>"}`, text: "<p>as it was said</p>"},
 	{form: "interactive", content: `{"title":null,"elements":[[{"tag":"text",` +
 		`"text":"请升级至最新版本客户端，以查看内容"}]]}`, text: "[卡片]"},
+	{form: "interactive", content: `{"title":"T","elements":[[{"tag":"img","image_key":"img_1"},{"tag":"text",` +
+		`"text":"Please upgrade to the latest version of the client to view content."},{"tag":"text","text":""}]]}`,
+		text: "[卡片 T]"},
+	{form: "interactive", content: `{"title":null,"elements":[[{"tag":"text","text":"Deploying."}],[{"tag":"text",` +
+		`"text":"Please upgrade to the latest version of the client"}]]}`,
+		text: "[卡片]\nDeploying.\nPlease upgrade to the latest version of the client"},
 	{form: "image", content: `{"image_key":"img_1"}`, text: "[图片 1]", files: []chat.File{
 		{Number: 1, Kind: chat.Picture, Key: "img_1"},
 	}},
