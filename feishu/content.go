@@ -66,7 +66,7 @@ type contentReader struct {
 	mentions []mention
 	bot      string
 	nameOf   func(id string) string // name by open_id; empty = unknown
-	readBack bool                   // the content comes from a call, not from an event
+	readBack bool                   // the content is not as it was sent: it comes from a call, or was edited
 
 	files  []chat.File
 	images int

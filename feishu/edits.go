@@ -15,6 +15,7 @@ import (
 // that of a new message, and a missing text is fetched. Returning nil acknowledges it.
 func (t eventHandler) messageUpdated(run context.Context, payload gjson.Result) error {
 	s := fromEvent(payload.Get("event"))
+	s.edited = true
 	if t.isOwn(s) || s.byBot() || t.client.reader.anyMalformed("an edited message", []string{s.id}) {
 		return nil // the event comes for each update of a bot's card, too
 	}

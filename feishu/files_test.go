@@ -262,6 +262,26 @@ func TestManyUpdatesOfAMessage(t *testing.T) {
 	}
 }
 
+// An update may bring its text as the platform keeps an edited one: in paragraphs.
+func TestAnUpdateThatBringsItsText(t *testing.T) {
+	p := newPlatform(t, feishusim.Config{})
+	ann, rec := p.AddUser("Ann"), newRecorder()
+	room := p.PrivateChat(ann)
+	p.run(rec)
+	id := p.Say(room, ann, "one")
+	next(t, rec.messages)
+	p.Emit("im.message.updated_v1", map[string]any{
+		"sender": map[string]any{"sender_type": "user", "sender_id": map[string]string{"open_id": ann.OpenID}},
+		"message": map[string]any{
+			"message_id": id, "chat_id": room, "chat_type": "p2p", "message_type": "text", "create_time": "1700000000000",
+			"content": `{"text":"<p>one</p><p>two</p>"}`,
+		},
+	})
+	if got := next(t, rec.edits).Text; got != "one\ntwo" {
+		t.Errorf("edited to %q", got)
+	}
+}
+
 // The platform may report each change of the bot's own cards. None of these reports leads to a call.
 func TestOwnCardsAreNoEdits(t *testing.T) {
 	for name, told := range map[string]feishusim.CardUpdates{

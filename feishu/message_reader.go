@@ -19,6 +19,7 @@ type rawMessage struct {
 	thread      string // the topic that it belongs to; empty = none
 	startsTopic bool   // it is the topic's first message
 	fromList    bool   // it may be older than its topic
+	edited      bool   // an event reports that its author has edited it
 	kind        chat.Kind
 	senderID    string // open_id
 	senderName  string // empty = not given
@@ -106,7 +107,9 @@ func (r *messageReader) incoming(s rawMessage) (chat.Incoming, bool) {
 	if s.senderName != "" && !s.byBot() {
 		r.names.learn(s.senderID, s.senderName)
 	}
-	content := contentReader{id: s.id, mentions: s.mentions, bot: bot, nameOf: r.names.cached, readBack: s.fromList}
+	content := contentReader{
+		id: s.id, mentions: s.mentions, bot: bot, nameOf: r.names.cached, readBack: s.fromList || s.edited,
+	}
 	text, ok := content.read(s.msgType, gjson.Parse(s.content))
 	if !ok {
 		in.Unreadable = s.msgType
