@@ -104,9 +104,7 @@ func (r *messageReader) incoming(s rawMessage) (chat.Incoming, bool) {
 		r.names.learn(m.id, m.name)
 	}
 	in.ToOthers = in.ToOthers && !in.ToBot
-	if s.senderName != "" && !s.byBot() {
-		r.names.learn(s.senderID, s.senderName)
-	}
+	r.names.learn(s.senderID, s.senderName)
 	content := contentReader{
 		id: s.id, mentions: s.mentions, bot: bot, nameOf: r.names.cached, readBack: s.fromList || s.edited,
 	}

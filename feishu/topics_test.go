@@ -357,7 +357,7 @@ func TestOtherBots(t *testing.T) {
 	}
 	said, err := p.ListMessages(p.ctx(), chat.FeishuChat(room), chat.Group, time.Now().Add(-time.Hour), 10)
 	p.must(err)
-	if len(said) != 5 || !said[0].Actor.Bot || said[0].Actor.ID != other.OpenID || said[4].Actor.Bot {
+	if len(said) != 5 || said[0].Actor != (chat.Actor{ID: other.OpenID, Name: "Other", Bot: true}) || said[4].Actor.Bot {
 		t.Errorf("said %+v", said)
 	}
 	quiet := p.another()
