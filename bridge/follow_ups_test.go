@@ -19,7 +19,8 @@ func TestWhatGoesOnEndsWithoutAPlace(t *testing.T) {
 		l.start()
 		l.say("om_1", "你好")
 		l.until("an idle process", func() bool {
-			return l.count(`SELECT COUNT(*) FROM turns WHERE state = 'done'`) == 1 && l.pool.Stats().Idle == 1
+			_, running := l.bridge.queues.turns.jobs.Count() // the end of a turn drops a follow-up that is not expected
+			return l.count(`SELECT COUNT(*) FROM turns WHERE state = 'done'`) == 1 && l.pool.Stats().Idle == 1 && running == 0
 		})
 		l.sql(`INSERT INTO turns (chat_key, epoch, state, session_id, reply_to, created_at, follows)
 			SELECT chat_key, epoch, 'running', session_id, reply_to, 1, id FROM turns`)
