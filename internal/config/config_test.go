@@ -191,8 +191,12 @@ func TestConfigMistakesAreShown(t *testing.T) {
 			"", []string{"MAGPIE_CLAUDE_KEEP_ALIVE=abc"}, []string{"MAGPIE_CLAUDE_KEEP_ALIVE", `such as "90s"`},
 		},
 		"unknown variable": {
-			"", []string{"MAGPIE_FEISHU_APPID=cli_1", "MAGPIE_NONSENSE=1", "MAGPIE_TEST_CLAUDE=x", "MAGPIE_PROCESS=x"},
+			"", []string{
+				"MAGPIE_FEISHU_APPID=cli_1", "MAGPIE_NONSENSE=1", "MAGPIE_PROCESSES=3", "MAGPIE_TOOLS_OFF=1",
+				"MAGPIE_TEST_CLAUDE=x", "MAGPIE_PROCESS=x", "MAGPIE_TOOLS_TOKEN=x",
+			},
 			[]string{
+				"MAGPIE_PROCESSES: there is no such key", "MAGPIE_TOOLS_OFF: there is no such key",
 				"MAGPIE_FEISHU_APPID: there is no such key; did you mean MAGPIE_FEISHU_APP_ID?",
 				"MAGPIE_NONSENSE: there is no such key; the variable of a key is MAGPIE_<SECTION>_<KEY>",
 			},
@@ -204,6 +208,13 @@ func TestConfigMistakesAreShown(t *testing.T) {
 		"examples": {
 			"[feishu]\napp_id = \"cli_...\"\napp_secret = \"...\"\n[access]\nowner = \"ou_...\"\n", nil,
 			[]string{"app_id \"cli_...\" is an example", "app_secret is an example", `[access] owner "ou_..."`},
+		},
+		"examples in words": {
+			"[feishu]\napp_id = \"cli_your_app_id\"\napp_secret = \"YOUR-APP-SECRET\"\n[access]\nowner = \"ou_your_open_id\"\n", nil,
+			[]string{"app_id \"cli_your_app_id\" is an example", "app_secret is an example", `[access] owner "ou_your`},
+		},
+		"a secret to change": {
+			"[feishu]\napp_id = \"cli_1\"\napp_secret = \"ChangeMe\"\n", nil, []string{"app_secret is an example"},
 		},
 		"names for ids": {
 			"[access]\nowner = \"xiaoming\"\nadmins = [\"oc_1\"]\nallow = [\"ann\", \"*\"]\ndeny = [\"ou_\"]\n", nil,
@@ -256,7 +267,7 @@ func TestConfigMistakesAreShown(t *testing.T) {
 				}
 			}
 			if name == "unknown variable" && (strings.Contains(err.Error(), "TEST_") ||
-				strings.Contains(err.Error(), "PROCESS;")) {
+				strings.Contains(err.Error(), "PROCESS:") || strings.Contains(err.Error(), "TOKEN:")) {
 				t.Errorf("%q mentions what the program itself sets", err)
 			}
 		})

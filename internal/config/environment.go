@@ -58,9 +58,13 @@ func applyEnvironment(c *Config, environ []string) error {
 	return errors.Join(errs...)
 }
 
-// foreign are prefixes of variables that are not keys: those that the program gives to its own processes, and those of
-// its tests.
-var foreign = []string{"PROCESS", "TOOLS_", "TEST_", "SCRIPTED_", "CRASH_"}
+// isForeign reports whether a variable, without [EnvPrefix], is no key: one that the program gives to its own processes,
+// or one of its tests, which the shell of a checkout may have.
+func isForeign(name string) bool {
+	tests := func(prefix string) bool { return strings.HasPrefix(name, prefix) }
+	return name == "PROCESS" || name == "TOOLS_TOKEN" ||
+		slices.ContainsFunc([]string{"TEST_", "SCRIPTED_", "CRASH_"}, tests)
+}
 
 // checkVariables rejects variables that look like keys but are not: they would be ignored silently.
 func checkVariables(vars map[string]string) error {
@@ -68,8 +72,7 @@ func checkVariables(vars map[string]string) error {
 	var errs []error
 	for _, name := range slices.Sorted(maps.Keys(vars)) {
 		rest, ours := strings.CutPrefix(name, EnvPrefix)
-		begins := func(prefix string) bool { return strings.HasPrefix(rest, prefix) }
-		if !ours || slices.Contains(known, name) || slices.ContainsFunc(foreign, begins) {
+		if !ours || slices.Contains(known, name) || isForeign(rest) {
 			continue
 		}
 		hint := configtype.Mistakef("；变量名的形式是 %s<SECTION>_<KEY>", "; the variable of a key is %s<SECTION>_<KEY>", EnvPrefix)

@@ -4,7 +4,7 @@
 package configtype
 
 import (
-	"strings"
+	"regexp"
 	"time"
 )
 
@@ -24,8 +24,9 @@ func (d *Duration) UnmarshalText(text []byte) error {
 // MarshalText is the inverse of UnmarshalText.
 func (d Duration) MarshalText() ([]byte, error) { return []byte(d.String()), nil }
 
-// IsPlaceholder reports whether a value was copied from an example and not filled in, such as "cli_..." or "<secret>".
-func IsPlaceholder(value string) bool {
-	return strings.HasSuffix(value, "...") || strings.HasSuffix(value, "…") || strings.HasSuffix(value, "xxx") ||
-		strings.HasPrefix(value, "<") && strings.HasSuffix(value, ">")
-}
+// placeholder matches what is written in examples. The platform's own values are letters and digits.
+var placeholder = regexp.MustCompile(`(?i)(\.\.\.|…|xxx)$|^<.*>$|\byour[_-]|_your[_-]|placeholder|^change[_-]?me$|^todo$`)
+
+// IsPlaceholder reports whether a value was copied from an example and not filled in, such as "cli_...", "<secret>" or
+// "your_app_secret".
+func IsPlaceholder(value string) bool { return placeholder.MatchString(value) }
