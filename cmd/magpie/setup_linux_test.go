@@ -456,7 +456,7 @@ func TestSetupWithAnExistingApp(t *testing.T) {
 	term := openTerminal(t, n.command("--start=no"))
 	term.answer("项目文件夹 [", "/")
 	term.await("不能用根目录")
-	term.answer("项目文件夹 [", "~/new/project")
+	term.answer("项目文件夹 [", "$HOME/new/project")
 	term.await("将会创建")
 	term.answer("请选择 [1]: ", "3")
 	term.await("请输入 1 到 2 的数字。")

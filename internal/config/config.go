@@ -179,7 +179,7 @@ func (c Config) PrivateFiles() (list []string) {
 	vars := env.ToMap(c.Claude.Environ)
 	for _, secret := range secretVariables {
 		if file := vars[secret+"_FILE"]; file != "" {
-			list = append(list, file)
+			list = append(list, ExpandHome(file))
 		}
 	}
 	return list

@@ -282,7 +282,12 @@ func TestConfigMistakesAreShown(t *testing.T) {
 func TestNoProjectHoldsTheConfiguration(t *testing.T) {
 	path := writeConfig(t, "[feishu]\napp_id = \"cli_1\"\napp_secret = \"s\"\n"+
 		"[claude]\ncommand = \""+claudetest.Command(t)+"\"\n[access]\nowner = \"ou_1\"\n")
-	secret := filepath.Join(t.TempDir(), "secret")
+	home := t.TempDir()
+	t.Setenv("HOME", home)
+	secret := filepath.Join(home, "kept", "secret")
+	if err := os.Mkdir(filepath.Dir(secret), 0o700); err != nil {
+		t.Fatal(err)
+	}
 	if err := os.WriteFile(secret, []byte("s\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -295,7 +300,7 @@ func TestNoProjectHoldsTheConfiguration(t *testing.T) {
 		filepath.Dir(path): false, filepath.Dir(secret): false, filepath.Dir(settings): false, t.TempDir(): true,
 	} {
 		_, err := Load(path, []string{
-			"MAGPIE_CLAUDE_PROJECT=" + project, "MAGPIE_FEISHU_APP_SECRET_FILE=" + secret,
+			"MAGPIE_CLAUDE_PROJECT=" + project, "MAGPIE_FEISHU_APP_SECRET_FILE=~/kept/secret",
 			"MAGPIE_CLAUDE_SETTINGS=" + settings,
 		})
 		if allowed != (err == nil) || !allowed && !strings.Contains(err.Error(), want) {
@@ -350,19 +355,28 @@ func TestHomeFoldersAreExpanded(t *testing.T) {
 	if info, err := os.Stat(want); err != nil || !info.IsDir() {
 		t.Errorf("the default project was not created: %v", err)
 	}
+	if err := os.WriteFile(filepath.Join(home, "secret"), []byte("s3\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	for _, short := range []string{"~", "$HOME", "${HOME}"} {
-		c, err := Read(writeConfig(t, text+"project = \""+short+"/work\"\n[projects]\nweb = \""+short+"/web\"\n"+
-			"[db]\nurl = \"sqlite://"+short+"/data/magpie.db\"\n"), nil)
+		c, err := Read(writeConfig(t, "[claude]\ncommand = \""+short+"/bin/claude\"\nsettings = \""+short+"/s.json\"\n"+
+			"project = \""+short+"/work\"\n[projects]\nweb = \""+short+"/web\"\n"+
+			"[db]\nurl = \"sqlite://"+short+"/data/magpie.db\"\n"),
+			[]string{"MAGPIE_FEISHU_APP_SECRET_FILE=" + short + "/secret"})
 		if err != nil {
 			t.Fatal(err)
 		}
-		got := []string{c.Claude.Project, c.Projects["web"].Path, c.DB.URL}
-		want := []string{home + "/work", home + "/web", "sqlite://" + home + "/data/magpie.db"}
+		got := []string{
+			c.Claude.Command, c.Claude.Settings, c.Claude.Project, c.Projects["web"].Path, c.DB.URL, c.Feishu.AppSecret,
+		}
+		want := []string{
+			home + "/bin/claude", home + "/s.json", home + "/work", home + "/web", "sqlite://" + home + "/data/magpie.db", "s3",
+		}
 		if !slices.Equal(got, want) {
 			t.Errorf("%s: %v, want %v", short, got, want)
 		}
 	}
-	if got := expandHome("~ann/work"); got != "~ann/work" {
+	if got := ExpandHome("~ann/work"); got != "~ann/work" {
 		t.Errorf("another user's home became %s", got)
 	}
 }

@@ -29,7 +29,7 @@ func applyEnvironment(c *Config, environ []string) error {
 	// As with Docker secrets and systemd credentials, MAGPIE_..._FILE names a file that contains the value.
 	for _, secret := range secretVariables {
 		if file := vars[secret+"_FILE"]; file != "" {
-			data, err := os.ReadFile(file)
+			data, err := os.ReadFile(ExpandHome(file))
 			if err != nil {
 				errs = append(errs, &VariableError{secret + "_FILE", err})
 				continue

@@ -15,21 +15,21 @@ import (
 // expandPaths replaces the home folder's short forms at the beginning of paths, as a shell would.
 func (c *Config) expandPaths() {
 	for _, path := range []*string{&c.Claude.Project, &c.Claude.Command, &c.Claude.Settings} {
-		*path = expandHome(*path)
+		*path = ExpandHome(*path)
 	}
 	for name, p := range c.Projects {
-		p.Path = expandHome(p.Path)
+		p.Path = ExpandHome(p.Path)
 		c.Projects[name] = p
 	}
 	if path, ok := strings.CutPrefix(c.DB.URL, "sqlite://"); ok {
-		c.DB.URL = "sqlite://" + expandHome(path)
+		c.DB.URL = "sqlite://" + ExpandHome(path)
 	}
 }
 
 // MakeDefaultProject creates the working folder of agents if the operator has named none. Only a program that is about
 // to run agents calls it, so that others leave no folder behind.
 func (c Config) MakeDefaultProject() error {
-	if c.Claude.Project != expandHome(claude.DefaultProject) {
+	if c.Claude.Project != ExpandHome(claude.DefaultProject) {
 		return nil
 	}
 	if err := os.MkdirAll(c.Claude.Project, 0o755); err != nil {
@@ -41,7 +41,7 @@ func (c Config) MakeDefaultProject() error {
 // checkFolders reports all problems with the folders that agents work in, or that these folders are not known.
 func (c Config) checkFolders() error {
 	b := c.BridgeConfig()
-	b.Guard.Later = expandHome(claude.DefaultProject)
+	b.Guard.Later = ExpandHome(claude.DefaultProject)
 	_, err := os.UserHomeDir()
 	if err == nil {
 		return b.CheckProjects()
@@ -66,9 +66,9 @@ func (c Config) checkFolders() error {
 	return errors.Join(errs...)
 }
 
-// expandHome replaces a short form of the home folder at the beginning of a path. Without a home folder the path stays
+// ExpandHome replaces a short form of the home folder at the beginning of a path. Without a home folder the path stays
 // as it is.
-func expandHome(path string) string {
+func ExpandHome(path string) string {
 	if rest, short := cutHome(path); short {
 		if home, err := os.UserHomeDir(); err == nil {
 			return filepath.Join(home, rest)

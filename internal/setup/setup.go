@@ -182,7 +182,7 @@ func (u *setup) checkChoices(context.Context) (err error) {
 		return nil // the existing configuration is kept
 	}
 	if u.Project != "" {
-		if why := u.projectProblem(inHome(u.Project)); why != "" {
+		if why := u.projectProblem(config.ExpandHome(u.Project)); why != "" {
 			return &UsageError{errors.New(why)}
 		}
 	}
@@ -265,7 +265,7 @@ func (u *setup) chooseProject(ctx context.Context) error {
 				return err
 			}
 		}
-		answer = inHome(answer)
+		answer = config.ExpandHome(answer)
 		why := u.projectProblem(answer)
 		if why == "" {
 			u.project = filepath.Clean(answer)
@@ -279,16 +279,6 @@ func (u *setup) chooseProject(ctx context.Context) error {
 		}
 		u.print(why + "\n")
 	}
-}
-
-// inHome is the path that a path like ~/project stands for.
-func inHome(path string) string {
-	if rest, ok := strings.CutPrefix(path, "~/"); ok {
-		if home, err := os.UserHomeDir(); err == nil {
-			return filepath.Join(home, rest)
-		}
-	}
-	return path
 }
 
 // proposedProject is the working folder if usable, otherwise one in the home folder.
@@ -317,7 +307,7 @@ func (u *setup) projectProblem(folder string) string {
 
 // readSecret reads the secret's file.
 func readSecret(file string, input io.Reader, l i18n.Lang) (string, error) {
-	read := func() ([]byte, error) { return os.ReadFile(file) }
+	read := func() ([]byte, error) { return os.ReadFile(config.ExpandHome(file)) }
 	if file == "-" {
 		read = func() ([]byte, error) { return io.ReadAll(io.LimitReader(input, 4<<10)) }
 	}
