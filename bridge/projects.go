@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -247,15 +248,28 @@ func (g Guard) CheckDir(dir string) error {
 	switch {
 	case err != nil:
 		return err
-	case safepath.Contains(real, data), safepath.Contains(data, real):
+	case safepath.Contains(real, data):
 		return configtype.Mistakef(
-			"助手不能在存放数据的文件夹里工作，否则能读到所有聊天：%s 和数据文件夹 %s 互相包含；"+
-				`把数据库放到别处，例如 [db] url = "sqlite:///var/lib/magpie/magpie.db"，或换一个文件夹`,
-			"the agent cannot work where Magpie keeps its data, since it could read every chat there: "+
-				"one of %s and the data folder %s contains the other; put the database elsewhere, as in "+
-				`[db] url = "sqlite:///var/lib/magpie/magpie.db", or choose another folder`, real, data)
+			"助手不能在这里工作，否则能读到所有聊天：%s 里有数据文件夹 %s；"+
+				`把数据库放到别处，例如 [db] url = "%s"，或换一个文件夹`,
+			"the agent cannot work here, since it could read every chat: %s contains the data folder %s; "+
+				`put the database elsewhere, as in [db] url = "%s", or choose another folder`, real, data, dataElsewhere(os.Geteuid()))
+	case safepath.Contains(data, real):
+		return configtype.Mistakef(
+			"助手不能在这里工作，否则能读到所有聊天：%s 在数据文件夹 %s 里；"+
+				`换一个文件夹，或把数据库放到别处，例如 [db] url = "%s"`,
+			"the agent cannot work here, since it could read every chat: %s lies in the data folder %s; "+
+				`choose another folder, or put the database elsewhere, as in [db] url = "%s"`, real, data, dataElsewhere(os.Geteuid()))
 	}
 	return nil
+}
+
+// dataElsewhere is a place for the database where a user may make a folder.
+func dataElsewhere(user int) string {
+	if user == 0 {
+		return "sqlite:///var/lib/magpie/magpie.db"
+	}
+	return "sqlite://~/.local/share/magpie/magpie.db"
 }
 
 // holdsFile reports whether a folder contains a file, or a link to it: whoever can change the link decides what is

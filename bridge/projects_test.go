@@ -124,20 +124,22 @@ func TestNoAgentWorksBesideTheConfiguration(t *testing.T) {
 
 func TestProjectsSayWhatIsWrong(t *testing.T) {
 	t.Parallel()
-	dir := folders(t, "a", "data")
+	dir := folders(t, "a", "data/web")
 	cfg := Config{Project: dir, Guard: Guard{Data: filepath.Join(dir, "data")}, Projects: map[string]Project{
 		"fine": {Path: filepath.Join(dir, "a")}, "bad name": {Path: filepath.Join(dir, "a")},
 		"default": {Path: filepath.Join(dir, "a")},
 		"nowhere": {Path: filepath.Join(dir, "b")}, "nothing": {}, "mode": {Path: filepath.Join(dir, "a"), Mode: "yolo"},
 		"bypass": {Path: filepath.Join(dir, "a"), Mode: "bypassPermissions"},
 		"both":   {Path: filepath.Join(dir, "a"), Mode: "plan", Bypass: true},
+		"inside": {Path: filepath.Join(dir, "data", "web")},
 	}}
 	err := cfg.CheckProjects()
 	for _, want := range []string{"[claude] project: ", "bad name: the name must be", "default: the name must be",
 		"nowhere: ",
 		"nothing: path", "mode: mode", "bypass: mode bypass", "both: bypass",
-		"one of " + dir + " and the data folder " + dir + "/data contains the other",
-		`as in [db] url = "sqlite:///var/lib/magpie/magpie.db"`,
+		dir + " contains the data folder " + dir + "/data",
+		dir + "/data/web lies in the data folder " + dir + "/data",
+		`as in [db] url = "` + dataElsewhere(os.Geteuid()) + `"`,
 	} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v does not say %q", err, want)
@@ -145,6 +147,15 @@ func TestProjectsSayWhatIsWrong(t *testing.T) {
 	}
 	if err != nil && strings.Contains(err.Error(), "fine") {
 		t.Errorf("%v", err)
+	}
+	// Only root can make a folder in /var/lib.
+	for user, want := range map[int]string{
+		0: "sqlite:///var/lib/magpie/magpie.db", 1000: "sqlite://~/.local/share/magpie/magpie.db",
+		-1: "sqlite://~/.local/share/magpie/magpie.db",
+	} {
+		if got := dataElsewhere(user); got != want {
+			t.Errorf("user %d is to put the database at %s", user, got)
+		}
 	}
 }
 
