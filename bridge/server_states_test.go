@@ -9,7 +9,7 @@ import (
 	"magpie/internal/claude"
 )
 
-// /status names the MCP servers that did not start with the last turn of the project, and no others.
+// /status names the MCP servers that the last turn of the project could not use, or did not wait for, and no others.
 func TestStatusNamesBrokenServers(t *testing.T) {
 	t.Parallel()
 	rec := &deliverytest.Recorder{}
@@ -25,6 +25,7 @@ func TestStatusNamesBrokenServers(t *testing.T) {
 		return l.count(`SELECT COUNT(*) FROM turns WHERE state = 'done'`) == 1 && l.unsent() == 0
 	})
 	want := i18n.StatusServers.Sprintf(i18n.Chinese, "`github` `mail`")
+	want += "\n" + i18n.StatusServersLate.Sprintf(i18n.Chinese, "`slow`")
 	if got := l.ordered(rec, "om_3", "/status"); !strings.Contains(got, want) {
 		t.Errorf("%q, want %q", got, want)
 	}

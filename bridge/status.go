@@ -55,8 +55,12 @@ func (cs reportCommands) status(ctx context.Context, o invocation) (commandResul
 		add(i18n.StatusTitle, c.Topic)
 	}
 	add(i18n.StatusModel, modelOf(agent, o), effortOf(agent, o))
-	if broken := cs.servers.describe(realPath(cs.cfg.projectDir(c))); broken != "" {
+	broken, pending := cs.servers.describe(realPath(cs.cfg.projectDir(c)))
+	if broken != "" {
 		add(i18n.StatusServers, broken)
+	}
+	if pending != "" {
+		add(i18n.StatusServersLate, pending)
 	}
 	if waiting > 0 {
 		add(i18n.StatusQueue, waiting)

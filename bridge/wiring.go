@@ -126,7 +126,7 @@ func newWiring(cfg Config, store *db.DB, pool *claude.Pool, out delivery.Messeng
 		outbox: w.outbox, approvals: w.approvals, log: log,
 		cutOff: cutOffTurns{w.cfg, store, pool, w.budget, w.history, w.reactions, log},
 	}
-	w.servers = &serverStates{broken: map[string][]claude.MCPServer{}}
+	w.servers = &serverStates{list: map[string][]claude.MCPServer{}}
 	w.specs = processSpecs{w.cfg, w.budget, w.tools, w.files}
 	w.ahead = &aheadStarts{
 		preview: NewPreview(*w.cfg, store, w.context, pool.Config()), db: store, pool: pool, specs: w.specs,

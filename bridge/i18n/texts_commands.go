@@ -75,10 +75,13 @@ var (
 	ByDefault = Phrase{"默认", "default"}
 	ByItself  = Phrase{"自动", "auto"}
 
-	StatusTitle   = Phrase{"**标题**：%s", "**Title**: %s"}
-	StatusModel   = Phrase{"**模型**：%s（思考深度：%s）", "**Model**: %s (effort: %s)"}
-	StatusQueue   = Phrase{"**排队**：%d 条消息", "**Queue**: %d waiting"}
-	StatusServers = Phrase{"**MCP 服务器**：%s 没有启动，助手暂时用不了", "**MCP servers**: %s did not start and can't be used"}
+	StatusTitle       = Phrase{"**标题**：%s", "**Title**: %s"}
+	StatusModel       = Phrase{"**模型**：%s（思考深度：%s）", "**Model**: %s (effort: %s)"}
+	StatusQueue       = Phrase{"**排队**：%d 条消息", "**Queue**: %d waiting"}
+	StatusServers     = Phrase{"**MCP 服务器**：%s 没有启动，助手暂时用不了", "**MCP servers**: %s did not start and can't be used"}
+	StatusServersLate = Phrase{
+		"**MCP 服务器**：%s 还没有应答，上一个回答没有等", "**MCP servers**: %s had not responded yet; the last answer did not wait",
+	}
 	// for admins
 	StatusMode     = Phrase{"**上下文模式**：%s", "**Context mode**: %s"}
 	StatusHybrid   = Phrase{"续接会话，并附上历史", "session and history"}

@@ -27,6 +27,9 @@ type MCPServer struct {
 // Broken reports whether the server is not available to the agent.
 func (s MCPServer) Broken() bool { return s.Status == "failed" || s.Status == "needs-auth" }
 
+// Pending reports whether the server has not started yet. The answer does not wait for it any longer.
+func (s MCPServer) Pending() bool { return s.Status == "pending" }
+
 // Text is a piece of the answer. An answer consists of blocks, numbered from 0.
 type Text struct {
 	Block int

@@ -31,6 +31,10 @@ import (
 // able to use the server.
 var ErrServerLogin = errors.New("the server asks for a login")
 
+// ErrServerSlow means that an MCP server works, but that the first answer of a process does not wait until it has
+// started.
+var ErrServerSlow = errors.New("the server starts slowly")
+
 // serverChecks is how many servers are checked at once.
 const serverChecks = 4
 
@@ -134,13 +138,12 @@ func (c Config) CheckServers(ctx context.Context, dirs ...string) (failures map[
 	return failures, errors.Join(err, checks.Wait())
 }
 
-// serverWait is how long the CLI waits for a server.
-func (e environment) serverWait() time.Duration {
-	n, err := strconv.Atoi(cmp.Or(e[serverTimeout], defaultServerTimeout))
-	if err != nil || n <= 0 {
-		n, _ = strconv.Atoi(defaultServerTimeout)
+// serverTime is the time in one of the variables of [serverTimes].
+func (e environment) serverTime(name string) time.Duration {
+	if n, err := strconv.Atoi(e[name]); err == nil && n > 0 {
+		return time.Duration(n) * time.Millisecond
 	}
-	return time.Duration(n) * time.Millisecond
+	return serverTimes[name]
 }
 
 // checkServer checks one server. Of a kind that only the CLI knows it finds nothing wrong.
@@ -149,8 +152,8 @@ func (a agent) checkServer(ctx context.Context, dir string, definition []byte) e
 	if err != nil {
 		return nil //nolint:nilerr // the CLI decides what it makes of that
 	}
-	wait := a.env.serverWait()
-	limited, cancel := context.WithTimeout(ctx, wait)
+	limit, began := a.env.serverTime(serverTimeout), time.Now()
+	limited, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	switch {
 	case d.Command != "" && (d.Type == "" || d.Type == "stdio"):
@@ -159,7 +162,10 @@ func (a agent) checkServer(ctx context.Context, dir string, definition []byte) e
 		err = d.tryURL(limited, a.env)
 	}
 	if err != nil && limited.Err() != nil && ctx.Err() == nil {
-		return configtype.Mistakef("%v 内没有应答", "no answer within %v", wait)
+		return configtype.Mistakef("%v 内没有应答", "no answer within %v", limit)
+	}
+	if err == nil && time.Since(began) > a.env.serverTime(serverWait) {
+		return ErrServerSlow
 	}
 	return err
 }

@@ -10,6 +10,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -17,6 +18,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"magpie/internal/claude"
+	"magpie/internal/claude/claudetest"
 	"magpie/internal/configtype"
 	"magpie/internal/text"
 )
@@ -173,4 +175,52 @@ func TestAHangingServerLeavesNothing(t *testing.T) {
 func ended(pid string) bool {
 	data, err := os.ReadFile("/proc/" + pid + "/stat")
 	return err != nil || strings.Contains(string(data), ") Z ")
+}
+
+// A server that starts more slowly than the first question of a process waits is named.
+func TestASlowServer(t *testing.T) {
+	t.Parallel()
+	c := servers(t, map[string]any{"slow": process(t, filepath.Join(t.TempDir(), "started"), "")})
+	for wait, want := range map[string]error{"1": claude.ErrServerSlow, "600000": nil} {
+		c.Env = map[string]string{"CLAUDE_CODE_MCP_STARTUP_WAIT_MS": wait, "MCP_TIMEOUT": "600000"}
+		if got, err := c.CheckServers(t.Context(), c.Project); err != nil || !errors.Is(got["slow"], want) {
+			t.Errorf("%s: %v, %v", wait, got, err)
+		}
+	}
+}
+
+// How long the CLI waits for servers is limited, unless the configuration says otherwise.
+func TestHowLongTheCLIWaitsForServers(t *testing.T) {
+	for name, tc := range map[string]struct {
+		mcp  claude.MCPServers
+		env  map[string]string
+		want []string
+	}{
+		"by default": {claude.MCPServers{"all"}, nil, []string{"CLAUDE_CODE_MCP_STARTUP_WAIT_MS=3000", "MCP_TIMEOUT=10000"}},
+		"configured": {claude.MCPServers{"all"}, map[string]string{"CLAUDE_CODE_MCP_STARTUP_WAIT_MS": "7", "MCP_TIMEOUT": "8"},
+			[]string{"CLAUDE_CODE_MCP_STARTUP_WAIT_MS=7", "MCP_TIMEOUT=8"}},
+		"no servers": {claude.MCPServers{"none"}, nil, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			n := newTwoChats(t, claudetest.Scripted(t), func(c *claude.Config) { c.MCP, c.Env = tc.mcp, tc.env })
+			write(t, filepath.Join(n.home, ".claude.json"), `{"mcpServers":{"a":{"command":"sh"}}}`)
+			p := n.acquire("a", fresh())
+			var env []string
+			must(t, poll(t.Context(), "its environment", func() bool { // empty between fork and exec
+				env = environment(t, p)
+				return len(env) > 1
+			}))
+			var got []string
+			for _, kv := range env {
+				if strings.HasPrefix(kv, "MCP_TIMEOUT=") || strings.HasPrefix(kv, "CLAUDE_CODE_MCP_STARTUP_WAIT_MS=") {
+					got = append(got, kv)
+				}
+			}
+			slices.Sort(got)
+			if !slices.Equal(got, tc.want) {
+				t.Errorf("%q, want %q", got, tc.want)
+			}
+			n.pool.Release("a", p)
+		})
+	}
 }

@@ -8,7 +8,9 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
+	"time"
 
 	"github.com/tidwall/gjson"
 
@@ -60,12 +62,17 @@ func (m MCPServers) includes(name string, approved bool) bool {
 // arguments are visible to everyone on the machine.
 const mcpFile = "mcp.json"
 
-// serverTimeout is how long a server may take to start, in milliseconds. With --mcp-config the first question of a
-// process waits that long for all servers (measured with 2.1.330), 30 seconds by default, which is too long for a
-// server that does not respond.
-const serverTimeout = "MCP_TIMEOUT"
+// The CLI's variables for how long a server may take to start, and how long the first question of a process waits for
+// all servers, in milliseconds. With --mcp-config and without the second one it waits for all that may start: 30 seconds
+// by default (measured with 2.1.330; 2.1.197 always waits 3 seconds, which is the default here, too). The tools of a
+// server that starts later become available during the answer.
+const (
+	serverTimeout = "MCP_TIMEOUT"
+	serverWait    = "CLAUDE_CODE_MCP_STARTUP_WAIT_MS"
+)
 
-const defaultServerTimeout = "10000"
+// serverTimes are their defaults for agents. The timeout is that short for versions of the CLI without the wait.
+var serverTimes = map[string]time.Duration{serverTimeout: 10 * time.Second, serverWait: 3 * time.Second}
 
 // projectServers is the file in which a project configures servers.
 const projectServers = ".mcp.json"
@@ -193,8 +200,8 @@ func (a agent) prepareServers(spec Spec) (arguments []string, err error) {
 		if err != nil {
 			return err
 		}
-		if a.env[serverTimeout] == "" {
-			a.env[serverTimeout] = defaultServerTimeout
+		for name := range serverTimes {
+			a.env[name] = strconv.FormatInt(a.env.serverTime(name).Milliseconds(), 10)
 		}
 		arguments = []string{"--mcp-config=" + path}
 		return replaceFile(path, data)

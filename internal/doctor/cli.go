@@ -71,6 +71,8 @@ func (c CLI) checkServers(ctx context.Context, r *Report, projects ...string) {
 			r.AddFinding(Warn, r.text(textServerInstall), textServerMissing, name)
 		case errors.Is(err, claude.ErrServerLogin):
 			r.AddFinding(OK, "", textServerLogin, name)
+		case errors.Is(err, claude.ErrServerSlow):
+			r.AddFinding(OK, "", textServerSlow, name)
 		case err != nil:
 			r.AddFinding(Warn, r.text(textServerRepair), textServerFails, name, err)
 		default:

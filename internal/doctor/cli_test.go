@@ -133,6 +133,11 @@ func TestTheDoctorNamesServersThatDoNotWork(t *testing.T) {
 	if n := sessions.Load(); n != 2 {
 		t.Errorf("a server of two projects was tried %d times in 2 checks", n)
 	}
+	c.MCP, c.Env["CLAUDE_CODE_MCP_STARTUP_WAIT_MS"] = claude.MCPServers{"there"}, "1"
+	if got := told(i18n.English); len(got) != 1 || got[0] != (Finding{State: OK,
+		What: "claude: the MCP server there starts slowly; the first answer of a process does not wait for it"}) {
+		t.Errorf("of a slow one: %+v", got)
+	}
 	c.MCP = claude.MCPServers{"all"} // none is approved
 	for lang, want := range map[i18n.Lang]Finding{
 		i18n.Chinese: {

@@ -213,6 +213,10 @@ var (
 		ZH: "claude：MCP 服务器 %s 需要登录；还没登录的话，运行 claude，用 /mcp 登录",
 		EN: "claude: the MCP server %s asks for a login; if that is still to be done, run claude and use /mcp",
 	}
+	textServerSlow = i18n.Phrase{
+		ZH: "claude：MCP 服务器 %s 启动慢；进程的第一个回答不等它",
+		EN: "claude: the MCP server %s starts slowly; the first answer of a process does not wait for it",
+	}
 	textServersUnapproved = i18n.Phrase{
 		ZH: "claude：项目 .mcp.json 里的 MCP 服务器还没有批准，助手用不了：%s",
 		EN: "claude: MCP servers in the project's .mcp.json are not approved yet, so the agent can't use them: %s",
