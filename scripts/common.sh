@@ -7,6 +7,13 @@ export GOFLAGS="${GOFLAGS:+$GOFLAGS }-tags=sqlite_fts5 -trimpath"
 
 say() { printf '%s\n' "$*" >&2; }
 die() { say "$*"; exit 1; }
+# in_words CHINESE ENGLISH: prints the one that the locale asks for, as the program does.
+in_words() {
+  case ${LC_ALL:-${LC_MESSAGES:-${LANG:-}}} in
+    zh*) printf '%s' "$1" ;;
+    *) printf '%s' "$2" ;;
+  esac
+}
 have() { command -v "$1" >/dev/null 2>&1; }
 
 # debian PACKAGE...: installs Debian packages where that is possible.
@@ -17,7 +24,7 @@ debian() {
     have sudo || return 1
     sudo="sudo"
   fi
-  say "installing $*"
+  say "$(in_words "正在安装 $*" "installing $*")"
   $sudo apt-get update -qq >/dev/null &&
     DEBIAN_FRONTEND=noninteractive $sudo apt-get install -y -qq --no-install-recommends "$@" >/dev/null
 }
@@ -25,13 +32,14 @@ debian() {
 # need COMMAND PACKAGE HINT: makes sure that a command exists.
 need() {
   have "$1" || debian "$2" || true
-  have "$1" || die "missing: $1 - $3"
+  have "$1" || die "$(in_words "缺少 $1：" "missing: $1 - ")$3"
 }
 
 need_go() {
-  have go || die "missing: go - install Go 1.26 or newer: https://go.dev/doc/install"
-  need gcc gcc "install a C compiler (SQLite is compiled from C): apt install gcc / dnf install gcc / xcode-select --install"
-  need git git "install git"
+  have go || die "$(in_words "缺少 go：请安装 Go 1.26 或更新版本：" "missing: go - install Go 1.26 or newer: ")https://go.dev/doc/install"
+  need gcc gcc "$(in_words "请安装 C 编译器（SQLite 要从 C 编译）：" "install a C compiler (SQLite is compiled from C): "
+    )apt install gcc / dnf install gcc / xcode-select --install"
+  need git git "$(in_words "请安装 git" "install git")"
 }
 
 # need_chromium: makes sure that there is a browser, and a font with Chinese characters. The one without a window takes a
@@ -48,16 +56,30 @@ need_cli() { CLAUDE_CLI=$(install_cli scripts/cli); }
 # need_oldest_cli: the same with the oldest version that is supported, and OLDEST_CLAUDE_CLI.
 need_oldest_cli() { OLDEST_CLAUDE_CLI=$(install_cli scripts/cli/oldest); }
 
-# show_size FOLDER MB: shows every 3 seconds how much of about MB is in a folder, until it is killed or the script ends.
+# megabytes FOLDER: prints its size, which is 0 if it does not exist.
+megabytes() { { du -sm "$1" 2>/dev/null || true; } | awk '{ n = $1 } END { print n + 0 }'; }
+
+# show_size FOLDER MB: shows every 3 seconds how much of about MB is in a folder, how fast it grows and how long the rest
+# takes, until it is killed or the script ends.
 show_size() {
+  local before now rate
+  before=$(megabytes "$1")
   while sleep 3 && kill -0 $$ 2>/dev/null; do
-    printf '\r\033[K%s of about %s MB' "$(du -sm "$1" 2>/dev/null | awk '{ n = $1 } END { print n + 0 }')" "$2" >&2
+    now=$(megabytes "$1")
+    rate=$(((now - before) / 3))
+    before=$now
+    # shellcheck disable=SC2059 # these formats are no data
+    printf "\r\033[K$(in_words "%s MB，共约 %s MB" "%s of about %s MB")" "$now" "$2" >&2
+    if [ "$rate" -gt 0 ] && [ "$now" -lt "$2" ]; then
+      # shellcheck disable=SC2059
+      printf "$(in_words "，%s MB/s，还要 %s 秒" ", %s MB/s, %s s left")" "$rate" "$((($2 - now + rate - 1) / rate))" >&2
+    fi
   done
 }
 
 # install_cli FOLDER: installs the CLI that the lock file in FOLDER pins, and prints its executable.
 install_cli() {
-  need npm npm "install Node.js 20 or newer with npm: https://nodejs.org"
+  need npm npm "$(in_words "请安装 Node.js 20 或更新版本（带 npm）：" "install Node.js 20 or newer with npm: ")https://nodejs.org"
   local system machine failed=""
   system=$(uname -s | tr '[:upper:]' '[:lower:]')
   case $(uname -m) in
@@ -69,7 +91,8 @@ install_cli() {
   local want
   want=$(sed -n 's/.*"@anthropic-ai\/claude-code": "\(.*\)".*/\1/p' "$root/$1/package.json")
   if [ ! -x "$cli" ] || ! "$cli" --version 2>/dev/null | grep -q "^$want "; then
-    say "installing the Claude Code CLI $want from npm: up to 400 MB on disk, which takes a few minutes"
+    say "$(in_words "正在从 npm 安装 Claude Code $want：约占 400 MB 磁盘，需要几分钟" \
+      "installing the Claude Code CLI $want from npm: up to 400 MB on disk, which takes a few minutes")"
     local watcher=""
     if [ -t 2 ]; then
       show_size "$root/$1/node_modules" 400 >/dev/null & # not the caller's pipe: a last sleep would keep it open
@@ -81,7 +104,7 @@ install_cli() {
       wait "$watcher" 2>/dev/null || true
       printf '\r\033[K' >&2
     fi
-    [ -z "$failed" ] || die "npm ci in $1 failed"
+    [ -z "$failed" ] || die "$(in_words "$1 里的 npm ci 失败了" "npm ci in $1 failed")"
   fi
   [ -x "$cli" ] || die "npm did not install $cli"
   printf '%s\n' "$cli"

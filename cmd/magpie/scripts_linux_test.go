@@ -28,6 +28,9 @@ func newInstalls(t testing.TB) installs {
 		"bin/npm": `#!/bin/sh
 mkdir -p node_modules
 head -c 3000000 /dev/urandom >node_modules/part
+/bin/sleep 0.3
+head -c 40000000 /dev/zero >more
+mv more node_modules
 until [ -e "$SEEN" ]; do /bin/sleep 0.02; done
 [ -z "$FAILS" ] || exit 1
 for machine in x64 arm64; do
@@ -49,7 +52,7 @@ func (s installs) command(env ...string) *exec.Cmd {
 	s.Helper()
 	cmd := exec.CommandContext(context.Background(), "bash", "-euo", "pipefail", "-c",
 		`. "$root/scripts/common.sh"; need_cli; echo "installed $CLAUDE_CLI"`)
-	cmd.Env = append(os.Environ(), "root="+s.root, "SEEN="+filepath.Join(s.root, "seen"),
+	cmd.Env = append(os.Environ(), "LC_ALL=C", "root="+s.root, "SEEN="+filepath.Join(s.root, "seen"),
 		"PATH="+filepath.Join(s.root, "bin")+":"+os.Getenv("PATH"))
 	cmd.Env = append(cmd.Env, env...)
 	return cmd
@@ -64,6 +67,8 @@ func TestTheInstallationOfTheCLIShowsItsProgress(t *testing.T) {
 	term := openTerminal(t, s.command())
 	term.await("installing the Claude Code CLI 1.2.3 from npm")
 	term.await("\r\x1b[K3 of about 400 MB")
+	term.await(" of about 400 MB, 13 MB/s, ") // 39 MB more than 3 s before
+	term.await(" s left")
 	s.see()
 	term.await("\r\x1b[Kinstalled " + s.root + "/scripts/cli/node_modules/@anthropic-ai/claude-code-linux-")
 	if code := term.exit(); code != 0 {
@@ -85,5 +90,44 @@ func TestTheInstallationOfTheCLIShowsItsProgress(t *testing.T) {
 	if err != nil || strings.Count(string(out), "\n") != 2 || strings.Contains(string(out), "about 400 MB\r") ||
 		strings.Contains(string(out), "\x1b") {
 		t.Errorf("%v: %q", err, out)
+	}
+}
+
+// What the first command of the READMEs says is in the language of the terminal: what it builds and opens, and what it
+// misses on a machine.
+func TestTheFirstCommandSpeaksTheLanguageOfTheTerminal(t *testing.T) {
+	t.Parallel()
+	s := newInstalls(t)
+	run, err := os.ReadFile("../../scripts/run")
+	must(t, err)
+	for name, text := range map[string]string{
+		"scripts/run": string(run),
+		"bin/go":      "#!/bin/sh\nmkdir -p bin\nprintf '#!/bin/sh\\necho started $*\\n' >bin/magpie\nchmod +x bin/magpie\n",
+		"bin/gcc":     "#!/bin/sh\n", "bin/git": "#!/bin/sh\n", "bin/claude": "#!/bin/sh\n",
+		"tools/none": "",
+	} {
+		must(t, os.MkdirAll(filepath.Dir(filepath.Join(s.root, name)), 0o700))
+		must(t, os.WriteFile(filepath.Join(s.root, name), []byte(text), 0o700)) //nolint:gosec // most are programs
+	}
+	bash, err := exec.LookPath("bash")
+	must(t, err)
+	for lang, want := range map[string][]string{
+		"zh_CN.UTF-8": {"正在编译", "打开演练场", "缺少 go"},
+		"en_US.UTF-8": {"building", "starting the playground", "missing: go"},
+	} {
+		cmd := exec.CommandContext(t.Context(), bash, "scripts/run", "--port", "7")
+		cmd.Dir = s.root
+		cmd.Env = []string{"LC_ALL=" + lang, "PATH=" + filepath.Join(s.root, "bin") + ":" + os.Getenv("PATH")}
+		out, err := cmd.CombinedOutput()
+		if err != nil || !strings.Contains(string(out), want[0]) || !strings.Contains(string(out), want[1]) ||
+			!strings.Contains(string(out), "started playground --port 7") {
+			t.Errorf("%s: %v: %s", lang, err, out)
+		}
+		missing := exec.CommandContext(t.Context(), bash, "-c", ". ../scripts/common.sh; need_go")
+		missing.Dir = filepath.Join(s.root, "tools")
+		missing.Env = []string{"LC_ALL=" + lang, "PATH=" + missing.Dir}
+		if out, err := missing.CombinedOutput(); err == nil || !strings.Contains(string(out), want[2]) {
+			t.Errorf("%s: %v: %s", lang, err, out)
+		}
 	}
 }
