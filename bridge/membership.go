@@ -47,6 +47,15 @@ func (b *Bridge) HandleRead(_ context.Context, key chat.Key, reader chat.Actor) 
 	})
 }
 
+// PrivateChat is the private chat with a person who has written there before; the zero key if there is none.
+func (b *Bridge) PrivateChat(ctx context.Context, user string) (chat.Key, error) {
+	key, err := b.db.Chats().PrivateChat(ctx, user)
+	if errors.Is(err, db.ErrNotFound) {
+		return chat.Key{}, nil
+	}
+	return key, err
+}
+
 // leave stops the running turns of a chat that the bot has left. Waiting turns are dropped.
 func (b *Bridge) leave(ctx context.Context, c chat.Change) error {
 	running, fresh, err := b.db.Chats().Leave(ctx, c)

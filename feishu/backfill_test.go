@@ -57,6 +57,10 @@ func (*storingHandler) HandleMembership(context.Context, chat.Change) error { re
 
 func (*storingHandler) HandleRead(context.Context, chat.Key, chat.Actor) {}
 
+func (*storingHandler) PrivateChat(context.Context, string) (chat.Key, error) {
+	return chat.Key{}, nil
+}
+
 func (*storingHandler) HandleNames(context.Context, map[string]string) error { return nil }
 
 func (h *storingHandler) ActiveChats(context.Context) ([]chat.Activity, error) {

@@ -40,6 +40,8 @@ type Handler interface {
 	HandleMembership(ctx context.Context, c chat.Change) error
 	// HandleRead reports that a person has read what the bot wrote in a private chat. It comes for each message.
 	HandleRead(ctx context.Context, key chat.Key, reader chat.Actor)
+	// PrivateChat is the private chat with a person who has written there before; the zero key if there is none.
+	PrivateChat(ctx context.Context, user string) (chat.Key, error)
 	// HandleNames reports names by user id when they become known. Messages of these users may have been passed on
 	// without a name before.
 	HandleNames(ctx context.Context, names map[string]string) error

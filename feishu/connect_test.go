@@ -27,6 +27,9 @@ func (pressFunc) HandleMessage(context.Context, chat.Incoming) error   { return 
 func (pressFunc) ActiveChats(context.Context) ([]chat.Activity, error) { return nil, nil }
 func (pressFunc) HandleMembership(context.Context, chat.Change) error  { return nil }
 func (pressFunc) HandleRead(context.Context, chat.Key, chat.Actor)     {}
+func (pressFunc) PrivateChat(context.Context, string) (chat.Key, error) {
+	return chat.Key{}, nil
+}
 func (pressFunc) HandleNames(context.Context, map[string]string) error { return nil }
 func (f pressFunc) HandlePress(ctx context.Context, p chat.Press) (string, error) {
 	return f(ctx, p)

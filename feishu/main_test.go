@@ -121,6 +121,7 @@ type recorder struct {
 	fail     func(m chat.Incoming) error
 	toast    func(p chat.Press) (string, error)
 	active   func() ([]chat.Activity, error)
+	private  func(user string) (chat.Key, error)
 }
 
 func newRecorder() *recorder {
@@ -168,6 +169,13 @@ func (r *recorder) HandleMembership(_ context.Context, c chat.Change) error {
 }
 
 func (r *recorder) HandleRead(_ context.Context, key chat.Key, _ chat.Actor) { r.reads <- key }
+
+func (r *recorder) PrivateChat(_ context.Context, user string) (chat.Key, error) {
+	if r.private != nil {
+		return r.private(user)
+	}
+	return chat.Key{}, nil
+}
 
 func (r *recorder) HandleNames(_ context.Context, names map[string]string) error {
 	select {

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	lru "github.com/hashicorp/golang-lru/v2"
+	"github.com/rs/zerolog"
 	"github.com/tidwall/gjson"
 
 	"magpie/feishu/openapi"
@@ -11,6 +12,7 @@ import (
 )
 
 // privateChats caches the private chat of each person, by open_id: the event of a read message names only its reader.
+// Empty means that there is none.
 type privateChats struct{ *lru.Cache[string, string] }
 
 func newPrivateChats() privateChats {
@@ -22,14 +24,25 @@ func newPrivateChats() privateChats {
 }
 
 // messageRead reports that a user has read a message of the bot in a private chat (page
-// im-v1/message/events/message_read). It comes for each message, so it makes no calls: a user who has not written since
-// this process started is unknown.
+// im-v1/message/events/message_read). It comes for each message, so it makes no calls, and asks the handler once about a
+// user who has not written since this process started.
 func (t eventHandler) messageRead(run context.Context, payload gjson.Result) error {
 	id := openapi.String(payload.Get("event.reader.reader_id.open_id"))
 	if t.client.reader.anyMalformed("somebody who read a message", []string{id}) {
 		return nil
 	}
-	if room, ok := t.client.reader.private.Get(id); ok {
+	private := t.client.reader.private
+	room, ok := private.Get(id)
+	if !ok {
+		key, err := t.handler.PrivateChat(run, id)
+		if err != nil {
+			zerolog.Ctx(run).Debug().Err(err).Str("user", id).Msg("feishu: private chat of a reader not found")
+			return nil // the next message is read soon
+		}
+		room = key.ID
+		private.ContainsOrAdd(id, room) // none until they write
+	}
+	if room != "" {
 		t.handler.HandleRead(run, chat.FeishuChat(room), chat.Actor{ID: id})
 	}
 	return nil

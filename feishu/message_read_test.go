@@ -1,11 +1,40 @@
 package feishu
 
 import (
+	"errors"
+	"slices"
 	"testing"
+
+	"github.com/tidwall/gjson"
 
 	"magpie/internal/chat"
 	"magpie/internal/feishusim"
 )
+
+// Somebody who wrote before this process started is known to the handler, which is asked once about each person.
+func TestReadMessagesAfterARestart(t *testing.T) {
+	p := newPlatform(t, feishusim.Config{})
+	ann, bob, rec := p.AddUser("Ann"), p.AddUser("Bob"), newRecorder()
+	room := p.PrivateChat(ann)
+	var asked []string
+	rec.private = func(user string) (chat.Key, error) {
+		asked = append(asked, user)
+		switch {
+		case len(asked) == 1:
+			return chat.Key{}, errors.New("the disk is busy")
+		case user == ann.OpenID:
+			return chat.FeishuChat(room), nil
+		}
+		return chat.Key{}, nil
+	}
+	ctx, events := p.ctx(), eventHandler{p.Client, rec}
+	for _, who := range []feishusim.User{ann, ann, bob, ann, bob} {
+		p.must(events.messageRead(ctx, gjson.Parse(`{"event":{"reader":{"reader_id":{"open_id":"`+who.OpenID+`"}}}}`)))
+	}
+	if want := []string{ann.OpenID, ann.OpenID, bob.OpenID}; !slices.Equal(asked, want) || len(rec.reads) != 2 {
+		t.Errorf("asked about %q, want %q; %d reported", asked, want, len(rec.reads))
+	}
+}
 
 // A read receipt is reported with its private chat, which the event does not contain, without an API call. Nothing is
 // reported for unknown users or incomplete events.

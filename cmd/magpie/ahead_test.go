@@ -127,6 +127,12 @@ func TestReadReceiptsStartFewProcesses(t *testing.T) {
 			if n := r.prog.pool.Stats().Started; n != want+1 {
 				t.Errorf("%d processes were started, want %d and the owner's", n, want)
 			}
+			if admitted { // after a restart no process is left, and the reader has not written again
+				r.stop()
+				r.start()
+				r.sim.Read(answer, r.user)
+				r.hasProcess(1)
+			}
 		})
 	}
 }
