@@ -319,8 +319,8 @@ func TestSetupIsInterrupted(t *testing.T) {
 	}
 }
 
-// If the QR code does not fit, setup offers a browser on this computer, if there is a display. The link has a line of
-// its own.
+// If the QR code does not fit, setup offers a browser on this computer, if there is a display, or else to draw the code
+// in a larger window. The link has a line of its own.
 func TestSetupOffersTheBrowser(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
@@ -328,11 +328,13 @@ func TestSetupOffersTheBrowser(t *testing.T) {
 		env    string
 		answer string // n = the user opens the link elsewhere
 		offers bool
+		larger uint16 // to how many rows the user enlarges the window
 	}{
-		"Enter":      {24, "DISPLAY=:0", "", true},
-		"no":         {24, "DISPLAY=:0", "n", true},
-		"no display": {24, "DISPLAY=", "", false},
-		"room":       {50, "DISPLAY=:0", "", false},
+		"Enter":      {24, "DISPLAY=:0", "", true, 0},
+		"no":         {24, "DISPLAY=:0", "n", true, 0},
+		"no display": {24, "DISPLAY=", "", false, 24},
+		"larger":     {24, "DISPLAY=", "", false, 50},
+		"room":       {50, "DISPLAY=:0", "", false, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -348,6 +350,11 @@ echo "$1" >%[1]s.new && mv %[1]s.new %[1]s
 				screen += term.await("Open the link in a browser on this computer? [Y/n]: ")
 				term.enter(tc.answer)
 			}
+			if tc.larger > 0 {
+				screen += term.await("press Enter to see the code; with the link, press Enter to go on: ")
+				must(t, pty.Setsize(term.tty, &pty.Winsize{Rows: tc.larger, Cols: columnsOfTest}))
+				term.enter("")
+			}
 			screen += term.await("Waiting for you")
 			address := scanned.FindString(screen)
 			if !strings.Contains(screen, "\r\n"+address+"\r\n") {
@@ -360,7 +367,7 @@ echo "$1" >%[1]s.new && mv %[1]s.new %[1]s
 					return err == nil
 				})
 			}
-			if code := strings.Contains(screen, "▀"); code != (tc.rows == 50) {
+			if code := strings.Contains(screen, "▀"); code != (max(tc.rows, tc.larger) == 50) {
 				t.Errorf("with %d rows a code is drawn: %v", tc.rows, code)
 			}
 			must(t, n.sim.Scan(n.sim.AddUser("小明"), address))

@@ -128,10 +128,20 @@ func (u *setup) registerApp(ctx context.Context) (feishu.RegisteredApp, error) {
 }
 
 // showQRCode shows the address to scan. The link comes first: what follows the code would push its upper edge off the
-// screen. Where the code has no room, setup offers to open the link in a browser.
+// screen. Where the code has no room, setup offers to open the link in a browser, or to draw it in a larger window.
 func (d *dialog) showQRCode(ctx context.Context, address string, good time.Duration) {
 	d.say(textScan)
 	d.print("\n" + address + "\n\n")
+	if !d.drawQRCode(address) && !d.unattended && !d.offerBrowser(ctx, address) {
+		if _, err := d.prompt(ctx, textEnlarge, ""); err == nil { // with ctx, the registration ends as well
+			d.drawQRCode(address)
+		}
+	}
+	d.say(textWaiting, int(good.Minutes()))
+}
+
+// drawQRCode draws an address as a code, or says that the terminal has no room for it.
+func (d *dialog) drawQRCode(address string) (fits bool) {
 	columns, rows := d.size()
 	// Two rows below the code are needed: for the text, and for the cursor.
 	const below = 2
@@ -139,9 +149,9 @@ func (d *dialog) showQRCode(ctx context.Context, address string, good time.Durat
 	d.print(code)
 	if code == "" && columns > 0 {
 		d.say(textScanSmall, wide, high+below, columns, rows)
-		d.offerBrowser(ctx, address)
+		return false
 	}
-	d.say(textWaiting, int(good.Minutes()))
+	return true
 }
 
 // enterCredentials asks for values without flags. It returns false if the operator wants to go back.

@@ -9,26 +9,27 @@ import (
 	"magpie/internal/claude/proctree"
 )
 
-// offerBrowser opens an address in a browser on this computer if the operator agrees. Nothing is asked where no browser
-// would be seen.
-func (d *dialog) offerBrowser(ctx context.Context, address string) {
+// offerBrowser opens an address in a browser on this computer if the operator agrees. It returns false where no browser
+// would be seen, so that nothing was asked.
+func (d *dialog) offerBrowser(ctx context.Context, address string) (asked bool) {
 	args := browser(runtime.GOOS, os.Getenv, address)
-	if args == nil || d.unattended {
-		return
+	if args == nil {
+		return false
 	}
 	if _, err := exec.LookPath(args[0]); err != nil {
-		return
+		return false
 	}
 	if yes, err := d.confirm(ctx, textOpenLink, true); err != nil || !yes {
-		return // with ctx, the registration ends as well
+		return true // with ctx, the registration ends as well
 	}
 	open := opener(args)
 	open.SysProcAttr = proctree.OwnGroup() // so that Ctrl-C does not close the browser
 	if err := open.Run(); err != nil {
 		d.say(textNotOpened, err)
-		return
+		return true
 	}
 	d.say(textOpening)
+	return true
 }
 
 // browser is the command that opens an address in a browser; nil = nobody would see it. Over SSH a graphical session

@@ -114,8 +114,13 @@ var (
 		EN: "Scan the QR code with Feishu or Lark, or open this link in a browser:",
 	}
 	textScanSmall = i18n.Phrase{
-		ZH: "（显示二维码需要 %d 列、%d 行，终端只有 %d 列、%d 行：请打开上面的链接，或放大窗口后重来）",
-		EN: "(the QR code needs %d column(s) and %d row(s), the terminal has %d and %d: open the link above, or enlarge the window and start again)",
+		ZH: "窗口太小，显示不下二维码：需要 %d 列、%d 行，现在是 %d 列、%d 行。上面的链接用任何浏览器都能打开，也可以发到手机上打开。",
+		EN: "This window is too small for the QR code: that needs %d column(s) and %d row(s), and here are %d and %d. " +
+			"The link above works in any browser, also on your phone.",
+	}
+	textEnlarge = i18n.Phrase{
+		ZH: "也可以放大窗口（或缩小字号），再按回车显示二维码；用链接的话，按回车继续",
+		EN: "Or enlarge the window (or shrink its text) and press Enter to see the code; with the link, press Enter to go on",
 	}
 	textOpenLink = i18n.Phrase{
 		ZH: "现在就在这台电脑的浏览器里打开链接吗？",
