@@ -2,6 +2,7 @@ package bridge
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -43,7 +44,8 @@ type turnFiles struct {
 // fetch gets the attachments of the turn's questions, and tells the user which could not be fetched.
 func (tf turnFiles) fetch(ctx context.Context, t *turn) {
 	fresh := attachment.HasUnfetched(t.claim.Asked)
-	var failed, large []chat.File
+	var failed []attachment.Failure
+	var large []chat.File
 	if fresh {
 		t.setView(t.view.Receiving(time.Now()))
 		failed = tf.store.Fetch(ctx, &t.claim)
@@ -55,16 +57,19 @@ func (tf turnFiles) fetch(ctx context.Context, t *turn) {
 }
 
 // reportMissing tells the user which files could not be fetched, and which pictures are too large to show.
-func (tf turnFiles) reportMissing(ctx context.Context, t *turn, failed, large []chat.File) {
+func (tf turnFiles) reportMissing(ctx context.Context, t *turn, failed []attachment.Failure, large []chat.File) {
 	l := t.view.Lang
-	var missed, big, pixels []string
+	var missed, forbidden, big, pixels []string
 	for _, f := range large {
 		pixels = append(pixels, chat.AttachmentMark(f.Kind.Label(), f.Name))
 	}
 	for _, f := range failed {
-		if name := chat.AttachmentMark(f.Kind.Label(), f.Name); f.State == chat.TooBig {
+		switch name := chat.AttachmentMark(f.Kind.Label(), f.Name); {
+		case f.State == chat.TooBig:
 			big = append(big, name)
-		} else {
+		case lacksPermission(f.Err):
+			forbidden = append(forbidden, name)
+		default:
 			missed = append(missed, name)
 		}
 	}
@@ -75,6 +80,9 @@ func (tf turnFiles) reportMissing(ctx context.Context, t *turn, failed, large []
 	}
 	if len(missed) > 0 {
 		lines = append(lines, fmt.Sprintf(i18n.FileMissed.In(l), strings.Join(missed, i18n.Listing.In(l))))
+	}
+	if len(forbidden) > 0 {
+		lines = append(lines, fmt.Sprintf(i18n.FileForbidden.In(l), strings.Join(forbidden, i18n.Listing.In(l))))
 	}
 	if len(pixels) > 0 {
 		lines = append(lines, fmt.Sprintf(i18n.PictureTooLarge.In(l), strings.Join(pixels, i18n.Listing.In(l))))
@@ -89,4 +97,10 @@ func (tf turnFiles) reportMissing(ctx context.Context, t *turn, failed, large []
 	if err := tf.outbox.Enqueue(context.WithoutCancel(ctx), post); err != nil {
 		zerolog.Ctx(ctx).Error().Err(err).Msg("notice about missing files not stored")
 	}
+}
+
+// lacksPermission reports whether the platform refused a call because the app has no permission for it.
+func lacksPermission(err error) bool {
+	var platform interface{ Obstacle() chat.Obstacle }
+	return errors.As(err, &platform) && platform.Obstacle() == chat.NoPermission
 }

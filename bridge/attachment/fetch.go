@@ -165,9 +165,15 @@ func HasUnfetched(asked []chat.Message) bool {
 	return false
 }
 
+// Failure is a file that was not fetched.
+type Failure struct {
+	chat.File
+	Err error // nil if it was not tried
+}
+
 // Fetch fetches the attachments of a turn's questions, and records the results in c and in the store. Failures are
 // recorded as well, unless ctx has ended. It returns the new failures.
-func (fs *Store) Fetch(ctx context.Context, c *db.Claim) (failed []chat.File) {
+func (fs *Store) Fetch(ctx context.Context, c *db.Claim) (failed []Failure) {
 	key := c.Turn.Key
 	limited, cancel := context.WithTimeout(ctx, fetchTime)
 	defer cancel()
@@ -187,11 +193,11 @@ func (fs *Store) Fetch(ctx context.Context, c *db.Claim) (failed []chat.File) {
 			}
 			if left--; left < 0 {
 				f.State = chat.Missed
-				failed = append(failed, *f)
+				failed = append(failed, Failure{File: *f})
 				continue
 			}
 			all.Go(func() error {
-				got, size := fs.fetchFile(limited, key, m.Seq, *f)
+				got, size, err := fs.fetchFile(limited, key, m.Seq, *f)
 				defer fs.release(key, size) // after its size is stored
 				if ctx.Err() != nil {
 					return nil // fetched when the turn runs again
@@ -201,7 +207,7 @@ func (fs *Store) Fetch(ctx context.Context, c *db.Claim) (failed []chat.File) {
 				*f = got
 				fs.storeResult(ctx, key, m, f, size)
 				if f.State != chat.Here {
-					failed = append(failed, *f)
+					failed = append(failed, Failure{*f, err})
 				}
 				return nil
 			})
@@ -316,31 +322,32 @@ func (fs *Store) fetchQuoted(
 // someone replaces a missing name in text for the agent, whose labels are Chinese in every chat.
 const someone = "用户"
 
-// fetchFile fetches a file of the message with this sequence number. The returned path is absolute.
-func (fs *Store) fetchFile(ctx context.Context, key chat.Key, seq int64, f chat.File) (chat.File, int64) {
+// fetchFile fetches a file of the message with this sequence number. The returned path is absolute. After an error the
+// file is not there.
+func (fs *Store) fetchFile(ctx context.Context, key chat.Key, seq int64, f chat.File) (chat.File, int64, error) {
 	log := zerolog.Ctx(ctx)
 	// The default state: on a failure the file counts as missed.
 	f.State = chat.Missed
 	if fs.Source == nil {
-		return f, 0
+		return f, 0, nil
 	}
 	if f.Kind == chat.Forwarded {
 		text, err := fs.Source.FetchForwarded(ctx, key, f.Of)
 		if err != nil {
 			log.Warn().Err(err).Msg("forwarded messages not available")
-			return f, 0
+			return f, 0, err
 		}
 		f.State, f.Said = chat.Here, fs.redactForAgent(text)
-		return f, 0
+		return f, 0, nil
 	}
 	path, size, err := fs.download(ctx, key, seq, f)
 	switch {
 	case errors.Is(err, chat.ErrTooBig):
 		f.State = chat.TooBig
-		return f, 0
+		return f, 0, err
 	case err != nil:
 		log.Warn().Err(err).Str("kind", string(f.Kind)).Msg("file not fetched")
-		return f, 0
+		return f, 0, err
 	}
 	f.State, f.Path = chat.Here, path
 	if f.Kind == chat.Sound {
@@ -348,7 +355,7 @@ func (fs *Store) fetchFile(ctx context.Context, key chat.Key, seq int64, f chat.
 			log.Debug().Err(err).Msg("recording not transcribed")
 		}
 	}
-	return f, size
+	return f, size, nil
 }
 
 // transcribe converts a stored recording to text; empty = not possible.

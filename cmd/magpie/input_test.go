@@ -120,6 +120,28 @@ func TestTheAgentReadsWhatWasSent(t *testing.T) {
 	}
 }
 
+// The app may not download files. The question is answered without the file, and people read which permission is
+// missing; the operator finds it in the log.
+func TestAFileThatTheAppMayNotDownload(t *testing.T) {
+	r := newRig(t, withFiles)
+	r.sim.TakeScopes("im:message", "im:message:readonly", "im:message.history:readonly")
+	key := r.sim.Upload("a.txt", "text/plain", []byte("heron"))
+	file := r.sim.Send(r.chat, r.user, "file", mustJSON(map[string]string{"file_key": key, "file_name": "a.txt"}))
+	r.awaitReceived(file)
+	r.sim.Say(r.chat, r.user, "数到 3")
+	for _, want := range []string{"1 2 3", "[文件 a.txt]。应用缺少“获取单聊、群组消息”权限"} {
+		r.await(want, func(*feishusim.View) bool {
+			return slices.ContainsFunc(r.sim.Messages(r.chat), func(m feishusim.Message) bool {
+				return m.FromBot && strings.Contains(m.Text(), want)
+			})
+		})
+	}
+	if log := r.logs.String(); !strings.Contains(log, "file not fetched") ||
+		!strings.Contains(log, "a permission is missing") || !strings.Contains(log, "im:message:readonly") {
+		t.Errorf("the log says %s", log)
+	}
+}
+
 func TestARecalledQuestionIsForgotten(t *testing.T) {
 	r := newRig(t)
 	r.ask("我叫小明")
