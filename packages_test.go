@@ -1,11 +1,15 @@
 package magpie_test
 
 import (
+	"crypto/sha256"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 )
@@ -82,5 +86,88 @@ func TestThePagesOfAPackageStandAlone(t *testing.T) {
 	}
 	if _, err := os.Stat(filepath.Join(dir, "scripts", "ecosystem.config.js")); err != nil { // named in a command
 		t.Error(err)
+	}
+}
+
+// The scripts that pack a release work, here with programs of a few bytes. What is in the packages, and whether they can
+// be installed, is for scripts/test-release.
+func TestTheScriptsThatPackARelease(t *testing.T) {
+	t.Parallel()
+	if runtime.GOOS != "linux" {
+		t.Skip("releases are packed on Linux")
+	}
+	work, dist := t.TempDir(), t.TempDir()
+	write := func(name string, text string) {
+		t.Helper()
+		if err := errors.Join(os.MkdirAll(filepath.Dir(name), 0o700), os.WriteFile(name, []byte(text), 0o600)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, machine := range []string{"linux_amd64", "linux_arm64", "darwin_amd64", "darwin_arm64"} {
+		write(filepath.Join(work, strings.ReplaceAll(machine, "_", "-"), "magpie"), "the program for "+machine)
+		write(filepath.Join(dist, "magpie_1.2.3_"+machine+".tar.gz"), "the archive for "+machine)
+	}
+	for _, unit := range []string{"examples/magpie-user.service", "scripts/magpie.service"} {
+		write(filepath.Join(work, "doc", unit), "ExecStart=/usr/local/bin/magpie serve\n")
+	}
+	pack := func(name string, args ...string) string {
+		t.Helper()
+		cmd := exec.CommandContext(t.Context(), "scripts/packaging/"+name, args...)
+		cmd.Env = append(os.Environ(), "SOURCE_DATE_EPOCH=1700000000")
+		out, err := cmd.CombinedOutput()
+		if err != nil {
+			t.Fatalf("%s: %v: %s", name, err, out)
+		}
+		return string(out)
+	}
+	formula := pack("formula", "1.2.3", dist, "https://example.com/1.2.3")
+	for _, machine := range []string{"linux_amd64", "linux_arm64", "darwin_amd64", "darwin_arm64"} {
+		want := fmt.Sprintf("url \"https://example.com/1.2.3/magpie_1.2.3_%s.tar.gz\"\n      sha256 \"%x\"\n", machine,
+			sha256.Sum256([]byte("the archive for "+machine)))
+		if !strings.Contains(formula, want) {
+			t.Errorf("the formula has no %s:\n%s", want, formula)
+		}
+	}
+	pack("oci", "1.2.3", work, dist)
+	layout := t.TempDir()
+	image := filepath.Join(dist, "magpie_1.2.3_oci.tar")
+	if out, err := exec.CommandContext(t.Context(), "tar", "-C", layout, "-xf", image).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	checkImage(t, layout, "index.json")
+}
+
+// checkImage follows the descriptors of an OCI image layout from a file on: each names a blob by its size and checksum.
+func checkImage(t *testing.T, layout, file string) {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join(layout, file))
+	if err != nil {
+		t.Fatal(err)
+	}
+	type descriptor struct {
+		MediaType, Digest string
+		Size              int
+	}
+	var node struct {
+		Manifests, Layers []descriptor
+		Config            descriptor
+	}
+	if err := json.Unmarshal(data, &node); err != nil {
+		t.Fatalf("%s: %v", file, err)
+	}
+	if len(node.Layers) > 0 {
+		node.Manifests = append(node.Layers, node.Config)
+	}
+	if len(node.Manifests) == 0 {
+		t.Errorf("%s names nothing:\n%s", file, data)
+	}
+	for _, d := range node.Manifests {
+		blob := filepath.Join("blobs", "sha256", strings.TrimPrefix(d.Digest, "sha256:"))
+		data, err := os.ReadFile(filepath.Join(layout, blob))
+		if sum := fmt.Sprintf("sha256:%x", sha256.Sum256(data)); err != nil || sum != d.Digest || len(data) != d.Size {
+			t.Errorf("%s names %+v, which is not there: %v", file, d, err)
+		} else if !strings.Contains(d.MediaType, "layer") && !strings.Contains(d.MediaType, "config") {
+			checkImage(t, layout, blob)
+		}
 	}
 }
