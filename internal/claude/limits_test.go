@@ -196,6 +196,20 @@ func TestATaskWaitsForAQuietPeriod(t *testing.T) {
 	})
 }
 
+// A process that was started ahead of a turn waits for a minute, one that is very likely to be used for half an hour.
+func TestHowLongAnUnusedProcessWaits(t *testing.T) {
+	for keep, want := range map[KeepAlive]time.Duration{
+		AutoKeepAlive: 30 * time.Minute, {5 * time.Minute}: 5 * time.Minute, {time.Second}: time.Minute,
+	} {
+		c := Defaults()
+		c.KeepAlive, c.Machine = keep, machineWith(16*gb, 15*gb, "/", nil)
+		a := NewPool(c).Ahead()
+		if a.idle.ahead != time.Minute || a.newWait() != want {
+			t.Errorf("%v: %v, and %v for a new conversation", keep, a.idle.ahead, a.newWait())
+		}
+	}
+}
+
 // A process ends if its memory is needed, even below the allowed number of processes.
 func TestNothingIsKeptBelowTheReserve(t *testing.T) {
 	m := machineWith(16*gb, 15*gb, "/", nil)
