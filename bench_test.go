@@ -70,3 +70,79 @@ func TestTheBenchScriptGoesOn(t *testing.T) {
 		t.Errorf("failed: %s", failed)
 	}
 }
+
+// comparedBenchmarks plays the program with the benchmarks of a package. The new version needs more memory, and what it
+// adds to the CLI has grown.
+const comparedBenchmarks = `#!/bin/sh
+while [ $# -gt 0 ]; do
+  [ "$1" = -test.bench ] && pattern=$2
+  shift
+done
+mb=50 bridged=80
+case "$PWD" in */old/*) ;; *) mb=60 bridged=120 ;; esac
+line() { echo "$1" | grep -Eq "$pattern" && echo "$1${2#-}	4	0 ns/op	$3"; }
+line BenchmarkLivingProcess - "20.0 ms-alone	22.0 ms-bridged	2.0 ms-added"
+line BenchmarkFirstMessage /spare-2 "500 ms-alone	$bridged ms-bridged	-400 ms-added"
+line BenchmarkOpenedChat - "500 ms-alone	80.0 ms-bridged	-420 ms-added"
+line BenchmarkAtRest - "$mb MB	170 MB-spare"
+line BenchmarkAcceptAndIndex /writers=64-2 "9000 accepts/s	$mb overhead-%"
+`
+
+// An older version is compared by everything that a person waits for, and what each start costs.
+func TestWhatIsComparedWithAnOlderVersion(t *testing.T) {
+	bash, err := exec.LookPath("bash")
+	if err != nil {
+		t.Skip("no bash")
+	}
+	dir := t.TempDir()
+	script, err := os.ReadFile("scripts/compare")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range map[string]string{
+		"scripts/compare":   string(script),
+		"scripts/common.sh": "need_go() { :; }\nneed_cli() { CLAUDE_CLI=claude; }\nsay() { echo \"$*\" >&2; }\n",
+		"bin/go":            "#!/bin/sh\ncp \"$MAGPIE_TEST_PROGRAM\" \"$4\"\nchmod +x \"$4\"\n", // go test -c -o FILE PACKAGE
+		"program":           comparedBenchmarks,
+		"cmd/magpie/x":      "", "db/x": "", "contextmgr/x": "",
+	} {
+		path := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, args := range [][]string{
+		{"init", "-q"}, {"add", "-A"},
+		{"-c", "user.name=n", "-c", "user.email=n@example.com", "commit", "-q", "-m", "First."},
+	} {
+		cmd := exec.Command("git", args...)
+		cmd.Dir = dir
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("git %v: %v\n%s", args, err, out)
+		}
+	}
+	cmd := exec.Command(bash, filepath.Join(dir, "scripts", "compare"), "HEAD", "1")
+	cmd.Env = append(os.Environ(), "PATH="+filepath.Join(dir, "bin")+string(os.PathListSeparator)+os.Getenv("PATH"),
+		"MAGPIE_TEST_PROGRAM="+filepath.Join(dir, "program"))
+	var told strings.Builder
+	cmd.Stderr = &told
+	out, err := cmd.Output()
+	if cmd.ProcessState.ExitCode() != 1 {
+		t.Errorf("%v, want status 1\n%s", err, told.String())
+	}
+	for _, want := range []string{
+		"| BenchmarkLivingProcess ms-bridged | 22 | 22 | 1.00 |",
+		"| BenchmarkFirstMessage/spare ms-bridged | 80 | 120 | 1.50 worse |",
+		"| BenchmarkOpenedChat ms-bridged | 80 | 80 | 1.00 |",
+		"| BenchmarkAtRest MB | 50 | 60 | 1.20 worse |", "| BenchmarkAtRest MB-spare | 170 | 170 | 1.00 |",
+		"| BenchmarkAcceptAndIndex/writers=64 accepts/s | 9000 | 9000 | 1.00 |",
+		"| BenchmarkAcceptAndIndex/writers=64 overhead-% | 50 | 60 | 1.20 |",
+	} {
+		if !strings.Contains(string(out), want) {
+			t.Errorf("%s is missing in\n%s%s", want, out, told.String())
+		}
+	}
+}
