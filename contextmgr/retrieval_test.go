@@ -33,6 +33,7 @@ type evalChat struct {
 	msgs      []chat.Message
 	questions []evalQuestion
 	further   []evalQuestion // in other words than the messages; not used to tune the ranking
+	unseen    []evalQuestion // likewise; written without a look at the lists of synonyms, and not used to choose any
 }
 
 // evalQuestion is a later question, and the messages that are needed to answer it.
@@ -80,6 +81,9 @@ func trials(tb testing.TB) []evalChat {
 		t := evalChat{name: name, key: chat.FeishuChat("oc_" + name), questions: readLines[evalQuestion](tb, path)}
 		if further := "testdata/recall/further/" + name + ".questions.jsonl"; exists(further) {
 			t.further = readLines[evalQuestion](tb, further)
+		}
+		if unseen := "testdata/recall/unseen/" + name + ".questions.jsonl"; exists(unseen) {
+			t.unseen = readLines[evalQuestion](tb, unseen)
 		}
 		for _, r := range readLines[struct {
 			ChatKind  chat.Kind `json:"chat_kind"`
@@ -239,9 +243,11 @@ func TestRetrieval(t *testing.T) {
 	count := map[string]int{}
 	for _, tr := range all {
 		lang, _, _ := strings.Cut(tr.name, "_")
-		for i, q := range slices.Concat(tr.questions, tr.further) {
+		for i, q := range slices.Concat(tr.questions, tr.further, tr.unseen) {
 			rows := []string{"all", lang, lang + " " + q.Kind, "= " + tr.name}
-			if i >= len(tr.questions) {
+			if i >= len(tr.questions)+len(tr.further) {
+				rows = []string{"unseen " + lang + " " + q.Kind}
+			} else if i >= len(tr.questions) {
 				rows = []string{"further " + lang + " " + q.Kind}
 			} else if lang == "zh" && q.Kind != "paraphrase" && q.Kind != "twohop" {
 				rows = append(rows, "zh, plainly worded")
@@ -289,11 +295,12 @@ func TestRetrieval(t *testing.T) {
 		size int
 		want float64
 	}{
-		{"all", 0, 89}, {"all", 2, 95}, {"en", 0, 84}, {"en", 2, 92}, {"en paraphrase", 2, 74}, {"en twohop", 0, 73},
+		{"all", 0, 88}, {"all", 2, 95}, {"en", 0, 81}, {"en", 2, 92}, {"en paraphrase", 2, 74}, {"en twohop", 0, 73},
 		{"en twohop", 2, 91}, {"zh", 0, 95}, {"zh", 2, 98}, {"zh, plainly worded", 0, 98}, {"zh paraphrase", 0, 88},
 		{"zh twohop", 2, 95}, {"mixed", 0, 87}, {"mixed", 2, 94}, {"further en paraphrase", 2, 83},
-		{"further en twohop", 2, 82}, {"further en multihop", 2, 53}, {"further zh paraphrase", 2, 87},
+		{"further en twohop", 2, 82}, {"further en multihop", 2, 45}, {"further zh paraphrase", 2, 87},
 		{"further zh multihop", 2, 86}, {"further zh twohop", 2, 99}, {"further mixed multihop", 2, 68},
+		{"unseen en paraphrase", 0, 43}, {"unseen en paraphrase", 1, 56}, {"unseen en paraphrase", 2, 67},
 	} {
 		if got := percent(least.row, "ours")[least.size]; got < least.want {
 			t.Errorf("%s: %.1f %% within %d characters, want %.0f", least.row, got, sizes[least.size], least.want)
