@@ -48,7 +48,7 @@ func TestQuotedMessagesAreThere(t *testing.T) {
 				continue // typed by the reader
 			}
 			n++
-			for _, part := range regexp.MustCompile(`…|: |：|5m0s`).Split(m[1], -1) {
+			for _, part := range regexp.MustCompile(`…|: |：|5 min|5 分钟`).Split(m[1], -1) {
 				if part = strings.Trim(part, " 。."); len(part) > 5 && !strings.Contains(said, part) {
 					t.Errorf("%s quotes %q: the program does not say %q", page, m[1], part)
 				}

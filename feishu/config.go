@@ -113,8 +113,8 @@ func (c Config) Validate() error {
 		errs = append(errs, configtype.Mistakef("[feishu] notify_after：不能是负数", "[feishu] notify_after: must be 0 or more"))
 	}
 	if c.MaxFile > maxDownload {
-		errs = append(errs, configtype.Mistakef("[feishu] max_file_size %d MB：飞书最多提供 100MB 的文件",
-			"[feishu] max_file_size %d MB: Feishu gives out 100MB at most", int64(c.MaxFile)>>20))
+		errs = append(errs, configtype.Mistakef("[feishu] max_file_size %d MB：飞书只能下载不超过 100 MB 的文件",
+			"[feishu] max_file_size %d MB: Feishu serves files of up to 100 MB", int64(c.MaxFile)>>20))
 	}
 	if c.Pace < 0 {
 		errs = append(errs, configtype.Mistakef("[feishu] pace %v：不能是负数", "[feishu] pace %v: must be 0 or more", c.Pace))

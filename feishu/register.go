@@ -96,10 +96,10 @@ func explainRegister(err error) error {
 		return configtype.Mistakef("%v；请检查网络，需要代理时设置环境变量 HTTPS_PROXY",
 			"%v; check the network, and set the variable HTTPS_PROXY if it needs a proxy", openapi.WithoutURL(err))
 	case errors.As(err, new(*json.SyntaxError)), errors.As(err, &failed) && failed.Code == "invalid_response":
-		return configtype.Mistakef("得到的不是飞书的回答：网络里可能有代理，或要先在网页上登录",
-			"the answer is not Feishu's: there may be a proxy in the network, or a page to log in to first")
+		return configtype.Mistakef("收到的不是飞书的响应：网络里可能有代理，或者需要先在网页上登录",
+			"the response did not come from Feishu: there may be a proxy in the network, or a page to log in to first")
 	case failed != nil:
-		return configtype.Mistakef("飞书拒绝了请求：%s（%s）", "Feishu refuses it: %s (%s)", failed.Description, failed.Code)
+		return configtype.Mistakef("飞书拒绝了请求：%s（%s）", "Feishu rejected the request: %s (%s)", failed.Description, failed.Code)
 	}
 	return err
 }

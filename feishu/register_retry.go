@@ -69,7 +69,7 @@ func (p pollRetrier) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 }
 
-var errGateway = configtype.Mistakef("飞书没有响应", "Feishu does not answer")
+var errGateway = configtype.Mistakef("飞书没有响应", "Feishu is not responding")
 
 // tryOnce makes a call and reads the reply. A gateway's error counts as no reply.
 func (p pollRetrier) tryOnce(r *http.Request, body []byte) (*http.Response, error) {

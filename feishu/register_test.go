@@ -88,7 +88,7 @@ func TestWhyNoAppIsCreated(t *testing.T) {
 	defer noise.Close()
 	for address, want := range map[string]string{
 		"http://127.0.0.1:1": "127.0.0.1:1：连接被拒绝；请检查网络，需要代理时设置环境变量 HTTPS_PROXY",
-		noise.URL:            "得到的不是飞书的回答：网络里可能有代理，或要先在网页上登录",
+		noise.URL:            "收到的不是飞书的响应：网络里可能有代理，或者需要先在网页上登录",
 	} {
 		_, err := Register(t.Context(), Config{BaseURL: address}, nil)
 		if got := configtype.Chinese(err); got != want {

@@ -1,6 +1,7 @@
 package feishu
 
 import (
+	"fmt"
 	"strings"
 
 	"github.com/docker/go-units"
@@ -22,6 +23,17 @@ func (s *Size) UnmarshalText(text []byte) error {
 	}
 	*s = Size(n)
 	return nil
+}
+
+// MarshalText is the inverse of UnmarshalText.
+func (s Size) MarshalText() ([]byte, error) {
+	switch {
+	case s > 0 && s%(1<<20) == 0:
+		return fmt.Appendf(nil, "%dMB", s>>20), nil
+	case s > 0 && s%(1<<10) == 0:
+		return fmt.Appendf(nil, "%dKB", s>>10), nil
+	}
+	return fmt.Appendf(nil, "%d", s), nil
 }
 
 // maxDownload is the largest file that the platform sends (page im-v1/message/get-2).

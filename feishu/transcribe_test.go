@@ -94,6 +94,10 @@ func TestSizesAreRead(t *testing.T) {
 		if err := s.UnmarshalText([]byte(text)); err != nil || s != want {
 			t.Errorf("%q is %d, %v", text, s, err)
 		}
+		var back Size
+		if written, err := want.MarshalText(); err != nil || back.UnmarshalText(written) != nil || back != want {
+			t.Errorf("%d is written as %s, %v", want, written, err)
+		}
 	}
 	for _, text := range []string{"", "MB", "-1MB", "1XB", "2000000GB", "a lot", "99999999999999999999"} {
 		if err := new(Size).UnmarshalText([]byte(text)); err == nil {

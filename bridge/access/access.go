@@ -28,7 +28,7 @@ type Config struct {
 
 	// asker | admins: who decides about the agent's requests; empty = asker
 	Deciders string `toml:"deciders" env:"DECIDERS"`
-	// how long a request for a tool stays open; 0 = 30 minutes
+	// how long a request for a tool stays open; 0 = as by default
 	ApprovalTimeout configtype.Duration `toml:"approval_timeout" env:"APPROVAL_TIMEOUT"`
 }
 
@@ -139,7 +139,11 @@ func (a Config) InCharge(m chat.Incoming) bool {
 // IsEmpty reports whether nobody has access yet: the bot is being set up.
 func (a Config) IsEmpty() bool { return a.Owner == "" && len(a.Admins) == 0 && len(a.Allow) == 0 }
 
-// defaultApprovalTimeout is the default of [Config.EffectiveApprovalTimeout].
+// Defaults is what applies to an empty section.
+func Defaults() Config {
+	return Config{ApprovalTimeout: configtype.Duration{Duration: defaultApprovalTimeout}}
+}
+
 const defaultApprovalTimeout = 30 * time.Minute
 
 // EffectiveApprovalTimeout is how long a request for a tool stays open.

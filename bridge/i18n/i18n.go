@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"magpie/internal/configtype"
 )
@@ -34,15 +35,18 @@ func (p Phrase) In(l Lang) string {
 	return p.ZH
 }
 
-// Sprintf formats the phrase in a language.
+// Sprintf formats the phrase in a language, and so errors and durations among its arguments.
 func (p Phrase) Sprintf(l Lang, args ...any) string {
 	if len(args) == 0 {
 		return p.In(l)
 	}
 	args = slices.Clone(args)
 	for i, a := range args {
-		if err, ok := a.(error); ok {
-			args[i] = ErrorText(l, err)
+		switch a := a.(type) {
+		case error:
+			args[i] = ErrorText(l, a)
+		case time.Duration:
+			args[i] = ExactDuration(max(a, time.Second), l)
 		}
 	}
 	return fmt.Sprintf(inflect(p.In(l), args), args...)

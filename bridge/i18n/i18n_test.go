@@ -4,6 +4,7 @@ import (
 	"io/fs"
 	"syscall"
 	"testing"
+	"time"
 )
 
 // After 1 a noun is in the singular.
@@ -22,6 +23,19 @@ func TestANumberChoosesTheFormOfItsWord(t *testing.T) {
 	} {
 		if got := (Phrase{EN: tc.text}).Sprintf(English, tc.args...); got != tc.want {
 			t.Errorf("%q: %q, want %q", tc.text, got, tc.want)
+		}
+	}
+}
+
+// A duration is in words, not as in a program.
+func TestADurationIsSaidInTheLanguageOfTheText(t *testing.T) {
+	p := Phrase{"在 %v 内", "within %v"}
+	for d, want := range map[time.Duration][2]string{
+		5 * time.Minute: {"在 5 分钟 内", "within 5 min"}, 24 * time.Hour: {"在 24 小时 内", "within 24 h"},
+		90 * time.Second: {"在 1 分 30 秒 内", "within 1 min 30 s"}, 49 * time.Millisecond: {"在 1 秒 内", "within 1 s"},
+	} {
+		if got := [2]string{p.Sprintf(Chinese, d), p.Sprintf(English, d)}; got != want {
+			t.Errorf("%v: %q, want %q", d, got, want)
 		}
 	}
 }

@@ -2,7 +2,7 @@ package i18n
 
 // What keeps messages from being sent, and what to do about it.
 var (
-	ObstacleUnknown     = Phrase{"平台没有收下，原因见日志", "the chat platform did not take them; the log says why"}
+	ObstacleUnknown     = Phrase{"被平台拒绝，原因见日志", "the chat platform rejected them; see the log"}
 	ObstacleUnavailable = Phrase{"平台暂时连接不上，会自动重试", "the chat platform can't be reached; retrying"}
 	ObstaclePermission  = Phrase{"应用缺少权限，请在开发者后台开通，再发布新版本",
 		"the app lacks a permission; add it in the developer console, then publish a new version"}
@@ -14,7 +14,7 @@ var (
 	ObstacleBot = Phrase{"应用的机器人没有启用，请在开发者后台启用，再发布新版本",
 		"the app's bot is turned off; turn it on in the developer console, then publish a new version"}
 	ObstacleCredentials = Phrase{"应用的凭证已失效，请更新 App ID 和 App Secret",
-		"the app's credentials are not valid any more; update the App ID and the App Secret"}
+		"the app's credentials are no longer valid; update the App ID and the App Secret"}
 	ObstacleDisabled = Phrase{"应用被企业停用，请管理员重新启用",
 		"the app is disabled in this company; an administrator can enable it again"}
 	ObstacleUninstalled = Phrase{"企业没有安装这个应用，请管理员安装",

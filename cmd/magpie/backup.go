@@ -44,7 +44,6 @@ func (b backupCmd) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	took := time.Since(began).Round(time.Millisecond)
-	fmt.Println(textCopied.Sprintf(userLang(), b.File, float64(info.Size())/1e6, took))
+	fmt.Println(textCopied.Sprintf(userLang(), b.File, float64(info.Size())/1e6, time.Since(began)))
 	return nil
 }

@@ -58,7 +58,7 @@ func (i importCmd) Run(ctx context.Context) (err error) {
 		err = store.Index().Merge(ctx)
 	}
 	fmt.Println(textImported.Sprintf(userLang(), im.good+im.bad, im.added, im.good-im.added, im.bad,
-		time.Since(began).Round(time.Millisecond)))
+		time.Since(began)))
 	if err == nil && im.bad > 0 {
 		err = errors.New(textNotImported.Sprintf(userLang(), im.bad))
 	}

@@ -164,7 +164,7 @@ func TestBadLinesAreReportedAndOthersImported(t *testing.T) {
 		{strings.Replace(goodLine("om_bad", ""), `"x"`, `7`, 1), "line 14: content: wrong type: a number"},
 		{goodLine("om_bad", `,"class":"gossip"`), "line 15: class: must be talk, command or overheard"},
 		{goodLine("om_bad", `,"chat_kind":"room"`), "line 16: chat_kind: must be p2p or group"},
-		{strings.Replace(goodLine("om_bad", ""), "oc_1", "oc:1", 1), "line 17: chat_id: a colon"},
+		{strings.Replace(goodLine("om_bad", ""), "oc_1", "oc:1", 1), "line 17: chat_id: must not contain a colon"},
 		{goodLine("om_bad", `,"epoch":9223372036854775807`), "line 18: epoch: must"},
 		{`{"channel":"feishu","content":"` + strings.Repeat("x", longestLine) + `"}`, "line 19: longer than 16 MB"},
 		{
@@ -174,11 +174,11 @@ func TestBadLinesAreReportedAndOthersImported(t *testing.T) {
 		},
 		{
 			strings.Replace(goodLine("om_bad", ""), "oc_1", "oc\\n1", 1),
-			"line 21: chat_id: a space or a character that is not seen",
+			"line 21: chat_id: must not contain spaces or invisible characters",
 		},
 		{
 			goodLine("om_bad", `,"thread_id":"`+strings.Repeat("o", 300)+`"`),
-			"line 22: thread_id: it is longer than 256 bytes",
+			"line 22: thread_id: longer than 256 bytes",
 		},
 		{goodLine("om_3", ""), ""},
 	}

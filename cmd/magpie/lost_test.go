@@ -37,7 +37,7 @@ func TestADeletedDatabaseLosesNothing(t *testing.T) {
 		!strings.Contains(body, "was deleted or moved") {
 		t.Errorf("/healthz: %d %s", status, body)
 	}
-	r.awaitLog("What it held is saved in")
+	r.awaitLog("Its contents are saved in")
 	copies, err := filepath.Glob(path + ".rescued-*")
 	must(t, err)
 	if len(copies) != 1 {

@@ -78,7 +78,7 @@ func TestFirstSteps(t *testing.T) {
 		"context --config none.toml":                      {2, "missing: --chat=KEY"},
 		"memory import .":                                 {2, "make one with magpie setup"},
 		"service install":                                 {2, "make one with magpie setup"},
-		"service status":                                  {1, "magpie setup makes a bot and its service"},
+		"service status":                                  {1, "is not installed: run magpie setup"},
 	} {
 		t.Run(line, func(t *testing.T) {
 			t.Parallel()

@@ -211,7 +211,7 @@ func checkOwnFolder(dir string) error {
 		path := filepath.Join(dir, part)
 		if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
 			return configtype.Mistakef("%s 不是演练场创建的，会被覆盖：给 --data 换一个空文件夹",
-				"no playground created %s, and this one would overwrite it: choose an empty folder for --data", path)
+				"%s was not created by the playground and would be overwritten: choose an empty folder for --data", path)
 		}
 	}
 	return nil

@@ -114,7 +114,7 @@ func notJSON(err error) error {
 
 // jsonTypes names JSON types for people.
 var jsonTypes = map[string]error{
-	"string": configtype.Mistakef("文字", "a text"),
+	"string": configtype.Mistakef("字符串", "a string"),
 	"number": configtype.Mistakef("数字", "a number"),
 	"bool":   configtype.Mistakef("true 或 false", "true or false"),
 	"array":  configtype.Mistakef("列表", "a list"),

@@ -185,7 +185,7 @@ func TestSetupWithoutAService(t *testing.T) {
 	none := newServiceSetupRig(t)
 	must(t, os.RemoveAll(filepath.Join(none.home, "root/run")))
 	out, code := none.run("--start=service")
-	if code != 1 || !strings.Contains(out, "the service could not be installed: systemd does not run this machine") ||
+	if code != 1 || !strings.Contains(out, "the service could not be installed: this machine does not use systemd") ||
 		!strings.Contains(out, "magpie serve --config "+none.config()) {
 		t.Errorf("no systemd, exit code %d:\n%s", code, out)
 	}

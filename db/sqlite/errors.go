@@ -16,14 +16,14 @@ var (
 	ErrEmpty = configtype.Mistakef("数据库是空的", "the database is empty")
 
 	// ErrForeign means that another program keeps its data in the file.
-	ErrForeign = configtype.Mistakef("这不是鹊桥的数据库，而是别的程序的", "this is not Magpie's database, but that of another program")
+	ErrForeign = configtype.Mistakef("这不是鹊桥的数据库，而是别的程序的", "this database belongs to another program, not to Magpie")
 
 	// ErrNewerSchema means that a newer program has written the database.
-	ErrNewerSchema = configtype.Mistakef("数据库由更新版本的鹊桥写成", "the database was written by a newer magpie")
+	ErrNewerSchema = configtype.Mistakef("数据库由更新版本的鹊桥写成", "the database was written by a newer version of Magpie")
 
 	// ErrOlderSchema means that this program has not served the database yet.
-	ErrOlderSchema = configtype.Mistakef("数据库由较早版本的鹊桥写成：先启动一次现在的鹊桥，它会升级数据库",
-		"the database was written by an older magpie: start this one's bridge, which brings it up to date")
+	ErrOlderSchema = configtype.Mistakef("数据库由较早版本的鹊桥写成：先运行一次 magpie serve，它会升级数据库",
+		"the database was written by an older version of Magpie: run magpie serve once to upgrade it")
 )
 
 // fullError is [ErrFull] with its cause, which tells people nothing more: what was being written, in SQLite's words.
@@ -43,7 +43,7 @@ type CorruptError struct {
 }
 
 func (e *CorruptError) Error() string {
-	return fmt.Sprintf("database %s is corrupt: %v. Stop magpie, %v, and start magpie again",
+	return fmt.Sprintf("database %s is corrupt: %v. Stop Magpie, %v, then start it again",
 		e.Path, e.Err, replaceAdvice(e.Path, latestBackup))
 }
 
@@ -55,7 +55,7 @@ func (e *CorruptError) Chinese() string {
 
 func (e *CorruptError) Unwrap() error { return e.Err }
 
-var latestBackup = configtype.Mistakef("magpie backup 生成的最新备份", "the latest file made by `magpie backup`")
+var latestBackup = configtype.Mistakef("magpie backup 生成的最新备份", "the latest backup made by `magpie backup`")
 
 // replaceAdvice describes how to replace a database by a copy. The old log must not be applied to the copy.
 func replaceAdvice(path string, by error) error {

@@ -33,21 +33,21 @@ func (e *LostError) Chinese() string { return configtype.Chinese(e.describe()) }
 
 // describe says what happened, and what the operator is to do about it.
 func (e *LostError) describe() error {
-	do := configtype.Mistakef("正在抢救其中的内容，先不要停止鹊桥", "What it held is being saved. Do not stop magpie")
+	do := configtype.Mistakef("正在抢救其中的内容，先不要停止鹊桥", "Its contents are being saved. Do not stop Magpie")
 	switch {
 	case e.Overwritten:
 		do = configtype.Mistakef("原来的内容已无法抢救。停止鹊桥，%v，再启动鹊桥",
-			"What it held cannot be saved any more. Stop magpie, %v, and start magpie again", replaceAdvice(e.Path, latestBackup))
+			"Its contents can no longer be recovered. Stop Magpie, %v, then start it again", replaceAdvice(e.Path, latestBackup))
 	case e.Rescued != "":
 		do = configtype.Mistakef("原来的内容保存在 %[2]s。停止鹊桥；%[1]s、%[1]s-wal、%[1]s-shm 如果还在，先移走；"+
-			"把 %[2]s 移到 %[1]s，再启动鹊桥", "What it held is saved in %[2]s. Stop magpie, move %[1]s, %[1]s-wal and %[1]s-shm aside "+
-			"if they exist, move %[2]s to %[1]s, and start magpie again", e.Path, e.Rescued)
+			"把 %[2]s 移到 %[1]s，再启动鹊桥", "Its contents are saved in %[2]s. Stop Magpie, move %[1]s, %[1]s-wal and %[1]s-shm aside "+
+			"if they exist, move %[2]s to %[1]s, then start Magpie again", e.Path, e.Rescued)
 	case e.Err != nil:
 		do = configtype.Mistakef("原来的内容没能保存：%v。先不要停止鹊桥：每隔 %v 会再试一次",
-			"What it held could not be saved: %v. Do not stop magpie: it tries again every %v", e.Err, rescueAgain)
+			"Its contents could not be saved: %v. Do not stop Magpie: it tries again every %v", e.Err, rescueAgain)
 	}
-	return configtype.Mistakef("数据库 %s 丢失：鹊桥正在使用时，%v。现在什么都不会保存，也不会确认。%v",
-		"the database %s is lost: %v while magpie uses it. Nothing is stored or acknowledged. %v", e.Path, e.What, do)
+	return configtype.Mistakef("数据库 %s 丢失：鹊桥正在使用时，%v。现在不再保存任何内容，也不再确认消息。%v",
+		"the database %s is lost: %v while Magpie was using it. Nothing is stored or acknowledged. %v", e.Path, e.What, do)
 }
 
 func (e *LostError) Unwrap() error { return e.Err }
@@ -292,8 +292,8 @@ func refuseAfterLoss(path string) error {
 		}
 	}
 	last := copies[len(copies)-1]
-	return configtype.Mistakef("数据库 %[1]s 不见了，丢失前的内容在 %[2]s 里：把 %[2]s 移到 %[1]s 就能继续使用，"+
+	return configtype.Mistakef("数据库 %[1]s 不见了，原来的内容保存在 %[2]s：把 %[2]s 移到 %[1]s 就能继续使用，"+
 		"或者把它移到别的文件夹，从空的数据库开始",
-		"database %[1]s is missing, and %[2]s holds what it held when it was lost: move %[2]s to %[1]s "+
-			"to continue with it, or move it to another folder to begin with an empty database", path, last)
+		"database %[1]s is missing; its contents are saved in %[2]s: move %[2]s to %[1]s "+
+			"to continue with them, or to another folder to start with an empty database", path, last)
 }

@@ -276,7 +276,7 @@ func TestALostDatabaseThatCannotBeSavedAtOnce(t *testing.T) {
 		}
 		time.Sleep(10 * time.Second)
 		news := g.told()
-		if len(news) != 2 || !strings.Contains(news[1].Error(), "Do not stop magpie") {
+		if len(news) != 2 || !strings.Contains(news[1].Error(), "Do not stop Magpie") {
 			t.Fatalf("told %v", news)
 		}
 		g.refused()

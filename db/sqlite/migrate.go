@@ -29,8 +29,8 @@ func pendingUpgrade(ctx context.Context, f *File, files fs.FS) (schemaStep, erro
 	}
 	if s.from > s.to {
 		before := errors.New(beforeUpgrade(f, s.to+1))
-		return schemaStep{}, configtype.Mistakef("%v：%s 的结构是第 %d 版，这个程序只认识到第 %d 版：重新安装更新的版本，或回到升级之前：%v",
-			"%v: %s has schema version %d, this one knows up to %d: install the newer one again, or go back to before the upgrade: %v",
+		return schemaStep{}, configtype.Mistakef("%v：%s 的结构版本是 %d，当前的鹊桥最高支持 %d：请重新安装更新的版本，或恢复升级前的副本：%v",
+			"%v: %s has schema version %d, and this version supports up to %d: install the newer version again, or restore the copy from before the upgrade: %v",
 			ErrNewerSchema, f.path, s.from, s.to, replaceAdvice(f.path, before))
 	}
 	return s, nil

@@ -87,18 +87,18 @@ func ValidID(s string) error {
 	}
 	switch {
 	case s == "":
-		return configtype.Mistakef("缺失", "it is missing")
+		return configtype.Mistakef("缺失", "missing")
 	case len(s) > longestID:
-		return configtype.Mistakef("超过 %d 字节", "it is longer than %d bytes", longestID)
+		return configtype.Mistakef("超过 %d 字节", "longer than %d bytes", longestID)
 	case !utf8.ValidString(s):
-		return configtype.Mistakef("不是 UTF-8 编码", "it is not UTF-8")
+		return configtype.Mistakef("不是 UTF-8 编码", "not UTF-8")
 	// Keys are joined with colons.
 	case strings.Contains(s, ":"):
-		return configtype.Mistakef("不能含有冒号", "a colon cannot be part of it")
+		return configtype.Mistakef("不能含有冒号", "must not contain a colon")
 	// Two IDs that look the same must not be different.
 	case strings.ContainsFunc(s, hidden):
 		return configtype.Mistakef("不能含有空格或不可见的字符",
-			"a space or a character that is not seen cannot be part of it")
+			"must not contain spaces or invisible characters")
 	}
 	return nil
 }

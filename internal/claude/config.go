@@ -180,7 +180,7 @@ func (c Config) Validate() error {
 	for name, n := range map[string]AutoCount{"max_turns": c.MaxTurns, "max_processes": c.MaxProcesses} {
 		if n < 0 {
 			errs = append(errs, configtype.Mistakef(`[claude] %s %d：应为 1 或更大的整数，或 "auto"`,
-				`[claude] %s %d: must be a whole number from 1 on, or "auto"`, name, int(n)))
+				`[claude] %s %d: must be a whole number, 1 or more, or "auto"`, name, int(n)))
 		}
 	}
 	if c.WhileBusy != Queues && c.WhileBusy != Steers {

@@ -35,7 +35,7 @@ func (n *AutoCount) UnmarshalText(text []byte) error {
 	}
 	i, err := strconv.Atoi(string(text))
 	if err != nil || i < 1 {
-		return configtype.Mistakef(`应为 1 或更大的整数，或 "auto"`, `must be a whole number from 1 on, or "auto"`)
+		return configtype.Mistakef(`应为 1 或更大的整数，或 "auto"`, `must be a whole number, 1 or more, or "auto"`)
 	}
 	*n = AutoCount(i)
 	return nil
@@ -51,7 +51,7 @@ func (k KeepAlive) String() string {
 	if k == AutoKeepAlive {
 		return auto
 	}
-	return k.Duration.String()
+	return Duration{Duration: k.Duration}.String()
 }
 
 // MarshalText implements encoding.TextMarshaler.

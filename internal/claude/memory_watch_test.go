@@ -58,7 +58,7 @@ func TestIdleProcessesEndWhenTheirMemoryIsNeeded(t *testing.T) {
 }
 
 func TestKeepAliveIsReadAsItIsWritten(t *testing.T) {
-	for text, want := range map[string]time.Duration{"auto": 2 * time.Hour, "0s": 0, "5m0s": 5 * time.Minute} {
+	for text, want := range map[string]time.Duration{"auto": 2 * time.Hour, "0s": 0, "5m": 5 * time.Minute} {
 		var c claude.Config
 		err := c.KeepAlive.UnmarshalText([]byte(text))
 		if got := c.Limits().Idle; err != nil || got != want || c.KeepAlive.String() != text {

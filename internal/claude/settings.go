@@ -89,11 +89,11 @@ func checkSetting(key string, v gjson.Result) error {
 		return checkHooks(v)
 	case "env":
 		if !allMatch(v, gjson.Result.IsObject, isString) {
-			return configtype.Mistakef("env：应为值都是文字的对象", "env: must be an object of texts")
+			return configtype.Mistakef("env：应为对象，值都是字符串", "env: must be an object whose values are strings")
 		}
 	case "model", "apiKeyHelper", "awsAuthRefresh", "awsCredentialExport", "outputStyle":
 		if !isString(v) {
-			return configtype.Mistakef("%s：应为文字", "%s: must be a text", key)
+			return configtype.Mistakef("%s：应为字符串", "%s: must be a string", key)
 		}
 	case "cleanupPeriodDays", "crossSessionInbound", "useAutoModeDuringPlan", "autoMemoryEnabled":
 		// Two sources for one setting would hide which one applies.
@@ -180,8 +180,8 @@ func checkHooks(v gjson.Result) error {
 	if !allMatch(v, gjson.Result.IsObject, func(event gjson.Result) bool {
 		return allMatch(event, gjson.Result.IsArray, matchers)
 	}) {
-		return configtype.Mistakef(`hooks：应为列表的对象，例如 {"PreToolUse": [{"matcher": "Bash", "hooks": [{"type": "command", "command": "…"}]}]}`,
-			`hooks: must be an object of lists, as in {"PreToolUse": [{"matcher": "Bash", "hooks": [{"type": "command", "command": "…"}]}]}`)
+		return configtype.Mistakef(`hooks：应为对象，值都是列表，例如 {"PreToolUse": [{"matcher": "Bash", "hooks": [{"type": "command", "command": "…"}]}]}`,
+			`hooks: must be an object whose values are lists, as in {"PreToolUse": [{"matcher": "Bash", "hooks": [{"type": "command", "command": "…"}]}]}`)
 	}
 	return nil
 }

@@ -25,7 +25,7 @@ func TestSettingsThatTheCLIWouldIgnoreAreRefused(t *testing.T) {
 		`{"permissions": {"defaultMode": "canary"}}`:    "permission_mode",
 		`{"permissions": {"additionalDirectories": 1}}`: "permissions.additionalDirectories",
 		`{"env": {"A": 1}}`:                             "env",
-		`{"model": 5}`:                                  "model: must be a text",
+		`{"model": 5}`:                                  "model: must be a string",
 		`{"hooks": {"PreToolUse": {}}}`:                 "hooks",
 		`{"hooks": {"PreToolUse": [{"hooks": [1]}]}}`:   "hooks",
 		`{"cleanupPeriodDays": 1}`:                      "set by Magpie",

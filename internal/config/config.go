@@ -96,6 +96,7 @@ func (c Log) ZerologLevel() zerolog.Level {
 func Defaults() Config {
 	return Config{
 		Feishu:  feishu.Defaults(),
+		Access:  access.Defaults(),
 		Claude:  claude.Defaults(),
 		Context: contextmgr.Defaults(),
 		Memory:  contextmgr.MemoryDefaults(),

@@ -154,7 +154,7 @@ func TestConfigMistakesAreShown(t *testing.T) {
 		"not TOML":        {"[claude\n", nil, []string{"1|"}},
 		"wrong type": {
 			"[claude]\nmax_processes = \"four\"\n", nil,
-			[]string{"max_processes", `must be a whole number from 1 on, or "auto"`},
+			[]string{"max_processes", `must be a whole number, 1 or more, or "auto"`},
 		},
 		"no list": {
 			"[access]\nallow = \"ou_1\"\n", nil, []string{`must be a list, as in ["one", "two"]`, "   2| allow = …"},
@@ -175,7 +175,7 @@ func TestConfigMistakesAreShown(t *testing.T) {
 		"bad variable": {
 			"", []string{"MAGPIE_CLAUDE_MAX_PROCESSES=four", "MAGPIE_CLAUDE_SPARE=one", "MAGPIE_MEMORY_TOOLS=perhaps"},
 			[]string{
-				`MAGPIE_CLAUDE_MAX_PROCESSES: must be a whole number from 1 on, or "auto"`, "MAGPIE_CLAUDE_SPARE: must be a whole number",
+				`MAGPIE_CLAUDE_MAX_PROCESSES: must be a whole number, 1 or more, or "auto"`, "MAGPIE_CLAUDE_SPARE: must be a whole number",
 				"MAGPIE_MEMORY_TOOLS: must be true or false",
 			},
 		},
@@ -232,8 +232,8 @@ func TestConfigMistakesAreShown(t *testing.T) {
 				"[context] min_chars: must be 0 or more", "[context] max_tokens 1: must be at least 500", "[memory] max_chars",
 				"[context] compact_history 2: must be more than 0", "[budget] turn_usd: must be 0 (no limit) or more",
 				`line 10: [http] listen "80": must be host:port`, "[claude] spare", `[claude] while_busy "x": must be queue or steer`,
-				`[claude] model "a b"`, "[feishu] max_file_size 1024 MB: Feishu gives out 100MB at most", "env: must be an object",
-				"[access] deny: the owner is among them", "[db] cache_ttl 1s: must be 24h0m0s or more",
+				`[claude] model "a b"`, "[feishu] max_file_size 1024 MB: Feishu serves files of up to 100 MB", "env: must be an object",
+				"[access] deny: the owner is among them", "[db] cache_ttl 1s: must be 24h or more",
 			},
 		},
 		"no project": {

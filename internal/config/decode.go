@@ -323,7 +323,7 @@ var tomlTypes = map[string]error{
 	"boolean":      configtype.Mistakef("开关（true 或 false）", "true or false"),
 	"array":        configtype.Mistakef("列表", "a list"),
 	"table":        configtype.Mistakef("一节", "a section"),
-	"inline table": configtype.Mistakef("花括号里的表", "a table in braces"),
+	"inline table": configtype.Mistakef("内联表", "an inline table"),
 }
 
 // errNotTOML is the error for anything without a better explanation.

@@ -27,7 +27,7 @@ func TestMistakesOfAFileInBothLanguages(t *testing.T) {
 			`line 2: [claude] turn_timeout: must be a number and a unit`, `第 2 行：[claude] turn_timeout：应为数字加单位`,
 		},
 		"max_turns = 0": {
-			`line 2: [claude] max_turns: must be a whole number from 1 on, or "auto"`,
+			`line 2: [claude] max_turns: must be a whole number, 1 or more, or "auto"`,
 			`第 2 行：[claude] max_turns：应为 1 或更大的整数，或 "auto"`,
 		},
 		"max_processes = 2.5": {
@@ -50,8 +50,8 @@ func TestMistakesOfAFileInBothLanguages(t *testing.T) {
 			"第 3 行：[access] allow：应为引号里的文字，而不是整数",
 		},
 		"[context]\nwindow = {a = 1}": {
-			"line 3: [context] window: must be a whole number, not a table in braces",
-			"第 3 行：[context] window：应为整数，而不是花括号里的表",
+			"line 3: [context] window: must be a whole number, not an inline table",
+			"第 3 行：[context] window：应为整数，而不是内联表",
 		},
 		"env = {X = 1}": {
 			"line 2: [claude] env: must be text in quotes", "第 2 行：[claude] env：应为引号里的文字",

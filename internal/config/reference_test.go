@@ -261,7 +261,7 @@ var described = []struct{ key, en, zh string }{
 	{"[access] unauthorized_reply", "reply to strangers in private chats, at most once a day; empty = none", "私聊里对陌生人的回复，每天最多一次；留空 = 不回复"},
 	{"[access] deciders", "who decides what the agent may do: `asker` = the person who asked, and admins; `admins` = admins only ([approvals](approvals.md))",
 		"谁决定助手能做什么：`asker` = 提问的人和管理员；`admins` = 只有管理员（[审批](approvals.md)）"},
-	{"[access] approval_timeout", "how long an approval waits before it is denied; `0s` = 30 minutes", "审批等待多久，之后视为拒绝；`0s` = 30 分钟"},
+	{"[access] approval_timeout", "how long an approval waits before it is denied", "审批等待多久，之后视为拒绝"},
 
 	{"[projects]", "projects that chats can switch to with `/cd`: `name = \"/path\"`, or `name = { path = \"/path\", mode = \"acceptEdits\", bypass = false }`, where `mode` is the most permissive mode that chats may choose there",
 		"聊天可以用 `/cd` 切换的项目：`名称 = \"/路径\"`，或 `名称 = { path = \"/路径\", mode = \"acceptEdits\", bypass = false }`，`mode` 是那里最多可以选到的权限模式"},

@@ -5,6 +5,7 @@ package configtype
 
 import (
 	"regexp"
+	"strings"
 	"time"
 )
 
@@ -19,6 +20,18 @@ func (d *Duration) UnmarshalText(text []byte) error {
 	}
 	d.Duration = v
 	return nil
+}
+
+// String writes a duration as in a configuration file, without units that are zero at its end: "24h", "1m30s".
+func (d Duration) String() string {
+	text := d.Duration.String()
+	if d.Duration != 0 && d.Duration%time.Minute == 0 {
+		text = strings.TrimSuffix(text, "0s")
+	}
+	if d.Duration != 0 && d.Duration%time.Hour == 0 {
+		text = strings.TrimSuffix(text, "0m")
+	}
+	return text
 }
 
 // MarshalText is the inverse of UnmarshalText.

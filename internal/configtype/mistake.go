@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 )
 
 // Mistake is an error that the operator has to correct, in both languages. As an error it is English.
@@ -13,8 +14,15 @@ type Mistake struct {
 }
 
 // Mistakef makes a [Mistake]. Both texts take the same arguments of fmt.Sprintf, which a test checks; arguments that
-// are errors are translated if possible.
-func Mistakef(zh, en string, args ...any) error { return &Mistake{zh, en, args} }
+// are errors are translated if possible, and durations are written as in a configuration file.
+func Mistakef(zh, en string, args ...any) error {
+	for i, a := range args {
+		if d, ok := a.(time.Duration); ok {
+			args[i] = Duration{d}
+		}
+	}
+	return &Mistake{zh, en, args}
+}
 
 func (m *Mistake) Error() string { return fmt.Sprintf(m.en, m.args...) }
 

@@ -14,6 +14,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"magpie/internal/configtype"
 )
@@ -43,6 +44,28 @@ func TestMistakesInBothLanguages(t *testing.T) {
 	}
 	if !errors.Is(fmt.Errorf("x: %w", file), fs.ErrNotExist) || errors.Is(port, fs.ErrNotExist) {
 		t.Error("errors.Is does not find the wrapped error")
+	}
+}
+
+// A duration in an error is written as in a configuration file.
+func TestDurationsAreWrittenAsInAFile(t *testing.T) {
+	t.Parallel()
+	for d, want := range map[time.Duration]string{
+		24 * time.Hour: "24h", 2 * time.Minute: "2m", 90 * time.Second: "1m30s", 90 * time.Minute: "1h30m", 0: "0s",
+		time.Hour + time.Second: "1h0m1s", 20 * time.Second: "20s", 720 * time.Hour: "720h",
+	} {
+		got := configtype.Duration{Duration: d}
+		if text, err := got.MarshalText(); err != nil || string(text) != want {
+			t.Errorf("%v: %q, %v", d, text, err)
+		}
+		var back configtype.Duration
+		if err := back.UnmarshalText([]byte(want)); err != nil || back != got {
+			t.Errorf("%q is read as %v, %v", want, back, err)
+		}
+		err := configtype.Mistakef("至少为 %v", "must be %v or more", d)
+		if err.Error() != "must be "+want+" or more" || configtype.Chinese(err) != "至少为 "+want {
+			t.Errorf("%v, %s", err, configtype.Chinese(err))
+		}
 	}
 }
 
@@ -158,7 +181,7 @@ func TestErrorsOfTheSystemInBothLanguages(t *testing.T) {
 		},
 		{fmt.Errorf("ask: %w", slow{}), "ask: timeout", "ask: 超时"},
 		{badAddress, `"x" must be like host:port`, `"x" 应写成 主机:端口 的形式`},
-		{badPort, `"80000" is no port: must be a number from 1 to 65535`, `"80000" 不是端口：应为 1 到 65535 的数字`},
+		{badPort, `"80000" is not a port: must be a number from 1 to 65535`, `"80000" 不是端口：应为 1 到 65535 的数字`},
 		{
 			&fs.PathError{Op: "CopyFS", Path: "/d", Err: &fs.PathError{Op: "write", Path: "/d", Err: syscall.ENOSPC}},
 			"/d: the disk is full", "/d：磁盘空间不足",

@@ -17,7 +17,7 @@ func networkErrorText(err error, l language) string {
 		return ofOperation(e, l)
 	case *net.AddrError:
 		if e.Err == invalidPort {
-			return fmt.Sprintf([...]string{"%q 不是端口：应为 1 到 65535 的数字", "%q is no port: must be a number from 1 to 65535"}[l], e.Addr)
+			return fmt.Sprintf([...]string{"%q 不是端口：应为 1 到 65535 的数字", "%q is not a port: must be a number from 1 to 65535"}[l], e.Addr)
 		}
 		return fmt.Sprintf([...]string{"%q 应写成 主机:端口 的形式", "%q must be like host:port"}[l], e.Addr)
 	case *net.DNSError:

@@ -89,7 +89,7 @@ func TestADatabaseThatIsEmptyOrAnothersIsNotIntact(t *testing.T) {
 		{"set up in part", "PRAGMA journal_mode = WAL", Warn, "database: %s is empty", "数据库：%s 是空的"},
 		{
 			"another program's", "CREATE TABLE t (a)", Fail,
-			"database: this is not Magpie's database, but that of another program: %s", "数据库：这不是鹊桥的数据库，而是别的程序的：%s",
+			"database: this database belongs to another program, not to Magpie: %s", "数据库：这不是鹊桥的数据库，而是别的程序的：%s",
 		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

@@ -42,7 +42,7 @@ func CheckPlatform(ctx context.Context, r *Report, c config.Config) feishu.Check
 	// The platform need not send its time.
 	case !found.ClockKnown:
 	case found.ClockAhead.Abs() > maxClockSkew:
-		r.AddFinding(Warn, r.text(textKeepTime), textClock, found.ClockAhead)
+		r.AddFinding(Warn, r.text(textKeepTime), textClock, found.ClockAhead.Abs())
 	default:
 		r.AddFinding(OK, "", textClockRight)
 	}

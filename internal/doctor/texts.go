@@ -125,7 +125,7 @@ var (
 		EN: "if there were conversations in it, restore the latest backup made by magpie backup (see docs/operation.md); for a new Magpie, its next start sets it up",
 	}
 	textOtherDB   = i18n.Phrase{ZH: "在 [db] url 里换一个文件", EN: "name another file in [db] url"}
-	textDBSlow    = i18n.Phrase{ZH: "数据库：%s 在 %v 内没有读完", EN: "database: %s could not be read within %v"}
+	textDBSlow    = i18n.Phrase{ZH: "数据库：%s 在 %v内没有读完", EN: "database: %s could not be read within %v"}
 	textCheckCopy = i18n.Phrase{
 		ZH: "用 magpie backup 生成一份副本，再运行 sqlite3 副本 'PRAGMA integrity_check'",
 		EN: "make a copy with magpie backup and run sqlite3 COPY 'PRAGMA integrity_check' on it",

@@ -25,11 +25,11 @@ type Installation = systemd.Installation
 func onlyPersonal(i Installation) error {
 	switch {
 	case i.System:
-		return configtype.Mistakef("在这个系统上服务属于一个用户：请以要运行鹊桥的用户执行",
-			"on this system a service belongs to one user: run this as the user who is to run Magpie")
+		return configtype.Mistakef("在这个系统上，服务属于某个用户：请用要运行鹊桥的那个用户来执行",
+			"on this system a service belongs to a user: run this command as the user that will run Magpie")
 	case i.User != "", i.Agents != "", i.Secret != "":
-		return configtype.Mistakef("--user、--agents 和 --secret-file 只用于 systemd 的服务",
-			"--user, --agents and --secret-file are for services of systemd")
+		return configtype.Mistakef("--user、--agents 和 --secret-file 只适用于 systemd 服务",
+			"--user, --agents and --secret-file apply to systemd services only")
 	}
 	return nil
 }

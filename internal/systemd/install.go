@@ -103,8 +103,8 @@ func (i Installation) unit(ctx context.Context) (u unit, err error) {
 	if c.Claude.User != "" && !u.System {
 		return u, &config.Error{Err: configtype.Mistakef(
 			"%s：用户级服务不能切换用户，[claude] user 不起作用：请以 root 安装系统级服务（--scope system）",
-			"%s: [claude] user does not work in a service of one user, which cannot switch to another: "+
-				"install one of the machine, as root (--scope system)", u.Config)}
+			"%s: a user service cannot switch users, so [claude] user would have no effect: "+
+				"install a system service as root (--scope system)", u.Config)}
 	}
 	u.Environment, u.Shutdown = filepath.Join(filepath.Dir(u.Config), "environment"), c.Shutdown.Duration
 	if !u.System {

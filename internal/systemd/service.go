@@ -101,9 +101,9 @@ func (s Service) UnitPath() (string, error) {
 // noSystemd says what to do instead.
 func noSystemd() error {
 	return configtype.Mistakef(
-		"这台机器不由 systemd 管理（容器里通常如此）：自己运行 magpie serve，或交给 pm2：pm2 start %s",
-		"systemd does not run this machine (in containers it seldom does): "+
-			"start magpie serve yourself, or let pm2 do it: pm2 start %s",
+		"这台机器没有使用 systemd（容器里通常如此）：请自己运行 magpie serve，或使用 pm2：pm2 start %s",
+		"this machine does not use systemd (containers usually don't): "+
+			"run magpie serve yourself, or use pm2: pm2 start %s",
 		config.LocatePages("examples/ecosystem.config.js"))
 }
 
@@ -175,8 +175,8 @@ func (s Service) Status(ctx context.Context) error {
 		return err
 	}
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
-		return configtype.Mistakef("没有 %s：用 magpie setup 设置机器人时可以安装服务；已有配置时用 magpie service install",
-			"there is no %s: magpie setup makes a bot and its service; with a configuration, use magpie service install", path)
+		return configtype.Mistakef("%s 还没有安装：运行 magpie setup；已有配置的话，运行 magpie service install",
+			"%s is not installed: run magpie setup, or magpie service install if you already have a configuration", path)
 	}
 	if err := Available(s.Root); err != nil {
 		return err
