@@ -51,7 +51,9 @@ func collectWords(words map[string][]string, n *kong.Node, path string) {
 func writeBash(w io.Writer, words map[string][]string, zsh bool) error {
 	var b strings.Builder
 	if zsh {
-		b.WriteString("autoload -U +X bashcompinit && bashcompinit\n")
+		// A plain .zshrc, as on macOS, has not loaded the completion that this builds upon.
+		b.WriteString("(( $+functions[compdef] )) || { autoload -Uz compinit && compinit -i; }\n" +
+			"autoload -U +X bashcompinit && bashcompinit\n")
 	}
 	b.WriteString("_magpie() {\n  local path=magpie i current=${COMP_WORDS[COMP_CWORD]}\n" +
 		"  for ((i = 1; i < COMP_CWORD; i++)); do\n    case \"$path ${COMP_WORDS[i]}\" in\n")

@@ -34,9 +34,11 @@ func TestShellsCompleteCommands(t *testing.T) {
 	}
 	zsh, err := magpie(t, t.TempDir(), "completion", "zsh").Output()
 	must(t, err)
-	if !strings.HasPrefix(string(zsh), "autoload -U +X bashcompinit && bashcompinit\n") {
+	if !strings.HasPrefix(string(zsh), "(( $+functions[compdef] )) || { autoload -Uz compinit && compinit -i; }\n"+
+		"autoload -U +X bashcompinit && bashcompinit\n") {
 		t.Errorf("for zsh: %s", zsh)
 	}
+	loadInPlainZsh(t, zsh)
 	fish, err := magpie(t, t.TempDir(), "completion", "fish").Output()
 	must(t, err)
 	for _, want := range []string{
@@ -49,6 +51,23 @@ func TestShellsCompleteCommands(t *testing.T) {
 	}
 	for shell, script := range map[string][]byte{"bash": script, "zsh": zsh, "fish": fish} {
 		refuteSyntaxErrors(t, shell, script)
+	}
+}
+
+// loadInPlainZsh has a zsh without any configuration load its script, if zsh is installed.
+func loadInPlainZsh(t *testing.T, script []byte) {
+	t.Helper()
+	path, err := exec.LookPath("zsh")
+	if err != nil {
+		t.Log("zsh is not installed")
+		return
+	}
+	home := t.TempDir()
+	cmd := exec.Command(path, "-f", "-c", string(script)+"\nprint -r -- $_comps[magpie]")
+	cmd.Env = []string{"HOME=" + home, "ZDOTDIR=" + home, "PATH=" + os.Getenv("PATH")}
+	if out, err := cmd.CombinedOutput(); err != nil || !strings.Contains(string(out), "_magpie") ||
+		strings.Contains(string(out), "not found") {
+		t.Errorf("zsh cannot load its script: %v\n%s", err, out)
 	}
 }
 
