@@ -60,6 +60,8 @@ func TestFirstSteps(t *testing.T) {
 		"audit --since yesterday --config bare.toml":      {2, "magpie: --since yesterday: must be a day such as 2026-05-04"},
 		"context --chat x --message x --config bare.toml": {2, `magpie: chat "x": must be like oc_xxx`},
 		"playground --listen x":                           {2, "magpie: --listen x: must be a local address with a port"},
+		"playground --command none":                       {2, "magpie: the playground needs the Claude Code CLI: "},
+		"playground --command ./bare.toml":                {2, "bare.toml is not executable: run chmod +x"},
 		"playground --listen 0.0.0.0:1":                   {2, "magpie: --listen: whoever opens the playground"},
 		"stop":                                            {2, "magpie: unknown command stop; for the service, use systemctl stop magpie "},
 		"restart":                                         {2, "or pm2 restart feishu\nSee magpie --help.\n"},

@@ -18,11 +18,15 @@ func (p playgroundCmd) findCLI(ctx context.Context, environ []string) (string, e
 	path, err := exec.LookPath(p.Command)
 	switch {
 	case errors.Is(err, fs.ErrPermission):
-		return "", configtype.Mistakef("--command：%s 没有执行权限：运行 chmod +x %[1]s",
-			"--command: %s is not executable: run chmod +x %[1]s", p.Command)
+		return "", wrongUsage(configtype.Mistakef("--command：%s 没有执行权限：运行 chmod +x %[1]s",
+			"--command: %s is not executable: run chmod +x %[1]s", p.Command))
 	case err != nil:
-		return "", configtype.Mistakef("演练场需要 Claude Code 命令行：%v（%v；或用 --command 指定）",
+		missing := configtype.Mistakef("演练场需要 Claude Code 命令行：%v（%v；或用 --command 指定）",
 			"the playground needs the Claude Code CLI: %v (%v; or name it with --command)", err, claude.InstallCLI())
+		if p.Command != claude.Defaults().Command { // it is somebody's mistake, not the machine's
+			missing = wrongUsage(missing)
+		}
+		return "", missing
 	}
 	if path, err = filepath.Abs(path); err != nil {
 		return "", err
