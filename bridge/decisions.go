@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"magpie/bridge/approval"
 	"magpie/bridge/i18n"
 	"magpie/bridge/turncard"
 	"magpie/db"
@@ -72,6 +73,14 @@ func (cs decisionCommands) line(r db.RecordedAction, l i18n.Lang) string {
 // decisionText names who decided what.
 func decisionText(r db.RecordedAction, l i18n.Lang) string {
 	who := cmp.Or(i18n.SafeName(r.By.Name), i18n.ApprovalSomebody.In(l))
+	if r.Of.Number != 0 {
+		allows := approval.RuleText(r.Of.Permit, l)
+		if r.Decision == db.AllowedAlways {
+			return i18n.DecidedAlwaysRule.Sprintf(l, who, r.Rule, allows)
+		}
+		maker := cmp.Or(i18n.SafeName(r.Of.By.Name), i18n.ApprovalSomebody.In(l))
+		return i18n.DecidedByRuleOf.Sprintf(l, r.Rule, allows, maker)
+	}
 	switch r.Decision {
 	case db.AllowedOnce:
 		return i18n.DecidedAllowed.Sprintf(l, who)

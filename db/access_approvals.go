@@ -299,6 +299,13 @@ func (as Approvals) settle(ctx context.Context, tx *sql.Tx, a Approval, s Settli
 	} else if err != nil {
 		return err
 	}
+	if s.Always && a.Always != nil {
+		rule, err := as.db.Rules().insert(ctx, tx, a, now)
+		if err != nil {
+			return err
+		}
+		s.Action.Rule = rule
+	}
 	done := RecordedAction{Action: s.Action, Key: a.Key, Turn: a.Turn, Epoch: epoch, By: a.By, Time: now}
 	if s.Action.Decision != "" {
 		if err := as.db.Messages().Actions().record(ctx, tx, []RecordedAction{done}); err != nil {
@@ -321,11 +328,6 @@ func (as Approvals) settle(ctx context.Context, tx *sql.Tx, a Approval, s Settli
 	}
 	if _, err := tx.ExecContext(ctx, forgetCall, reminderIdem(a.ID)); err != nil {
 		return err
-	}
-	if s.Always && a.Always != nil {
-		if err := as.db.Rules().insert(ctx, tx, a, now); err != nil {
-			return err
-		}
 	}
 	return as.enqueueCard(ctx, tx, a, a.State, s.Card, replyTo)
 }

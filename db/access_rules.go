@@ -3,6 +3,7 @@ package db
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"time"
 
@@ -44,8 +45,9 @@ type Rules struct{ db *DB }
 // Rules returns the rules in the database.
 func (d *DB) Rules() Rules { return Rules{d} }
 
-const selectRules = `SELECT number, project, tool, kind, content, made_by, maker, made_at FROM rules
-	WHERE chat_key = ?1 AND revoked_at = 0 ORDER BY number`
+const ruleColumns = `number, project, tool, kind, content, made_by, maker, made_at`
+
+const selectRules = `SELECT ` + ruleColumns + ` FROM rules WHERE chat_key = ?1 AND revoked_at = 0 ORDER BY number`
 
 // List lists the active rules of a chat.
 func (rs Rules) List(ctx context.Context, key chat.Key) ([]Rule, error) {
@@ -54,6 +56,21 @@ func (rs Rules) List(ctx context.Context, key chat.Key) ([]Rule, error) {
 		return nil, fmt.Errorf("rules of %v: %w", key, err)
 	}
 	return list, nil
+}
+
+const selectEveryRule = `SELECT ` + ruleColumns + ` FROM rules WHERE chat_key = ?1`
+
+// every returns the rules of a chat by number, including those that were revoked.
+func (rs Rules) every(ctx context.Context, key chat.Key) (map[int64]Rule, error) {
+	list, err := queryAll(ctx, rs.db.read, scanRule, selectEveryRule, key.String())
+	if err != nil {
+		return nil, fmt.Errorf("all rules of %v: %w", key, err)
+	}
+	rules := make(map[int64]Rule, len(list))
+	for _, r := range list {
+		rules[r.Number] = r
+	}
+	return rules, nil
 }
 
 func scanRule(scan scanner) (r Rule, err error) {
@@ -66,16 +83,24 @@ func scanRule(scan scanner) (r Rule, err error) {
 const insertRule = `INSERT INTO rules (chat_key, number, project, tool, kind, content, made_by, maker, made_at)
 	SELECT ?1, COALESCE(MAX(number), 0) + 1, ?2, ?3, ?4, ?5, ?6, ?7, ?8 FROM rules WHERE chat_key = ?1
 	HAVING NOT EXISTS (SELECT 1 FROM rules WHERE chat_key = ?1 AND project = ?2
-		AND tool = ?3 AND kind = ?4 AND content = ?5 AND revoked_at = 0)`
+		AND tool = ?3 AND kind = ?4 AND content = ?5 AND revoked_at = 0)
+	RETURNING number`
 
-// insert stores the rule of an approval, in the transaction of its decision. An existing rule stays as it is.
-func (rs Rules) insert(ctx context.Context, tx *sql.Tx, a Approval, now time.Time) error {
-	_, err := tx.ExecContext(ctx, insertRule, a.Key.String(), a.Project, a.Always.Tool, a.Always.Kind, a.Always.Content,
-		a.By.ID, a.By.Name, millis(now))
-	if err != nil {
-		return fmt.Errorf("add rule: %w", err)
+const sameRule = `SELECT number FROM rules WHERE chat_key = ?1 AND project = ?2 AND tool = ?3 AND kind = ?4
+	AND content = ?5 AND revoked_at = 0`
+
+// insert stores the rule of an approval, in the transaction of its decision, and returns its number. An existing rule
+// stays as it is.
+func (rs Rules) insert(ctx context.Context, tx *sql.Tx, a Approval, now time.Time) (number int64, err error) {
+	allows := []any{a.Key.String(), a.Project, a.Always.Tool, a.Always.Kind, a.Always.Content}
+	err = tx.QueryRowContext(ctx, insertRule, append(allows, a.By.ID, a.By.Name, millis(now))...).Scan(&number)
+	if errors.Is(err, sql.ErrNoRows) {
+		err = tx.QueryRowContext(ctx, sameRule, allows...).Scan(&number)
 	}
-	return nil
+	if err != nil {
+		return 0, fmt.Errorf("add rule: %w", err)
+	}
+	return number, nil
 }
 
 const undoRule = `UPDATE rules SET revoked_at = ?2 WHERE tool = ?3 AND kind = ?4 AND content = ?5 AND revoked_at = 0 AND

@@ -24,7 +24,7 @@ type Action struct {
 	Ended    bool    `json:"ended,omitempty"`
 	Failed   bool    `json:"failed,omitempty"`
 	Decision Outcome `json:"decision,omitempty"` // empty = the agent did it, see Ended
-	Rule     int64   `json:"rule,omitempty"`     // the rule of the chat that allowed it
+	Rule     int64   `json:"rule,omitempty"`     // the rule of the chat that allowed it, or that "always" made
 	Reason   string  `json:"reason,omitempty"`   // the reason of the decision, or the answers
 }
 
@@ -49,6 +49,8 @@ type RecordedAction struct {
 	Epoch int64
 	By    chat.Actor // who decided; an empty ID = nobody
 	Time  time.Time
+
+	Of Rule // the rule with the number Action.Rule, revoked or not; only in what was read
 }
 
 // id is the message ID of an action: an action recorded twice is one message.
@@ -135,8 +137,8 @@ const selectDecided = `SELECT ` + messageColumns + `, chat_key FROM messages IND
 const selectAllDecided = `SELECT ` + messageColumns + `, chat_key FROM messages INDEXED BY messages_decided
 	WHERE role = 'system' AND sent_at >= ?2 AND sent_at < ?3 ORDER BY sent_at, chat_key, seq`
 
-// Decisions lists the decisions about tool calls in a chat between two times, oldest first. The zero key means all
-// chats.
+// Decisions lists the decisions about tool calls in a chat between two times, oldest first, with their rules. The zero
+// key means all chats.
 func (as Actions) Decisions(ctx context.Context, key chat.Key, from, until time.Time) ([]RecordedAction, error) {
 	query := selectDecided
 	if key == (chat.Key{}) {
@@ -145,6 +147,18 @@ func (as Actions) Decisions(ctx context.Context, key chat.Key, from, until time.
 	list, err := queryAll(ctx, as.db.read, scanDecided, query, key.String(), millis(from), millis(until))
 	if err != nil {
 		return nil, fmt.Errorf("list decisions: %w", err)
+	}
+	rules := map[chat.Key]map[int64]Rule{}
+	for i, r := range list {
+		if r.Rule == 0 {
+			continue
+		}
+		if rules[r.Key] == nil {
+			if rules[r.Key], err = as.db.Rules().every(ctx, r.Key); err != nil {
+				return nil, err
+			}
+		}
+		list[i].Of = rules[r.Key][r.Rule]
 	}
 	return list, nil
 }

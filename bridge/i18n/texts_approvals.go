@@ -106,6 +106,9 @@ var (
 	DecisionsUsage   = Phrase{"用法：/approvals [天数]，例如 /approvals 30",
 		"Usage: /approvals [days], for example /approvals 30"}
 
+	DecidedAlwaysRule = Phrase{"✅ %s 选择了总是允许（规则 %d：%s）", "✅ %s chose “Always” (rule %d: %s)"} // what it allows
+	DecidedByRuleOf   = Phrase{"✅ 规则 %d 允许（%s，%s 添加）", "✅ allowed by rule %d (%s, added by %s)"}
+
 	DecidedAllowed  = Phrase{"✅ %s 允许一次", "✅ %s allowed once"}
 	DecidedAlways   = Phrase{"✅ %s 选择了总是允许", "✅ %s chose “Always”"}
 	DecidedByRule   = Phrase{"✅ 规则 %d 允许", "✅ allowed by rule %d"}

@@ -97,7 +97,9 @@ type decision struct {
 	Decision db.Outcome `json:"decision"`
 	UserID   string     `json:"user_id"` // empty = nobody
 	UserName string     `json:"user_name"`
-	Rule     int64      `json:"rule,omitempty"`
+	Rule     int64      `json:"rule,omitempty"` // of the chat
+	Allows   *db.Permit `json:"rule_allows,omitempty"`
+	RuleBy   string     `json:"rule_by,omitempty"` // the user who made the rule
 	Tool     string     `json:"tool"`
 	Input    string     `json:"input"` // JSON, possibly shortened
 	Reason   string     `json:"reason,omitempty"`
@@ -105,10 +107,14 @@ type decision struct {
 
 func appendDecision(out *bufio.Writer, r db.RecordedAction) error {
 	var b bytes.Buffer
-	err := plainEncoder(&b).Encode(decision{
+	d := decision{
 		TS: timeText(r.Time), Chat: r.Key.String(), Turn: r.Turn, Decision: r.Decision, UserID: r.By.ID,
 		UserName: r.By.Name, Rule: r.Rule, Tool: r.Tool, Input: r.Input, Reason: r.Reason,
-	})
+	}
+	if r.Of.Number != 0 {
+		d.Allows, d.RuleBy = &r.Of.Permit, r.Of.By.ID
+	}
+	err := plainEncoder(&b).Encode(d)
 	if err == nil {
 		_, err = out.Write(b.Bytes())
 	}
@@ -129,6 +135,10 @@ func decisionLine(r db.RecordedAction) string {
 		i18n.Visible(r.Tool), i18n.Visible(r.Input))
 	if r.Reason != "" {
 		line += "  (" + i18n.Visible(r.Reason) + ")"
+	}
+	if of := r.Of; of.Number != 0 {
+		line += fmt.Sprintf("  (rule %d: %s %s %s, by %s %s)", of.Number, of.Kind, i18n.Visible(of.Tool),
+			i18n.Visible(of.Content), i18n.Visible(of.By.Name), of.By.ID)
 	}
 	return line
 }

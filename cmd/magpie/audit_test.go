@@ -57,7 +57,7 @@ func TestTheRecordOfWhatAgentsDid(t *testing.T) {
 	r.press(r.approval(r.chat, id, 1), doAlways)
 	r.turnDone(r.chat, id)
 	r.until("the record of a rule", func() bool {
-		return r.count(`SELECT COUNT(*) FROM messages WHERE role = 'system' AND content LIKE '%"rule"%'`) == 1
+		return r.count(`SELECT COUNT(*) FROM messages WHERE role = 'system' AND content LIKE '%"decision":"rule"%'`) == 1
 	})
 
 	export := r.output("history", "export", "--chat", r.chat)
@@ -76,14 +76,20 @@ func TestTheRecordOfWhatAgentsDid(t *testing.T) {
 		t.Error("an input is missing, or not truncated")
 	}
 
-	got := r.ask("/approvals")
+	r.sql(`UPDATE messages SET sent_at = sent_at - 10 * 86400000 WHERE role = 'system' AND content LIKE '%canary-one%'`)
+	r.ask("/allow revoke 1") // it is named even so
+	old, got := "小明 允许一次：**Bash** `echo canary-one", r.ask("/approvals")
 	for _, want := range []string{
-		"小明 允许一次：**Bash** `echo canary-one", "小明 拒绝：**Bash** `rm -f canary-two` · 说明：先别删",
-		"小明 选择了总是允许：**Bash** `sh ran.sh out.txt`", "规则 1 允许：**Bash** `sh ran.sh out.txt`",
+		"小明 拒绝：**Bash** `rm -f canary-two` · 说明：先别删",
+		"小明 选择了总是允许（规则 1：`sh ran.sh out.txt`）：**Bash** `sh ran.sh out.txt`",
+		"规则 1 允许（`sh ran.sh out.txt`，小明 添加）：**Bash** `sh ran.sh out.txt`",
 	} {
-		if !strings.Contains(got, want) {
-			t.Errorf("/approvals lacks %q:\n%s", want, got)
+		if !strings.Contains(got, want) || strings.Contains(got, old) {
+			t.Errorf("/approvals lacks %q, or has what is older than a week:\n%s", want, got)
 		}
+	}
+	if got := r.ask("/approvals 30"); !strings.Contains(got, old) {
+		t.Errorf("/approvals 30 lacks %q:\n%s", old, got)
 	}
 	red := r.sim.AddUser("小红")
 	elsewhere := r.sim.PrivateChat(red)
@@ -92,13 +98,16 @@ func TestTheRecordOfWhatAgentsDid(t *testing.T) {
 	}
 
 	lines := strings.Split(strings.TrimSpace(r.output("audit", "--since", "1h")), "\n")
-	if len(lines) != 4 || !strings.Contains(lines[1], "denied  小明 "+r.user.OpenID+"  Bash") ||
-		!strings.Contains(lines[1], "(先别删)") || !strings.Contains(lines[3], "rule 1  -  Bash") {
+	if len(lines) != 3 || !strings.Contains(lines[0], "denied  小明 "+r.user.OpenID+"  Bash") ||
+		!strings.Contains(lines[0], "(先别删)") || !strings.Contains(lines[2], "rule 1  -  Bash") ||
+		!strings.Contains(lines[2], "(rule 1: exact Bash sh ran.sh out.txt, by 小明 "+r.user.OpenID+")") {
 		t.Errorf("the audit says\n%s", strings.Join(lines, "\n"))
 	}
 	list := strings.Split(strings.TrimSpace(r.output("audit", "--json", "--chat", r.chat)), "\n")
 	if len(list) != 4 || gjson.Get(list[2], "decision").String() != "always" ||
-		gjson.Get(list[2], "user_id").String() != r.user.OpenID ||
+		gjson.Get(list[2], "user_id").String() != r.user.OpenID || gjson.Get(list[2], "rule").Int() != 1 ||
+		gjson.Get(list[3], "rule_allows.content").String() != "sh ran.sh out.txt" ||
+		gjson.Get(list[3], "rule_by").String() != r.user.OpenID ||
 		gjson.Get(list[2], "chat").String() != "feishu:chat:"+r.chat {
 		t.Errorf("the audit says\n%s", strings.Join(list, "\n"))
 	}
