@@ -32,7 +32,7 @@ type backgroundTask struct {
 
 func newBackgroundTasks(l Limits, s *slots) *backgroundTasks {
 	return &backgroundTasks{
-		slots: s, limits: l, tickets: make(chan struct{}, max(1, l.Turns/4)), lastActivity: time.Now(),
+		slots: s, limits: l, tickets: make(chan struct{}, max(1, l.MostTurns/4)), lastActivity: time.Now(),
 	}
 }
 
@@ -132,7 +132,7 @@ func (bt *backgroundTasks) tryAcquireSpareOf(free int64) bool {
 // tryAcquireOf acquires a process slot if that many are free, even if turns are waiting, and memory allows as many
 // processes.
 func (bt *backgroundTasks) tryAcquireOf(free int64) bool {
-	if bt.limits.memoryTight(free) || !bt.slots.processes.TryAcquire(free) {
+	if bt.limits.memoryTight(free) || !bt.slots.tryAcquireProcesses(free) {
 		return false
 	}
 	bt.slots.processes.Release(free - 1)

@@ -121,6 +121,10 @@ type Limits struct {
 	Turns     int // that run at the same time
 	Processes int // running or idle
 
+	// MostTurns and MostProcesses are the limits if nothing else needed memory: the present ones grow up to them while
+	// memory becomes free.
+	MostTurns, MostProcesses int
+
 	// Idle is how long a process waits for its chat's next message; less if its memory is needed.
 	Idle time.Duration
 
@@ -131,25 +135,34 @@ type Limits struct {
 	Memory       int64
 	ControlGroup bool // the memory is that of a container or a service, not the whole machine's
 
+	most      turnLimit
 	machine   *machine // nil = memory is not checked when a process starts
 	monitored *machine // nil = memory is not checked while processes are idle
 }
 
-// Limits returns the configured limits, or those that the machine allows.
+// turnLimit is why that many turns may run at most, and the number of cores if it was computed from them.
+type turnLimit struct {
+	cores int
+	why   Reason
+}
+
+// Limits returns the configured limits, or those that the machine allows now.
 func (c Config) Limits() Limits {
-	l := Limits{Turns: int(c.MaxTurns), Processes: int(c.MaxProcesses), Idle: c.KeepAlive.wait()}
+	l := Limits{MostTurns: int(c.MaxTurns), MostProcesses: int(c.MaxProcesses), Idle: c.KeepAlive.wait()}
 	if c.MaxTurns == Auto {
-		l.Cores, l.Why.Turns = runtime.GOMAXPROCS(0), ByCores
-		l.Turns = max(fewestTurns, turnsPerCore*l.Cores)
+		l.most = turnLimit{runtime.GOMAXPROCS(0), ByCores}
+		l.MostTurns = max(fewestTurns, turnsPerCore*l.most.cores)
 	}
-	m := &machine{c.Machine}
+	m, now := &machine{c.Machine}, l.MostProcesses
 	if c.MaxProcesses == Auto {
 		// Memory determines the number of processes: one takes about 300 MB at its start (CLI 2.1.197).
 		if free, total, grouped, err := m.readMemory(); err == nil {
 			l.machine, l.Memory, l.ControlGroup, l.Why.Processes = m, free, grouped, ByMemory
-			l.Processes = max(1, int((free-reserve(total))/processMemory))
+			now = max(1, processesIn(free, total))
+			l.MostProcesses = max(now, processesIn(total, total))
 		} else {
-			l.Processes, l.Why.Processes = max(usualKept, l.Turns), ByUnknownMemory
+			l.MostProcesses, l.Why.Processes = max(usualKept, l.MostTurns), ByUnknownMemory
+			now = l.MostProcesses
 		}
 	}
 	l.monitored = l.machine
@@ -160,11 +173,23 @@ func (c Config) Limits() Limits {
 			l.Idle, l.Why.Idle = usualIdle, ByUnknownMemory
 		}
 	}
-	if l.Turns > l.Processes { // they would only wait
-		l.Turns, l.Cores, l.Why.Turns = l.Processes, 0, ByProcesses
+	if l.MostTurns > l.MostProcesses {
+		l.MostTurns, l.most = l.MostProcesses, turnLimit{why: ByProcesses}
+	}
+	return l.withProcesses(now)
+}
+
+// withProcesses returns the limits with that many processes. More turns would only wait for one.
+func (l Limits) withProcesses(n int) Limits {
+	l.Processes, l.Turns, l.Cores, l.Why.Turns = n, l.MostTurns, l.most.cores, l.most.why
+	if l.Turns > n {
+		l.Turns, l.Cores, l.Why.Turns = n, 0, ByProcesses
 	}
 	return l
 }
+
+// processesIn is how many processes fit in the free memory without that which stays free.
+func processesIn(free, total int64) int { return int((free - reserve(total)) / processMemory) }
 
 // reserve is how much of the total memory stays free.
 func reserve(total int64) int64 { return max(leastReserve, total/10) }

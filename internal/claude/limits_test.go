@@ -2,7 +2,9 @@ package claude
 
 import (
 	"fmt"
+	"io/fs"
 	"runtime"
+	"sync/atomic"
 	"testing"
 	"testing/fstest"
 	"testing/synctest"
@@ -70,7 +72,8 @@ func TestLimitsThatAreConfigured(t *testing.T) {
 		"the memory for the processes": {4, Auto, Limits{Turns: 4, Processes: 68, Memory: 15 * gb, Why: Reasons{Processes: ByMemory}}},
 	} {
 		l := Config{Machine: big, MaxTurns: tc.turns, MaxProcesses: tc.processes}.Limits()
-		if l.machine, l.monitored = nil, nil; l != tc.want {
+		l.machine, l.monitored, l.most, l.MostTurns, l.MostProcesses = nil, nil, turnLimit{}, 0, 0
+		if l != tc.want {
 			t.Errorf("%s: %+v, want %+v", name, l, tc.want)
 		}
 	}
@@ -79,6 +82,79 @@ func TestLimitsThatAreConfigured(t *testing.T) {
 		turnsPerCore*cores) || l.Cores != cores || l.Why.Turns != ByCores {
 		t.Errorf("for %d cores: %+v", cores, l)
 	}
+}
+
+// The limits were chosen while little memory was free. They grow with it, up to what the whole machine allows, and never
+// into the memory that stays free.
+func TestTheLimitsGrowWithTheFreeMemory(t *testing.T) {
+	const most = 73 // in 16 GB, of which a tenth stays free
+	for name, tc := range map[string]struct {
+		free             int64
+		started          int
+		turns, processes AutoCount
+		want             Limits
+	}{
+		"nothing became free": {free: 17 * gb / 10, turns: 8, want: Limits{Turns: 1, Processes: 1}},
+		"for two more": {free: 2 * gb, started: 1, turns: 8,
+			want: Limits{Turns: 3, Processes: 3, Memory: 2 * gb, Why: Reasons{Turns: ByProcesses}}},
+		"one is still starting": {free: 2 * gb, turns: 8,
+			want: Limits{Turns: 2, Processes: 2, Memory: 2 * gb, Why: Reasons{Turns: ByProcesses}}},
+		"for many": {free: 15 * gb, turns: 8, want: Limits{Turns: 8, Processes: 68, Memory: 15 * gb}},
+		"for more than there are": {free: 15 * gb, started: 30, turns: 8,
+			want: Limits{Turns: 8, Processes: most, Memory: 15 * gb}},
+		"a configured number": {free: 15 * gb, turns: 8, processes: 2, want: Limits{Turns: 2, Processes: 2}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := machineWith(16*gb, gb, "/", nil)
+			s := newSlots(Config{Machine: m, MaxTurns: tc.turns, MaxProcesses: tc.processes}.Limits(), 1)
+			s.started = func() int { return tc.started }
+			before := s.currentLimits()
+			m["proc/meminfo"] = machineWith(16*gb, tc.free, "/", nil)["proc/meminfo"]
+			grown := s.grow()
+			l := s.currentLimits()
+			if l.Turns != tc.want.Turns || l.Processes != tc.want.Processes || grown != (tc.want.Memory > 0) ||
+				grown && (l.Memory != tc.want.Memory || l.Why.Turns != tc.want.Why.Turns) || !grown && l != before {
+				t.Errorf("%+v, want %+v", l, tc.want)
+			}
+			if free := s.processes.TryAcquire(int64(l.Processes)); !free || s.processes.TryAcquire(1) {
+				t.Errorf("there are not %d slots", l.Processes)
+			}
+			if free := s.turns.TryAcquire(int64(l.Turns)); !free || s.turns.TryAcquire(1) {
+				t.Errorf("there are not %d slots for turns", l.Turns)
+			}
+			if s.grow() {
+				t.Error("it grows further")
+			}
+		})
+	}
+}
+
+// changingMachine is a machine whose free memory changes while it is read.
+type changingMachine struct{ now atomic.Pointer[fstest.MapFS] }
+
+func (m *changingMachine) Open(name string) (fs.File, error) { return m.now.Load().Open(name) }
+
+// A turn that waits for a slot gets one when memory has become free, even if no other turn ends.
+func TestAWaitingTurnGetsTheMemoryThatBecomesFree(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tight, free := machineWith(16*gb, gb, "/", nil), machineWith(16*gb, 15*gb, "/", nil)
+		m := &changingMachine{}
+		m.now.Store(&tight)
+		s := newSlots(Config{Machine: m}.Limits(), 1)
+		if err := s.acquireTurn(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		waited := make(chan error)
+		go func() { waited <- s.acquireTurn(t.Context()) }()
+		synctest.Wait()
+		if s.waiting() != 1 {
+			t.Fatalf("%d turns wait", s.waiting())
+		}
+		m.now.Store(&free)
+		if err := <-waited; err != nil || s.waiting() != 0 {
+			t.Errorf("%v, %d turns wait", err, s.waiting())
+		}
+	})
 }
 
 // The time for which a process is kept, and the reason.

@@ -10,10 +10,11 @@ import (
 	"magpie/internal/claude"
 )
 
-// machine has 16 GB of memory, of which 8 are free, or 1 once tight is set.
+// machine has 16 GB of memory, of which 8 are free unless others use them, or 1 once tight is set.
 type machine struct {
-	tight atomic.Bool
-	looks atomic.Int64 // how often the memory was read
+	others atomic.Int64 // kB that other programs use besides
+	tight  atomic.Bool
+	looks  atomic.Int64 // how often the memory was read
 }
 
 func (m *machine) Open(name string) (fs.File, error) {
@@ -25,7 +26,7 @@ func (m *machine) ReadFile(name string) ([]byte, error) {
 		return nil, &fs.PathError{Op: "read", Path: name, Err: fs.ErrNotExist}
 	}
 	m.looks.Add(1)
-	free := 8 << 20
+	free := 8<<20 - m.others.Load()
 	if m.tight.CompareAndSwap(true, false) {
 		free = 1 << 20
 	}
@@ -54,6 +55,37 @@ func TestIdleProcessesEndWhenTheirMemoryIsNeeded(t *testing.T) {
 			t.Errorf("%s, want %s", now(), want)
 		}
 		m.tight.Store(true)
+	}
+}
+
+// If there was memory for one process only when the program started, chats keep theirs once more is free.
+func TestChatsKeepTheirProcessesOnceMemoryIsFree(t *testing.T) {
+	m := &machine{}
+	m.others.Store(6 << 20)
+	r := scriptedRig(t, func(c *claude.Config) { c.Machine = m })
+	if l := r.pool.Limits(); l.Processes != 2 || l.Turns != 2 {
+		t.Fatalf("%+v at the start", l)
+	}
+	say := func(owners ...string) {
+		for _, owner := range owners {
+			if a := r.turn(t.Context(), owner, fresh(), "hello"); a.err != nil {
+				t.Fatal(a.err)
+			}
+		}
+	}
+	say("a", "b")
+	m.others.Add(400 << 10) // what these two use
+	say("c")
+	if s := r.pool.Stats(); s.Idle != 2 {
+		t.Errorf("%+v with little memory", s)
+	}
+	m.others.Store(0)
+	say("d", "e")
+	if s := r.pool.Stats(); s.Idle != 4 {
+		t.Errorf("%+v when memory has become free", s)
+	}
+	if l := r.pool.Limits(); l.Processes < 30 || l.Turns < 8 {
+		t.Errorf("%+v", l)
 	}
 }
 

@@ -51,6 +51,7 @@ func NewPool(c Config) *Pool {
 	l := c.Limits()
 	s := newSlots(l, runtime.GOMAXPROCS(0))
 	ps := newProcesses(c, s)
+	s.started = ps.started
 	idle := newIdleProcesses(c, l.Idle, ps)
 	background := newBackgroundTasks(l, s)
 	spares := newSpares(c, ps, background)
@@ -74,8 +75,8 @@ func (pl *Pool) Config() Config { return pl.cfg }
 // Ahead returns the part of the pool that starts processes before they are requested.
 func (pl *Pool) Ahead() *Ahead { return pl.ahead }
 
-// Limits are the maximum numbers of turns and processes.
-func (pl *Pool) Limits() Limits { return pl.limits }
+// Limits are the maximum numbers of turns and processes at this moment.
+func (pl *Pool) Limits() Limits { return pl.slots.currentLimits() }
 
 // HasIdle reports whether owner has an idle process that has served a turn of this session.
 func (pl *Pool) HasIdle(owner, session string) bool { return pl.idle.hasSession(owner, session) }
@@ -131,7 +132,7 @@ func (pl *Pool) acquire(ctx context.Context, owner string, spec Spec) (*Process,
 // later continues without slots, since the person who has answered does not want to wait. To limit the memory, no more
 // turns may yield than may run; the others keep their slots.
 func (pl *Pool) Yield(p *Process) {
-	if pl.processes.yield(p, pl.limits.Turns) {
+	if pl.processes.yield(p, pl.Limits().Turns) {
 		pl.slots.releaseTurn()
 	}
 }

@@ -145,6 +145,20 @@ func (ps *processes) stats() PoolStats {
 	return ps.count
 }
 
+// started is the number of processes that have started.
+func (ps *processes) started() (n int) {
+	ps.mu.Lock()
+	defer ps.mu.Unlock()
+	for p := range ps.all {
+		select {
+		case <-p.out.ready:
+			n++
+		default:
+		}
+	}
+	return n
+}
+
 // addRunning changes the number of running processes.
 func (ps *processes) addRunning(more int) {
 	ps.mu.Lock()

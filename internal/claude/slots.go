@@ -14,22 +14,66 @@ type slots struct {
 	turns     *semaphore.Weighted // one per running turn
 	processes *semaphore.Weighted // one per process, until it has ended
 	starts    *startSlots
+	started   func() int // the number of processes that have started, and so use the memory that they need
 
-	mu    sync.Mutex
-	queue int // turns that wait
+	mu     sync.Mutex
+	limits Limits
+	queue  int // turns that wait
 }
 
 // newSlots limits starts by the number of cores, since a start of the CLI takes most of a second of CPU time (0.6 to
 // 0.8 s).
 func newSlots(l Limits, cores int) *slots {
-	return &slots{
-		turns: semaphore.NewWeighted(int64(l.Turns)), processes: semaphore.NewWeighted(int64(l.Processes)),
-		starts: newStartSlots(cores),
+	ps := &slots{
+		turns: semaphore.NewWeighted(int64(l.MostTurns)), processes: semaphore.NewWeighted(int64(l.MostProcesses)),
+		starts: newStartSlots(cores), started: func() int { return 0 }, limits: l,
 	}
+	ps.turns.TryAcquire(int64(l.MostTurns - l.Turns)) // until grow releases them
+	ps.processes.TryAcquire(int64(l.MostProcesses - l.Processes))
+	return ps
+}
+
+// currentLimits are the limits at this moment.
+func (ps *slots) currentLimits() Limits {
+	ps.mu.Lock()
+	defer ps.mu.Unlock()
+	return ps.limits
+}
+
+// grow raises the limits if there is memory for more processes than before. Those that are starting do not use all of
+// their memory yet, so they count as part of what is free.
+func (ps *slots) grow() bool {
+	started := ps.started()
+	ps.mu.Lock()
+	defer ps.mu.Unlock()
+	old := ps.limits
+	if old.machine == nil || old.Processes == old.MostProcesses {
+		return false
+	}
+	free, total, err := old.machine.memory()
+	n := min(started+processesIn(free, total), old.MostProcesses)
+	if err != nil || n <= old.Processes {
+		return false
+	}
+	ps.limits = old.withProcesses(n)
+	ps.limits.Memory = free
+	ps.processes.Release(int64(n - old.Processes))
+	ps.turns.Release(int64(ps.limits.Turns - old.Turns))
+	return true
+}
+
+// tryAcquireProcesses takes slots of processes if as many are free.
+func (ps *slots) tryAcquireProcesses(n int64) bool {
+	return ps.processes.TryAcquire(n) || ps.grow() && ps.processes.TryAcquire(n)
 }
 
 // tryAcquireTurn takes the slot of a turn if one is free and no turn is waiting for it.
-func (ps *slots) tryAcquireTurn() bool { return ps.turns.TryAcquire(1) }
+func (ps *slots) tryAcquireTurn() bool {
+	return ps.turns.TryAcquire(1) || ps.grow() && ps.turns.TryAcquire(1)
+}
+
+// growPeriod is how often the free memory is read while turns wait.
+const growPeriod = time.Second
 
 // acquireTurn waits for the slot of a turn.
 func (ps *slots) acquireTurn(ctx context.Context) error {
@@ -38,10 +82,29 @@ func (ps *slots) acquireTurn(ctx context.Context) error {
 	}
 	ps.addWaiting(1)
 	defer ps.addWaiting(-1)
+	waiting, done := context.WithCancel(ctx)
+	defer done()
+	if l := ps.currentLimits(); l.Processes < l.MostProcesses {
+		go ps.growUntil(waiting)
+	}
 	if err := ps.turns.Acquire(ctx, 1); err != nil {
 		return context.Cause(ctx)
 	}
 	return nil
+}
+
+// growUntil raises the limits as memory becomes free, until done ends.
+func (ps *slots) growUntil(done context.Context) {
+	look := time.NewTicker(growPeriod)
+	defer look.Stop()
+	for {
+		select {
+		case <-done.Done():
+			return
+		case <-look.C:
+			ps.grow()
+		}
+	}
 }
 
 func (ps *slots) addWaiting(n int) {
@@ -75,7 +138,7 @@ type processSlots struct {
 // process ends and passes its slot on; if owner has an idle process itself, it is that one, since the new one replaces
 // it.
 func (ps *processSlots) acquire(ctx context.Context, owner string) error {
-	if ps.slots.processes.TryAcquire(1) {
+	if ps.slots.tryAcquireProcesses(1) {
 		if !ps.limits.memoryTight(1) {
 			return nil
 		}
