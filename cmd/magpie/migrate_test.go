@@ -61,7 +61,13 @@ func TestAConversationMovesFromCCConnect(t *testing.T) {
 	t.Parallel()
 	r := makeRig(t, feishusim.Config{})
 	m := newMover(t, r)
-	out := m.ok("", "migrate", "cc-connect", "--write")
+	var said strings.Builder
+	write := magpie(t, m.dir, "migrate", "cc-connect", "--write")
+	write.Stdout = &said
+	if shown := shownOnTerminal(t, write); !strings.Contains(shown, "\r\x1b[Kimporting [") || !strings.HasSuffix(shown, "\r\x1b[K") {
+		t.Errorf("on a terminal it shows %q", shown)
+	}
+	out := said.String()
 	path := filepath.Join(m.dir, ".config/magpie/magpie.toml")
 	if !strings.Contains(out, "Wrote "+path+", and 4 new messages") || !strings.Contains(out, "Stop cc-connect first") {
 		t.Errorf("it says:\n%s", out)

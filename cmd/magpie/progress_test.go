@@ -2,8 +2,10 @@ package main
 
 import (
 	"bytes"
+	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -103,9 +105,8 @@ func shownOnTerminal(t *testing.T, cmd *exec.Cmd) string {
 	cmd.Stderr = tty
 	must(t, cmd.Run())
 	must(t, tty.Close())
-	shown := make([]byte, 1000)
-	n, _ := screen.Read(shown) // nothing was shown if this fails
-	return string(shown[:n])
+	shown, _ := io.ReadAll(screen) // it fails at the end, as nobody has the terminal open any more
+	return string(shown)
 }
 
 // Long-running commands show their progress on a terminal.
@@ -113,10 +114,14 @@ func TestCommandsShowTheirProgress(t *testing.T) {
 	t.Parallel()
 	p := newWorkFolder(t)
 	p.write("in.jsonl", sample)
+	must(t, os.Mkdir(filepath.Join(p.dir, "docs"), 0o700))
+	p.write("docs/tea.md", "---\nchat: feishu:chat:oc_1\n---\ngreen tea\n")
 	for _, tc := range []struct{ line, want string }{
 		{"history import in.jsonl", "importing [####################] 100 %  8 messages"},
 		{"history export out.jsonl", "exporting [....................]   0 %  0 messages"},
 		{"backup copy.db", "backing up ["},
+		{"memory import docs", "importing ["},
+		{"memory export out", "exporting ["},
 	} {
 		shown := shownOnTerminal(t, magpie(t, p.dir, strings.Fields(tc.line)...))
 		if !strings.Contains(shown, "\r\x1b[K"+tc.want) || !strings.HasSuffix(shown, "\r\x1b[K") {
