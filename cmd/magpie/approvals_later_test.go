@@ -29,8 +29,9 @@ func (r *rig) leftOpen(step modelsim.Step) (id string, card feishusim.Message) {
 // restarted.
 type leftOpen func(step modelsim.Step) (id string, card feishusim.Message)
 
-// outlivesTheBridge runs a test with a program that is stopped, and with one that is killed.
-func outlivesTheBridge(t *testing.T, test func(r *rig, leftOpen leftOpen)) {
+// outlivesTheBridge runs a test with a program that is stopped, and with one that is killed, whose configuration may
+// differ.
+func outlivesTheBridge(t *testing.T, test func(r *rig, leftOpen leftOpen), killed ...func(*config.Config)) {
 	t.Parallel()
 	t.Run("stopped", func(t *testing.T) {
 		r := newRig(t)
@@ -38,7 +39,7 @@ func outlivesTheBridge(t *testing.T, test func(r *rig, leftOpen leftOpen)) {
 	})
 	t.Run("killed", func(t *testing.T) {
 		t.Parallel()
-		s := newService(t, feishusim.Config{})
+		s := newService(t, feishusim.Config{}, killed...)
 		s.run()
 		s.connected()
 		test(s.rig, func(step modelsim.Step) (string, feishusim.Message) {
@@ -367,7 +368,7 @@ func TestAnswersOutliveTheBridge(t *testing.T) {
 			}
 		}
 		r.checkApprovals(id, 1)
-	})
+	}, realCLI(t)) // which must ask the same again
 }
 
 func TestAPlanOutlivesTheBridge(t *testing.T) {
@@ -382,7 +383,7 @@ func TestAPlanOutlivesTheBridge(t *testing.T) {
 		}
 		r.closed(card, "小明 已批准计划")
 		r.checkApprovals(id, 1)
-	})
+	}, realCLI(t)) // which must ask the same again
 }
 
 // Two tools wait when the bridge ends. The first decision continues the turn; when its agent asks for the other tool,
