@@ -177,7 +177,8 @@ func TestAnAdditionToAQuestionThatWaits(t *testing.T) {
 	}
 }
 
-// Other messages wait as usual: another question, an addition by another member of the group, a message with a file.
+// Other messages wait as usual, such as another question, or an addition by another member of the group. Which others
+// do is in [magpie/bridge.TestWhichMessagesARunningTurnGets].
 func TestOtherMessagesWaitForTheTurn(t *testing.T) {
 	t.Parallel()
 	t.Run("a question", func(t *testing.T) {
