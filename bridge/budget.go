@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -98,7 +99,9 @@ func (a allowance) texts(l i18n.Lang) (used, most string) {
 	if a.usd {
 		return i18n.USD(a.used), i18n.USD(a.max)
 	}
-	return i18n.Tokens(int64(a.used), l), i18n.Tokens(int64(a.max), l)
+	most = i18n.Tokens(int64(a.max), l)
+	_, unit, _ := strings.Cut(most, " ") // said once
+	return strings.TrimSuffix(i18n.Tokens(int64(a.used), l), " "+unit), most
 }
 
 func allowances(s db.Spending, usd float64, tokens int64) []allowance {

@@ -60,11 +60,25 @@ func (cs settingCommands) chooseModel(_ context.Context, o invocation) (commandR
 
 // chooseEffort is the command /effort.
 func (cs settingCommands) chooseEffort(_ context.Context, o invocation) (commandResult, error) {
+	var words []string
+	for _, v := range claude.Efforts {
+		words = append(words, effortWords[v].In(o.lang))
+		if o.args == effortWords[v].ZH {
+			o.args = v
+		}
+	}
 	return cs.setChoice(o, effortOf(cs.pool.Config(), o), choice{
 		order: "/effort", offered: claude.Efforts, unset: i18n.ByDefault, asks: i18n.EffortNow, chosen: i18n.EffortSet,
 		reset: i18n.EffortReset, may: func(v string) bool { return slices.Contains(claude.Efforts, v) }, bad: i18n.EffortBad,
+		words: words, named: effortWords[o.args].In(o.lang),
 		set: func(v string) db.Effect { return db.SetEffort{Effort: v} }, private: true,
 	})
+}
+
+// effortWords describe the levels of effort.
+var effortWords = map[string]i18n.Phrase{
+	"low": i18n.EffortLow, "medium": i18n.EffortMid, "high": i18n.EffortHigh, "xhigh": i18n.EffortXHigh,
+	"max": i18n.EffortMax,
 }
 
 // languageNames maps all names that users may type to languages.
@@ -103,12 +117,8 @@ func (cs settingCommands) setChoice(o invocation, now string, c choice) (command
 	switch {
 	case value == "":
 		var buttons []chat.Button
-		for i, v := range c.offered {
-			word := v
-			if c.words != nil {
-				word = c.words[i]
-			}
-			buttons = append(buttons, turncard.CommandButton(word, c.order+" "+v))
+		for i, word := range c.labels() {
+			buttons = append(buttons, turncard.CommandButton(word, c.order+" "+c.offered[i]))
 		}
 		// The last place is for the button that resets the choice.
 		buttons = buttons[:min(len(buttons), mostButtons-1)]
@@ -117,11 +127,23 @@ func (cs settingCommands) setChoice(o invocation, now string, c choice) (command
 	case c.private && !cs.access.Load().InCharge(o.m):
 		return o.say(i18n.ForAdminsInGroups)
 	case rest != "" || !reset && !c.may(value):
-		return o.say(c.bad, excerptOf(o.args), strings.Join(c.offered, i18n.Listing.In(o.lang)))
+		values := c.offered
+		if o.lang == i18n.Chinese { // in which the words can be typed, too
+			values = c.labels()
+		}
+		return o.say(c.bad, excerptOf(o.args), strings.Join(values, i18n.Listing.In(o.lang)))
 	case reset:
 		return o.do(c.set(""), c.reset)
 	}
 	return o.do(c.set(value), c.chosen, cmp.Or(c.named, value))
+}
+
+// labels are the values in words.
+func (c choice) labels() []string {
+	if c.words != nil {
+		return c.words
+	}
+	return c.offered
 }
 
 // offer replies with as many of the buttons as a card takes.

@@ -92,7 +92,12 @@ var commandCases = map[string][]commandCase{
 	"effort": {
 		{reply: i18n.EffortNow},
 		{args: "high", reply: i18n.EffortSet, charge: true,
-			does: setting(func(s db.Settings) bool { return s.Effort == "high" })},
+			tells: func(l i18n.Lang, _ place) []string { return []string{i18n.EffortHigh.In(l)} },
+			does:  setting(func(s db.Settings) bool { return s.Effort == "high" })},
+		{args: "最高", reply: i18n.EffortSet, charge: true,
+			does: setting(func(s db.Settings) bool { return s.Effort == "max" })},
+		{args: "9000", reply: i18n.EffortBad, charge: true,
+			tells: func(l i18n.Lang, _ place) []string { return []string{i18n.EffortXHigh.In(l)} }},
 	},
 	"lang":     {{reply: i18n.LangNow}, {args: "fr", reply: i18n.LangBad}},
 	"projects": {{reply: i18n.ProjectsHead, tells: func(i18n.Lang, place) []string { return []string{"`one`", "`own`"} }}},
@@ -385,8 +390,11 @@ func TestHelpIsForWhoAsks(t *testing.T) {
 		if !slices.Contains(commandGroups, c.group) || c.admin != (c.group == i18n.GroupAdmin) {
 			t.Errorf("/%s is in group %q", c.name, c.group.In(i18n.English))
 		}
-		w.expect(w.order(boss, "/help"), "`/"+c.name+"`")
+		if c.name != "help" { // it does not list itself
+			w.expect(w.order(boss, "/help"), "`/"+c.name+"`")
+		}
 	}
+	w.expect(w.order(boss, "/help"), "!`/help`")
 	for _, all := range []string{"/help all", "/help 全部"} {
 		if got := w.order(user, all); strings.Count(got, "\n- `/") != free {
 			t.Errorf("%s does not explain all: %s", all, got)

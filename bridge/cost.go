@@ -100,7 +100,7 @@ func (p *budget) report(
 		sum.Background, sum.Spending = sum.Background.Plus(m.Background), sum.Plus(m.Spending)
 	}
 	usd, tokens := i18n.USD(sum.USD), i18n.Tokens(sum.Tokens, l)
-	r.head = fmt.Sprintf(i18n.CostSum.In(l), s.head.In(l), usd, tokens, sum.Answers) + "\n"
+	r.head = i18n.CostSum.Sprintf(l, s.head.In(l), usd, tokens, sum.Answers) + "\n"
 	if a := sum.Background; a != (db.Spending{}) {
 		r.head += fmt.Sprintf(i18n.CostBackground.In(l), i18n.USD(a.USD), i18n.Tokens(a.Tokens, l)) + "\n"
 	}

@@ -83,6 +83,9 @@ func (cs helpCommands) help(_ context.Context, o invocation) (commandResult, err
 			lines++
 			continue
 		}
+		if c.name == "help" { // this is it
+			continue
+		}
 		groups[c.group] = append(groups[c.group], "`/"+c.name+"`")
 	}
 	if !all {

@@ -136,5 +136,6 @@ func modelOf(agent claude.Config, o invocation) string {
 
 // effortOf is that model's effort level.
 func effortOf(agent claude.Config, o invocation) string {
-	return cmp.Or(o.chat.Settings.Effort, agent.Effort, i18n.ByDefault.In(o.lang))
+	effort := cmp.Or(o.chat.Settings.Effort, agent.Effort)
+	return cmp.Or(effortWords[effort].In(o.lang), effort, i18n.ByDefault.In(o.lang))
 }

@@ -93,13 +93,16 @@ const longestPreview = 100
 
 // RequestCard asks an admin whether the author of a message may talk to the bot.
 func RequestCard(m chat.Incoming, l i18n.Lang) chat.Card {
-	text := fmt.Sprintf(i18n.AccessRequest.In(l), i18n.PersonName(m.Actor.Name, m.Actor.ID), m.Actor.ID)
+	text := fmt.Sprintf(i18n.AccessRequest.In(l), i18n.PersonName(m.Actor.Name, m.Actor.ID))
 	if words := i18n.Visible(m.Text); words != "" {
 		text += "\n\n" + i18n.CodeBlock("", i18n.Truncate(words, longestPreview))
 	}
 	head := i18n.AccessRequestSummary.In(l)
-	return chat.Card{Title: head, State: chat.CardNeedsYou, Body: text, Summary: head, Buttons: []chat.Button{
-		{Label: i18n.LetInButton.In(l), Action: chat.Action{Do: DoLetIn, ID: m.Actor.ID}},
+	id := chat.Panel{
+		Title: i18n.CardDetails.In(l), Body: fmt.Sprintf(i18n.AccessRequestID.In(l), m.Actor.ID), Last: true,
+	}
+	return chat.Card{Title: head, State: chat.CardNeedsYou, Body: text, Summary: head, Panels: []chat.Panel{id}, Buttons: []chat.Button{
+		{Label: i18n.LetInButton.In(l), Primary: true, Action: chat.Action{Do: DoLetIn, ID: m.Actor.ID}},
 		{Label: i18n.TurnAwayButton.In(l), Action: chat.Action{Do: DoTurnAway, ID: m.Actor.ID}},
 	}}
 }

@@ -13,7 +13,7 @@ func TestAStrangersNameIsNoMarkup(t *testing.T) {
 	t.Parallel()
 	const name = "[点此](https://evil.example)"
 	m := chat.Incoming{Text: "**急** " + name + "\n```\n<at id=all></at>", Actor: chat.Actor{ID: "ou_x", Name: name}}
-	want := "**`" + name + "`**（ou_x）想和我对话，是否允许？\n\n````\n**急** " + name + " ``` <at id=all></at>\n````\n"
+	want := "**`" + name + "`** 想和我对话，是否允许？\n\n````\n**急** " + name + " ``` <at id=all></at>\n````\n"
 	if got := RequestCard(m, i18n.Chinese).Body; got != want {
 		t.Errorf("the request says %q", got)
 	}

@@ -2,7 +2,8 @@ package i18n
 
 // Texts about access, the agent's workplace, and costs.
 var (
-	AccessRequest        = Phrase{"**%s**（%s）想和我对话，是否允许？", "**%s** (%s) wants to talk to me. Allow?"}
+	AccessRequest        = Phrase{"**%s** 想和我对话，是否允许？", "**%s** wants to talk to me. Allow?"}
+	AccessRequestID      = Phrase{"用户 ID：`%s`", "User ID: `%s`"}
 	AccessRequestSummary = Phrase{"有人想和我对话", "Someone wants to talk to me"}
 	LetInButton          = Phrase{"允许", "Allow"}
 	TurnAwayButton       = Phrase{"忽略", "Ignore"}
@@ -45,9 +46,9 @@ var (
 	CostDay        = Phrase{"今天", "Today"}
 	CostWeek       = Phrase{"最近 7 天", "Last 7 days"}
 	CostMonth      = Phrase{"最近 30 天", "Last 30 days"}
-	CostSum        = Phrase{"**%s**：%s · %s · %d 次回答", "**%s**: %s · %s · answers: %d"}
+	CostSum        = Phrase{"**%s**：%s · %s · %d 次回答", "**%s**: %s · %s · %d answer(s)"}
 	CostBackground = Phrase{"其中后台任务（标题、摘要、记忆等）：%s · %s",
-		"of which background tasks (titles, summaries, memory and so on): %s · %s"}
+		"including %s · %s for background tasks (titles, summaries, memory …)"}
 	CostTitle     = Phrase{"费用（美元）", "Cost (USD)"}
 	CostLimit     = Phrase{"每天上限 %s", "daily limit %s"}
 	CostSimulated = Phrase{"（模型是模拟的，不会产生费用）", "(The model is simulated; nothing is charged.)"}
@@ -113,6 +114,6 @@ var (
 	ModeDefault = Phrase{"每次询问", "ask first"}
 	ModeEdits   = Phrase{"直接修改文件", "edit files without asking"}
 	ModeAuto    = Phrase{"自动判断", "decide automatically"}
-	ModeBypass  = Phrase{"全部放行", "allow everything"}
+	ModeBypass  = Phrase{"全部允许", "allow everything"}
 	ModeNamed   = Phrase{"“%s”（`%s`）", "“%s” (`%s`)"}
 )

@@ -39,7 +39,7 @@ var (
 	ArgsContext  = Phrase{"[问题]", "[question]"}
 	ArgsRemember = Phrase{"要记住的事", "TEXT"}
 	ArgsModel    = Phrase{"[名称｜默认]", "[name|default]"}
-	ArgsEffort   = Phrase{"[low｜medium｜high｜xhigh｜max｜默认]", "[low|medium|high|xhigh|max|default]"}
+	ArgsEffort   = Phrase{"[低｜中｜高｜很高｜最高｜默认]", "[low|medium|high|xhigh|max|default]"}
 	ArgsLang     = Phrase{"[zh｜en｜自动]", "[zh|en|auto]"}
 	ArgsLogin    = Phrase{"[cancel｜取消]", "[cancel]"}
 
@@ -62,7 +62,7 @@ var (
 	GroupMemory       = Phrase{"记忆", "Memory"}
 	GroupAgent        = Phrase{"设置", "Settings"}
 	GroupPermissions  = Phrase{"审批", "Approvals"}
-	GroupAbout        = Phrase{"状态和费用", "Status and cost"}
+	GroupAbout        = Phrase{"其他", "Other"}
 	GroupAdmin        = Phrase{"管理员", "Admins"}
 	HelpAliases       = Phrase{"也可以写作：%s", "Also: %s"}
 
@@ -108,8 +108,13 @@ var (
 	ModelSet    = Phrase{"好的，从下一个问题起使用模型 %s。", "OK, %s will answer from your next question on."}
 	ModelReset  = Phrase{"好的，从下一个问题起使用默认模型。", "OK, the default model will answer from your next question on."}
 	ModelBad    = Phrase{"不能使用模型“%s”。可选：%s", "The model “%s” isn't available. Choose from: %s"}
+	EffortLow   = Phrase{"低", "low"}
+	EffortMid   = Phrase{"中", "medium"}
+	EffortHigh  = Phrase{"高", "high"}
+	EffortXHigh = Phrase{"很高", "xhigh"}
+	EffortMax   = Phrase{"最高", "max"}
 	EffortNow   = Phrase{"当前思考深度：%s", "Current effort: %s"}
-	EffortSet   = Phrase{"好的，从下一个问题起思考深度为 %s。", "OK, effort %s from your next question on."}
+	EffortSet   = Phrase{"好的，从下一个问题起思考深度为“%s”。", "OK, effort %s from your next question on."}
 	EffortReset = Phrase{"好的，从下一个问题起使用默认的思考深度。", "OK, default effort from your next question on."}
 	EffortBad   = Phrase{"没有“%s”这种思考深度。可选：%s", "“%s” isn't an effort level. Choose from: %s"}
 	LangNow     = Phrase{"当前语言：%s", "Current language: %s"}

@@ -151,7 +151,7 @@ func checkBashRule(rule string) error {
 	}
 	words = slices.DeleteFunc(words, isAssignment)
 	if len(words) == 0 {
-		return configtype.Mistakef(`%q：命令名里的通配符也会放行别的命令；请写完整的命令，要全部放行就写 "Bash"`,
+		return configtype.Mistakef(`%q：命令名里的通配符也会允许别的命令；请写完整的命令，要全部允许就写 "Bash"`,
 			`%q: a wildcard in the command's name allows other commands, too; name the whole command, or write "Bash" to allow all`,
 			rule)
 	}
@@ -160,8 +160,8 @@ func checkBashRule(rule string) error {
 		return nil
 	}
 	return configtype.Mistakef(
-		`%q 放行的比看起来多：%s 换些参数就能做别的事：%s。请写实际运行的命令，不带通配符，例如 "Bash(go vet ./...)"；`+
-			`或者不写：聊天里会问人，可以在那里允许。"Bash" 放行所有命令`,
+		`%q 允许的比看起来多：%s 换些参数就能做别的事：%s。请写实际运行的命令，不带通配符，例如 "Bash(go vet ./...)"；`+
+			`或者不写：聊天里会问人，可以在那里允许。"Bash" 允许所有命令`,
 		`%q allows more than it seems to: %s with other words: %s. Allow the command as it is run, without a wildcard, `+
 			`as in "Bash(go vet ./...)"; or leave it out: people are asked in the chat then, and can allow it there. `+
 			`"Bash" allows every command`, rule, name, can)
