@@ -35,7 +35,7 @@ func (b *Bridge) HandleRecall(ctx context.Context, room chat.Key, id string) err
 	}
 	if r.FollowUp.ID != 0 {
 		b.presses.approvals.EndTurnSoon(r.FollowUp, db.Cancelled)
-		b.runner.agents.attempts.pool.StopFor(r.Key.String(), taskOwner(r.FollowUp))
+		b.runner.agents.attempts.followUps.stopFor(ctx, r.FollowUp)
 	}
 	b.queues.reactions.Forget(func(to chat.Ref) bool { return to.ID == id && to.Key.Parent() == room.Parent() })
 	b.receiver.files.Remove(r.Files...)

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"slices"
 	"strconv"
 	"time"
 
@@ -54,6 +55,26 @@ func (f followUps) watch(t db.Turn, p *claude.Process) {
 
 // taskOwner names the questions of a turn, for which its agent starts background tasks; see [claude.Pool.StopFor].
 func taskOwner(t db.Turn) string { return strconv.FormatInt(cmp.Or(t.Follows, t.ID), 10) }
+
+// stopFor ends what the agent does in the background for the questions of a follow-up that was cancelled. What it does
+// for other questions goes on, and gets a follow-up of its own.
+func (f followUps) stopFor(ctx context.Context, cancelled db.Turn) {
+	key, someone := cancelled.Key, taskOwner(cancelled)
+	goesOn := slices.ContainsFunc(f.pool.OthersThan(key.String(), someone), func(other string) bool {
+		id, err := strconv.ParseInt(other, 10, 64)
+		if err == nil {
+			_, err = f.store.FindOrCreate(ctx, db.Turn{ID: id, Key: key})
+		}
+		if err != nil && !errors.Is(err, db.ErrNotFound) { // it was recalled, too
+			f.log.Error().Err(err).Stringer("chat", key).Msg("follow-up not stored; its work in the background is ended")
+		}
+		return err == nil
+	})
+	if !goesOn {
+		f.pool.Stop(key.String())
+	}
+	f.pool.StopFor(key.String(), someone)
+}
 
 // decideFollowUp decides about the follow-up of an ended turn, if there is one: it is queued once the agent has started
 // it.

@@ -603,6 +603,46 @@ func TestAQuestionIsRecalledWhileAnotherIsAnswered(t *testing.T) {
 	}
 }
 
+// The same while nothing is being answered: the process goes on with what it does for the other question, and tells its
+// result.
+func TestAQuestionIsRecalledWhileItsAgentWorksForAnother(t *testing.T) {
+	t.Parallel()
+	for name, change := range map[string]func(*config.Config){"scripted": func(*config.Config) {}, "CLI": realCLI(t)} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t, allowBash, change)
+			id, _ := r.inBackground()
+			gate := filepath.Join(r.TempDir(), "other-gate")
+			// The CLI also tells it then what was stopped.
+			ended := func(q *modelsim.Request) bool { return strings.Contains(q.AllText(), "<status>completed</status>") }
+			r.model.Script(
+				modelsim.Rule{Match: ended, Times: 1, Steps: []modelsim.Step{modelsim.Text(followUp)}},
+				modelsim.Rule{Match: asksFor("还有一件"), Times: 1, Steps: []modelsim.Step{modelsim.Tool("Bash", map[string]any{
+					"command":     "for i in $(seq 900); do [ -e " + gate + " ] && break; sleep 0.1; done",
+					"description": "wait", "run_in_background": true,
+				})}},
+				modelsim.Rule{Match: tells("running in background"), Times: 1, Steps: []modelsim.Step{modelsim.Text("也在跑了。")}},
+			)
+			other := r.sim.Say(r.chat, r.user, "还有一件")
+			r.shows(r.chat, other, "也在跑了")
+			r.until("the end of the second turn", func() bool {
+				return r.count(`SELECT COUNT(*) FROM turns WHERE follows = 0 AND state = 'done'`) == 2
+			})
+			started := r.prog.pool.Stats().Started
+			r.sim.Recall(id)
+			r.until("the end of the command", func() bool { return len(r.waiting()) == 0 })
+			must(t, os.WriteFile(gate, nil, 0o600))
+			r.awaitFollowUp(other, followUp)
+			r.until("the end of the turns", func() bool {
+				return r.count(`SELECT COUNT(*) FROM turns WHERE state IN ('queued', 'running')`) == 0
+			})
+			if n := r.count(`SELECT COUNT(*) FROM turns WHERE follows = 1 AND state <> 'cancelled'`); n != 0 ||
+				r.prog.pool.Stats().Started != started || count(r.model.Requests(), ended) != 1 {
+				t.Errorf("%d follow-ups of the recalled question; or the process was ended, or the agent told twice", n)
+			}
+		})
+	}
+}
+
 // A follow-up whose questions were deleted meanwhile, with [db] history_ttl, ends like any other.
 func TestAFollowUpWhoseQuestionIsDeleted(t *testing.T) {
 	r := newRig(t, allowBash, suggests)

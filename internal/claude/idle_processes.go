@@ -132,6 +132,16 @@ func (ip *idleProcesses) unaskedState(owner string) UnaskedState {
 	return Resting
 }
 
+// others lists for whom besides someone owner's idle process does something; see [UnaskedWork.others].
+func (ip *idleProcesses) others(owner, someone string) []string {
+	ip.mu.Lock()
+	defer ip.mu.Unlock()
+	if i := ip.list.indexOf(owner); i >= 0 && ip.list[i].p.alive() {
+		return ip.list[i].p.Unasked().others(someone)
+	}
+	return nil
+}
+
 // removeTurn counts a turn that has no process. The caller holds mu.
 func (ip *idleProcesses) removeTurn(owner string) {
 	if ip.turns[owner]--; ip.turns[owner] == 0 {

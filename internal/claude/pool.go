@@ -190,10 +190,15 @@ func (pl *Pool) Stop(owner string) (gone <-chan struct{}) {
 	return pl.idle.drop(owner, EndStopped, anyProcess)
 }
 
-// StopFor is Stop, because of what owner's process does for someone; see [UnaskedWork.StartFor]. If a turn is running,
-// which goes on, only that is stopped.
+// OthersThan lists for whom besides someone owner's process works between turns, so that it goes on after
+// [Pool.StopFor].
+func (pl *Pool) OthersThan(owner, someone string) []string { return pl.idle.others(owner, someone) }
+
+// StopFor ends what owner's process does for someone; see [UnaskedWork.StartFor]. The process itself goes on only if a
+// turn is running, or if it works for others.
 func (pl *Pool) StopFor(owner, someone string) {
-	pl.Stop(owner) // first, so that the watcher is notified of what it cuts off
+	// The process first, so that its watcher is notified of what it cuts off.
+	pl.idle.drop(owner, EndStopped, func(p *Process) bool { return len(p.Unasked().others(someone)) == 0 })
 	pl.processes.stopFor(someone)
 }
 

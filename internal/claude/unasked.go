@@ -33,14 +33,14 @@ type UnaskedWork struct {
 // tasks are the background tasks of a process, by the CLI's IDs.
 type tasks struct {
 	running    map[string]string // for whom they were started; see [UnaskedWork.StartFor]
-	unreported map[string]bool   // ended tasks that the agent does not know about yet
+	unreported map[string]string // the same of ended tasks that the agent does not know about yet
 	since      time.Time         // start of the oldest one
 	now        string            // for whom tasks are started now
 	stopped    map[string]bool   // they were told to stop, and may still be listed
 }
 
 func newTasks() tasks {
-	return tasks{running: map[string]string{}, unreported: map[string]bool{}, stopped: map[string]bool{}}
+	return tasks{running: map[string]string{}, unreported: map[string]string{}, stopped: map[string]bool{}}
 }
 
 // Watcher is notified about a process between turns. Its functions must not block.
@@ -97,7 +97,7 @@ func (u *UnaskedWork) StartFor(someone string) {
 	u.tasks.now = someone
 }
 
-// stopFor stops the background tasks that were started for someone. The agent is not told that they have ended.
+// stopFor stops the background tasks that were started for someone. The agent begins no turn because of that.
 func (u *UnaskedWork) stopFor(someone string) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -108,6 +108,21 @@ func (u *UnaskedWork) stopFor(someone string) {
 			delete(u.tasks.running, id)
 		}
 	}
+}
+
+// others lists for whom besides someone the process does something. It is empty if the process may be about to tell what
+// it has done for someone.
+func (u *UnaskedWork) others(someone string) []string {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	ended := slices.Collect(maps.Values(u.tasks.unreported))
+	if u.woken || slices.Contains(ended, someone) {
+		return nil
+	}
+	list := slices.AppendSeq(ended, maps.Values(u.tasks.running))
+	list = slices.DeleteFunc(list, func(other string) bool { return other == someone })
+	slices.Sort(list)
+	return slices.Compact(list)
 }
 
 // IsBusy reports whether the process has unasked work, or must be told about the end of a task.
@@ -197,7 +212,7 @@ func (u *UnaskedWork) track(line []byte) {
 	defer u.mu.Unlock()
 	switch kind := v.Get("type").String(); {
 	case kind == "user" && strings.HasPrefix(v.Get("message.content").String(), "<task-notification>"):
-		maps.DeleteFunc(u.tasks.unreported, func(id string, _ bool) bool {
+		maps.DeleteFunc(u.tasks.unreported, func(id, _ string) bool {
 			return strings.Contains(v.Get("message.content").String(), "<task-id>"+id+"</task-id>")
 		})
 	case kind != "system":
@@ -205,8 +220,8 @@ func (u *UnaskedWork) track(line []byte) {
 		u.setRunning(v.Get("tasks").Array())
 	case v.Get("subtype").String() == "task_notification" && v.Get("status").String() != "stopped":
 		id := v.Get("task_id").String()
-		if _, ok := u.tasks.running[id]; ok {
-			u.tasks.unreported[id] = true
+		if someone, ok := u.tasks.running[id]; ok {
+			u.tasks.unreported[id] = someone
 		}
 	}
 }
