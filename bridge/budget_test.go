@@ -60,8 +60,8 @@ func TestALimitOfTheDay(t *testing.T) {
 		"a topic of the chat": {Budget{ChatDayUSD: 1}, []string{"ou_2"},
 			chat.Key{Channel: "feishu", Kind: "chat", ID: "oc_1", Thread: "omt_1"}, []string{"这个聊天今天"}},
 		"another chat":            {Budget{ChatDayUSD: 1}, []string{"ou_1"}, chat.FeishuChat("oc_2"), nil},
-		"tokens of a user":        {Budget{UserDayTokens: 2000}, []string{"ou_1"}, room, []string{"2.0k token，上限"}},
-		"tokens of a chat":        {Budget{ChatDayTokens: 1000}, []string{"ou_2"}, room, []string{"1.0k token，上限"}},
+		"tokens of a user":        {Budget{UserDayTokens: 2000}, []string{"ou_1"}, room, []string{"上限 2.0k token"}},
+		"tokens of a chat":        {Budget{ChatDayTokens: 1000}, []string{"ou_2"}, room, []string{"上限 1.0k token"}},
 		"tokens, with some to go": {Budget{ChatDayTokens: 1001, UserDayTokens: 2001}, []string{"ou_1"}, room, nil},
 	} {
 		l.bridge.SetBudget(tc.budget)
@@ -362,7 +362,7 @@ func TestTheCostsOfAllChats(t *testing.T) {
 					t.Errorf("%q, chart %d: %s, limit %v", args, i, barsOf(c), c.Limit)
 				}
 			}
-			for _, want := range []string{"$1.75 · 1.5k tokens · answers: 3", "`ou_1` $1.25 · 1.0k tokens",
+			for _, want := range []string{"$1.75 · 1.5k tokens · 3 answers", "`ou_1` $1.25 · 1.0k tokens",
 				"`ou_2` $0.50 · 500 tokens",
 				"`oc_1` $1.50 · 1.0k tokens", "`oc_2` $0.25 · 500 tokens"} {
 				if !strings.Contains(done.card.Body, want) {

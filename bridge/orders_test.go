@@ -46,15 +46,15 @@ func TestChoices(t *testing.T) {
 	}
 	w.expect(w.order(alice, "/model"), "当前模型：默认")
 	w.expect(w.order(alice, "/model claude-opus-4-8[1m]"), "claude-opus-4-8[1m]")
-	w.expect(w.order(alice, "/思考 high"), "high")
-	w.expect(w.order(alice, "/status"), "**模型**：claude-opus-4-8[1m]（思考深度：high）")
+	w.expect(w.order(alice, "/思考 high"), "“高”")
+	w.expect(w.order(alice, "/status"), "**模型**：claude-opus-4-8[1m]（思考深度：高）")
 	if s := settings(); s.Model != "claude-opus-4-8[1m]" || s.Effort != "high" {
 		t.Errorf("%+v", s)
 	}
 	for _, bad := range []string{"--dangerously-skip-permissions", "a b", "$(id)", "模型"} {
 		w.expect(w.order(alice, "/model "+bad), "不能使用模型")
 	}
-	w.expect(w.order(alice, "/effort extreme"), "没有“extreme”", "xhigh")
+	w.expect(w.order(alice, "/effort extreme"), "没有“extreme”", "很高")
 	w.order(alice, "/model 默认")
 	w.order(alice, "/effort default")
 	if s := settings(); s.Model != "" || s.Effort != "" {
