@@ -131,13 +131,13 @@ func TestProjectsSayWhatIsWrong(t *testing.T) {
 		"nowhere": {Path: filepath.Join(dir, "b")}, "nothing": {}, "mode": {Path: filepath.Join(dir, "a"), Mode: "yolo"},
 		"bypass": {Path: filepath.Join(dir, "a"), Mode: "bypassPermissions"},
 		"both":   {Path: filepath.Join(dir, "a"), Mode: "plan", Bypass: true},
-		"inside": {Path: filepath.Join(dir, "data", "web")},
+		"inside": {Path: filepath.Join(dir, "data", "web")}, "data": {Path: filepath.Join(dir, "data")},
 	}}
 	err := cfg.CheckProjects()
 	for _, want := range []string{"[claude] project: ", "bad name: the name must be", "default: the name must be",
 		"nowhere: ",
 		"nothing: path", "mode: mode", "bypass: mode bypass", "both: bypass",
-		dir + " contains the data folder " + dir + "/data",
+		dir + " contains the data folder " + dir + "/data", "Magpie keeps its data in " + dir + "/data;",
 		dir + "/data/web lies in the data folder " + dir + "/data",
 		`as in [db] url = "` + dataElsewhere(os.Geteuid()) + `"`,
 	} {

@@ -71,7 +71,7 @@ func TestTheOwnerGrantsAccessToAStranger(t *testing.T) {
 		}
 		return i >= 0
 	})
-	if got := visibleText(request); !strings.Contains(got, red.OpenID) || !strings.Contains(got, "我是小红") {
+	if got := visibleText(request); strings.Contains(got, red.OpenID) || !strings.Contains(got, "我是小红") {
 		t.Errorf("the request says %q", got)
 	}
 	r.awaitReceived(r.sim.Say(other, red, "在吗")) // before access is granted

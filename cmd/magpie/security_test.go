@@ -527,11 +527,11 @@ func TestLimitsOfADayEndToEnd(t *testing.T) {
 		want   string
 	}{
 		"tokens of a user": {
-			bridge.Budget{UserDayTokens: 50_000}, false, "你今天的额度已用完（已用 60.0k token，上限 50.0k token）",
+			bridge.Budget{UserDayTokens: 50_000}, false, "你今天的额度已用完（已用 60.0k，上限 50.0k token）",
 		},
 		"tokens of a chat": {
 			bridge.Budget{ChatDayTokens: 50_000}, true,
-			"这个聊天今天的额度已用完（已用 60.0k token，上限 50.0k token）",
+			"这个聊天今天的额度已用完（已用 60.0k，上限 50.0k token）",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
