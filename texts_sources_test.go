@@ -242,7 +242,7 @@ var (
 func helpTexts(t *testing.T, files []*ast.File) (list []phrase) {
 	t.Helper()
 	chinese := table(t, files, "helpInChinese")
-	const ofKong = "Show context-sensitive help."
+	const ofKong = "Show help."
 	list = append(list, phrase{"Help", chinese[ofKong], ofKong})
 	for _, file := range files {
 		ast.Inspect(file, func(n ast.Node) bool {

@@ -236,7 +236,7 @@ func TestDoctorFindsWhatIsWrong(t *testing.T) {
 			must(p, err)
 			err = store.Chats().Silences().Record(p.Context(), chat.FeishuChat("oc_muted"), "code 230035")
 			must(p, errors.Join(err, store.Close()))
-		}, 0, []string{`warn  chat "feishu:chat:oc_muted": since `, "code 230035 - unmute the group"}},
+		}, 0, []string{`warn  chat "feishu:chat:oc_muted": the bot has not been allowed to write there since `, "code 230035 - unmute the group"}},
 		"a server of another project is not approved": {func(p *doctorRig) {
 			dir := p.TempDir()
 			must(p, os.WriteFile(filepath.Join(dir, ".mcp.json"), []byte(`{"mcpServers":{"planted":{"command":"sh"}}}`), 0o600))
@@ -253,7 +253,7 @@ func TestDoctorFindsWhatIsWrong(t *testing.T) {
 			why := db.Failure{Obstacle: chat.NotShared, Why: "lack of authority (code 230027)"}
 			must(p, errors.Join(box.Delay(p.Context(), post, time.Now(), why), store.Close()))
 		}, 0, []string{
-			"warn  sending: 1 message waiting for Feishu since 2", ": lack of authority (code 230027) - the app lacks a permission; add it",
+			"warn  sending: 1 message waiting since 2", ": lack of authority (code 230027) - the app lacks a permission; add it",
 			"also share the app with the other company",
 		}},
 		"no bot": {func(p *doctorRig) {
@@ -369,8 +369,8 @@ func TestDoctorFindsWhatIsWrong(t *testing.T) {
 			p.change("[access]\nowner = ", "[access]\nowner = \"ou_typo\"\nadmins = [\""+known+"\", \"ou_gone\"]\n"+
 				"allow = [\"oc_typo\", \""+p.sim.Group("team", p.sim.AddUser("a"))+"\", \"*\", \"od_1\"]\ndeny = [\"ou_bad\"]\n# ")
 		}, 0, []string{
-			"warn  access: Feishu does not know the owner ou_typo (each app has its own IDs) - remove [access] owner", "/whoami",
-			"warn  access: Feishu does not know ou_gone in [access] admins", "know oc_typo in [access] allow", "know ou_bad in [access] deny",
+			"warn  access: the owner ou_typo was not found (each app has its own IDs) - remove [access] owner", "/whoami",
+			"warn  access: ou_gone in [access] admins was not found", "oc_typo in [access] allow was", "ou_bad in [access] deny was",
 		}},
 		"not logged in": {func(p *doctorRig) { p.change("ANTHROPIC_API_KEY", "OTHER") }, 1, []string{
 			"fail  claude: not logged in - ", "claude auth login",

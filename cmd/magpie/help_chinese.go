@@ -11,8 +11,8 @@ import (
 
 // helpInChinese maps the English help texts in the struct tags to Chinese.
 var helpInChinese = map[string]string{
-	"Show context-sensitive help.": "显示帮助。",
-	"Print the version.":           "显示版本。",
+	"Show help.":         "显示帮助。",
+	"Print the version.": "显示版本。",
 
 	"Set up a bridge: the app, the configuration, the service.":                                        "设置鹊桥：应用、配置、服务。",
 	"Where to write the configuration. Default: the existing one, or the user's configuration folder.": "配置文件的位置。默认：已有的配置文件；没有时在用户的配置文件夹里。",
@@ -30,8 +30,8 @@ var helpInChinese = map[string]string{
 	"Language of the dialog: zh, en, or auto (from the locale).":                                       "设置过程使用的语言：zh、en，auto 表示跟随系统。",
 
 	"Migrate from another bridge: its app, settings and conversations.": "从其他桥接程序迁移应用、设置和对话。",
-	"From cc-connect.":          "从 cc-connect 迁移。",
-	"From lark-channel-bridge.": "从 lark-channel-bridge 迁移。",
+	"Migrate from cc-connect.":                                                                                      "从 cc-connect 迁移。",
+	"Migrate from lark-channel-bridge.":                                                                             "从 lark-channel-bridge 迁移。",
 	"Which of its projects to migrate, if they use several apps.":                                                   "迁移哪个项目，用于各个项目使用不同应用的情况。",
 	"Which of its profiles to migrate. Default: the active one.":                                                    "迁移哪个 profile。默认：正在使用的那个。",
 	"Its configuration file or folder. Default: the usual location.":                                                "原程序的配置文件或文件夹。默认：通常的位置。",

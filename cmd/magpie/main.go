@@ -87,6 +87,7 @@ func newParser(ctx context.Context, c *cli, l i18n.Lang) *kong.Kong {
 		options = append(options, kong.Help(printChineseHelp), kong.ValueFormatter(chineseValue))
 	}
 	parser := kong.Must(c, options...)
+	parser.Model.HelpFlag.Help = "Show help."
 	if l == i18n.Chinese {
 		translate(parser.Model.Node)
 	}

@@ -20,8 +20,8 @@ import (
 )
 
 type migrateCmd struct {
-	CCConnect         migrateCCConnectCmd         `cmd:"" name:"cc-connect" help:"From cc-connect."`
-	LarkChannelBridge migrateLarkChannelBridgeCmd `cmd:"" name:"lark-channel-bridge" help:"From lark-channel-bridge."`
+	CCConnect         migrateCCConnectCmd         `cmd:"" name:"cc-connect" help:"Migrate from cc-connect."`
+	LarkChannelBridge migrateLarkChannelBridgeCmd `cmd:"" name:"lark-channel-bridge" help:"Migrate from lark-channel-bridge."`
 }
 
 type migrateCCConnectCmd struct {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -8,6 +9,7 @@ import (
 
 	"magpie/internal/claude/claudetest"
 	"magpie/internal/configtype"
+	"magpie/internal/setup"
 )
 
 // A CLI that could not answer is detected at the start, not at the first question.
@@ -59,6 +61,9 @@ func TestThePlaygroundChecksTheCLI(t *testing.T) {
 				must(t, ln.Close())
 			}
 		}
+		if named := tc.en != "" && name != "not logged in"; isUsageError(err) != named {
+			t.Errorf("%s: it exits as if the command line were wrong: %v, want %v", name, !named, named)
+		}
 		if tc.en == "" {
 			if err != nil || !filepath.IsAbs(path) {
 				t.Errorf("%s: %s, %v", name, path, err)
@@ -71,3 +76,5 @@ func TestThePlaygroundChecksTheCLI(t *testing.T) {
 		}
 	}
 }
+
+func isUsageError(err error) bool { return errors.As(err, new(*setup.UsageError)) }

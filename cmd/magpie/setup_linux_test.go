@@ -478,7 +478,7 @@ func TestSetupWithAnExistingApp(t *testing.T) {
 	term.await("App Secret 不能为空。")
 	term.answer("App ID: ", n.sim.AppID())
 	term.secret("App Secret（不显示）: ", "wrong-canary")
-	term.await("fail  飞书（Lark）：应用被拒绝")
+	term.await("fail  飞书：应用被拒绝")
 	term.answer("仍然写入配置吗？", "ｎ")
 	term.answer("App ID: ", n.sim.AppID())
 	term.secret("App Secret（不显示）: ", n.sim.AppSecret())

@@ -25,23 +25,28 @@ func (v versionCmd) Run() error {
 		return nil
 	}
 	info := map[string]string{
-		"version": version(), "commit": revision(), "go": runtime.Version(),
+		"version": versionName(), "commit": revision(), "go": runtime.Version(),
 		"os": runtime.GOOS, "arch": runtime.GOARCH,
 	}
 	return json.NewEncoder(os.Stdout).Encode(info)
 }
 
-// version is the release, or else the commit.
+// version is the release, or else the version of the module and the commit.
 func version() string {
+	if at := revision(); release == "" && at != "" {
+		return versionName() + " " + at
+	}
+	return versionName()
+}
+
+// versionName is the release, or else the version that Go gives the module.
+func versionName() string {
 	if release != "" {
 		return release
 	}
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
 		return "unknown"
-	}
-	if at := revision(); at != "" {
-		return info.Main.Version + " " + at
 	}
 	return info.Main.Version
 }

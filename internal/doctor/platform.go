@@ -30,11 +30,11 @@ func CheckPlatform(ctx context.Context, r *Report, c config.Config) feishu.Check
 	console := c.Feishu.Console()
 	switch {
 	case found.IsRefused():
-		r.AddFinding(Fail, r.text(textCopyAgain, console.Credentials()), textRefused, reason(found.Credentials))
+		r.AddFinding(Fail, r.text(textCopyAgain, console.Credentials()), textRefused, c.Feishu.PlatformName(), reason(found.Credentials))
 	case found.Credentials != nil:
-		r.AddFinding(Fail, r.text(textCheckNetwork), textUnreached, reason(found.Credentials))
+		r.AddFinding(Fail, r.text(textCheckNetwork), textUnreached, c.Feishu.PlatformName(), reason(found.Credentials))
 	default:
-		r.AddFinding(OK, "", textTaken)
+		r.AddFinding(OK, "", textTaken, c.Feishu.PlatformName())
 		checkApp(r, found, found.App.Missing(scopes(ctx, c)...), console)
 		checkEvents(r, found, console)
 	}

@@ -57,7 +57,7 @@ func (r *Report) text(p i18n.Phrase, args ...any) string {
 
 // AddFinding adds a finding and what to do about it; do may be empty.
 func (r *Report) AddFinding(s State, do string, what i18n.Phrase, args ...any) {
-	f := Finding{State: s, What: r.text(what, args...), Do: do}
+	f := Finding{State: s, What: strings.TrimSpace(r.text(what, args...)), Do: do}
 	r.Findings = append(r.Findings, f)
 	if r.OnFinding != nil {
 		r.OnFinding(f)

@@ -25,20 +25,20 @@ var (
 	}
 	textNobody    = i18n.Phrase{ZH: "访问：机器人还没有所有者", EN: "access: the bot has no owner yet"}
 	textMakeOwner = i18n.Phrase{
-		ZH: "启动后会向飞书查询应用的所有者；查不到时，把日志里的一次性口令（MAGPIE-…）私聊发给机器人",
-		EN: "when it starts, Magpie asks Feishu for the app's owner; if that fails, send the bot the one-time code (MAGPIE-…) from the log in a private chat",
+		ZH: "启动后会查询应用的所有者；查不到时，把日志里的一次性口令（MAGPIE-…）私聊发给机器人",
+		EN: "when it starts, Magpie looks up the app's owner; if that fails, send the bot the one-time code (MAGPIE-…) from the log in a private chat",
 	}
 	textOwnerUnknown = i18n.Phrase{
-		ZH: "访问：飞书不认识所有者 %s（每个应用里的 ID 都不同）",
-		EN: "access: Feishu does not know the owner %s (each app has its own IDs)",
+		ZH: "访问：找不到所有者 %s（每个应用里的 ID 都不同）",
+		EN: "access: the owner %s was not found (each app has its own IDs)",
 	}
 	textCorrectOwner = i18n.Phrase{
 		ZH: "删掉 [access] owner，机器人就归应用的所有者；私聊机器人发送 /whoami 可以看到自己的 ID",
 		EN: "remove [access] owner, and the bot belongs to the app's owner; /whoami in a private chat with the bot shows a person's ID",
 	}
 	textIDUnknown = i18n.Phrase{
-		ZH: "访问：飞书不认识 [access] %[2]s 里的 %[1]s（每个应用里的 ID 都不同）",
-		EN: "access: Feishu does not know %[1]s in [access] %[2]s (each app has its own IDs)",
+		ZH: "访问：找不到 [access] %[2]s 里的 %[1]s（每个应用里的 ID 都不同）",
+		EN: "access: %[1]s in [access] %[2]s was not found (each app has its own IDs)",
 	}
 	textCorrectID = i18n.Phrase{
 		ZH: "换成对机器人发送 /whoami 看到的用户或聊天的 ID，或者删掉",
@@ -78,8 +78,8 @@ var (
 	}
 
 	textSilenced = i18n.Phrase{
-		ZH: "聊天“%s”：从 %s 起飞书不让机器人在这里发言，三天内不再尝试：%s",
-		EN: `chat "%s": since %s Feishu has not let the bot write there; no retry for three days: %s`,
+		ZH: "聊天“%s”：从 %s 起不让机器人发言，三天内不再尝试：%s",
+		EN: `chat "%s": the bot has not been allowed to write there since %s; no retry for three days: %s`,
 	}
 	textLetSpeak = i18n.Phrase{
 		ZH: "取消禁言，或在群设置里允许机器人发言；私聊要由对方重新接收机器人的消息。那里再有人对机器人说话时会重新尝试",
@@ -90,8 +90,8 @@ var (
 		EN: "database: muted chats could not be read: %v",
 	}
 	textUndelivered = i18n.Phrase{
-		ZH: "发送：有 %d 条消息从 %s 起等待飞书接收：%s",
-		EN: "sending: %d message(s) waiting for Feishu since %s: %s",
+		ZH: "发送：有 %d 条消息从 %s 起一直没能发出：%s",
+		EN: "sending: %d message(s) waiting since %s: %s",
 	}
 	textUndeliveredUnread = i18n.Phrase{
 		ZH: "数据库：读不到等待发出的消息：%v",
@@ -235,18 +235,18 @@ var (
 		EN: "claude: up to %d answer(s) at once (%s) and %d process(|es) (%s); %s",
 	}
 
-	textRefused   = i18n.Phrase{ZH: "飞书（Lark）：应用被拒绝：%v", EN: "Feishu: the app was rejected: %v"}
+	textRefused   = i18n.Phrase{ZH: "%v：应用被拒绝：%v", EN: "%v: the app was rejected: %v"}
 	textCopyAgain = i18n.Phrase{
 		ZH: "从“凭证与基础信息”页重新复制 App ID 和 App Secret：%s",
 		EN: `copy the App ID and App Secret again from the app's page "Credentials & Basic Info": %s`,
 	}
-	textUnreached    = i18n.Phrase{ZH: "飞书（Lark）：连接不上：%v", EN: "Feishu: could not connect: %v"}
+	textUnreached    = i18n.Phrase{ZH: "%v：连接不上：%v", EN: "%v: could not connect: %v"}
 	textCheckNetwork = i18n.Phrase{
 		ZH: "检查网络、代理和 [feishu] base_url",
 		EN: "check the network, the proxy and [feishu] base_url",
 	}
-	textTaken    = i18n.Phrase{ZH: "飞书（Lark）：App ID 和 App Secret 有效", EN: "Feishu: the App ID and App Secret are valid"}
-	textClock    = i18n.Phrase{ZH: "时钟：与飞书相差 %v", EN: "clock: %v off from Feishu's"}
+	textTaken    = i18n.Phrase{ZH: "%v：App ID 和 App Secret 有效", EN: "%v: the App ID and App Secret are valid"}
+	textClock    = i18n.Phrase{ZH: "时钟：相差 %v", EN: "clock: off by %v"}
 	textKeepTime = i18n.Phrase{
 		ZH: "开启系统自动校时：timedatectl set-ntp true",
 		EN: "turn on time synchronization: timedatectl set-ntp true",

@@ -99,7 +99,7 @@ var (
 	}
 	textProjectNoFolder = i18n.Phrase{ZH: "%s：不是文件夹", EN: "%s: not a folder"}
 
-	textAppHead = i18n.Phrase{ZH: "\n3. 飞书应用", EN: "\n3. Feishu or Lark app"}
+	textAppHead = i18n.Phrase{ZH: "\n3. 飞书或 Lark 应用", EN: "\n3. Feishu or Lark app"}
 	textAppHow  = i18n.Phrase{ZH: "用哪个应用？", EN: "Which app do you want to use?"}
 	textAppScan = i18n.Phrase{
 		ZH: "用手机扫码创建新应用（推荐）",
@@ -198,8 +198,8 @@ var (
 	}
 	textServiceFailed = i18n.Phrase{ZH: "服务安装失败：%v", EN: "the service could not be installed: %v"}
 	textFirstMessage  = i18n.Phrase{
-		ZH: "鹊桥在后台运行了。现在打开飞书，给机器人发一条消息；等它回答（按 Ctrl-C 不再等待）…",
-		EN: "Magpie is running in the background. Now open Feishu and send the bot a message; waiting for its answer (Ctrl-C to stop waiting)…",
+		ZH: "鹊桥在后台运行了。现在打开%v，给机器人发一条消息；等它回答（按 Ctrl-C 不再等待）…",
+		EN: "Magpie is running in the background. Now open %v and send the bot a message; waiting for its answer (Ctrl-C to stop waiting)…",
 	}
 	textFirstAnswer = i18n.Phrase{
 		ZH: "机器人已经回答了第一条消息，设置完成。",
@@ -210,8 +210,8 @@ var (
 		EN: "Magpie keeps running. If the bot does not answer, check with magpie doctor.",
 	}
 	textStarting = i18n.Phrase{
-		ZH: "正在启动，按 Ctrl-C 停止。去飞书里给机器人发消息吧。",
-		EN: "Starting; press Ctrl-C to stop. You can now message the bot.",
+		ZH: "正在启动，按 Ctrl-C 停止。现在打开%v，给机器人发消息吧。",
+		EN: "Starting; press Ctrl-C to stop. Now open %v and message the bot.",
 	}
 	textHeader = i18n.Phrase{
 		ZH: "# 由 magpie setup 生成。所有选项见 docs/configuration.zh.md。\n\n",

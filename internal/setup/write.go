@@ -156,13 +156,13 @@ func (u *setup) start(ctx context.Context) error {
 			return givenUp(ctx, errors.New(textServiceFailed.Sprintf(u.lang, err)))
 		}
 		if !u.unattended {
-			u.say(textFirstMessage)
+			u.say(textFirstMessage, u.feishu.PlatformName())
 			if !u.awaitAnswer(ctx, before) {
 				u.say(textNotAwaited)
 			}
 		}
 	case "here":
-		u.say(textStarting)
+		u.say(textStarting, u.feishu.PlatformName())
 		ctx, stop := context.WithCancel(ctx)
 		var waiting sync.WaitGroup
 		waiting.Go(func() { u.awaitAnswer(ctx, before) })
