@@ -178,7 +178,7 @@ var (
 	// The forms of a word, of which Phrase.Sprintf chooses one by the number before it.
 	bothForms = regexp.MustCompile(`\(s\)|\([a-z]*\|[a-z]+\)`)
 	// Words that must not be used in these texts.
-	otherWords = regexp.MustCompile(`智能体|纪元|杀|(?i:\b(?:so many|in vain|anew|all the same|what it held|calls wait|is no port|` +
+	otherWords = regexp.MustCompile(`智能体|纪元|放行|杀|(?i:\b(?:so many|in vain|anew|all the same|what it held|calls wait|is no port|` +
 		`cannot be part of it|must be a text|from 1 on|does not want messages)\b)|\b(?:Stop|newer|older) magpie\b`)
 )
 
