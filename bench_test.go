@@ -21,22 +21,17 @@ case "$*" in
 esac
 `
 
-// A benchmark that fails does not prevent the others from being measured and shown. The script fails in the end.
-func TestTheBenchScriptGoesOn(t *testing.T) {
-	bash, err := exec.LookPath("bash")
-	if err != nil {
-		t.Skip("no bash")
-	}
+// scriptFolder is a folder with one of our scripts, which takes nothing from the machine, and further files.
+func scriptFolder(t *testing.T, name string, files map[string]string) string {
+	t.Helper()
 	dir := t.TempDir()
-	script, err := os.ReadFile("scripts/bench")
+	script, err := os.ReadFile("scripts/" + name)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, text := range map[string]string{
-		"scripts/bench":     string(script),
-		"scripts/common.sh": "need_go() { :; }\nneed_cli() { CLAUDE_CLI=claude; }\nsay() { echo \"$*\" >&2; }\n",
-		"bin/go":            fakeGo,
-	} {
+	files["scripts/"+name] = string(script)
+	files["scripts/common.sh"] = "need_go() { :; }\nneed_cli() { CLAUDE_CLI=claude; }\nsay() { echo \"$*\" >&2; }\n"
+	for name, text := range files {
 		path := filepath.Join(dir, name)
 		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 			t.Fatal(err)
@@ -45,6 +40,16 @@ func TestTheBenchScriptGoesOn(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	return dir
+}
+
+// A benchmark that fails does not prevent the others from being measured and shown. The script fails in the end.
+func TestTheBenchScriptGoesOn(t *testing.T) {
+	bash, err := exec.LookPath("bash")
+	if err != nil {
+		t.Skip("no bash")
+	}
+	dir := scriptFolder(t, "bench", map[string]string{"bin/go": fakeGo})
 	cmd := exec.Command(bash, filepath.Join(dir, "scripts", "bench"), "short")
 	cmd.Env = append(os.Environ(), "PATH="+filepath.Join(dir, "bin")+string(os.PathListSeparator)+os.Getenv("PATH"))
 	var told strings.Builder
@@ -94,26 +99,10 @@ func TestWhatIsComparedWithAnOlderVersion(t *testing.T) {
 	if err != nil {
 		t.Skip("no bash")
 	}
-	dir := t.TempDir()
-	script, err := os.ReadFile("scripts/compare")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for name, text := range map[string]string{
-		"scripts/compare":   string(script),
-		"scripts/common.sh": "need_go() { :; }\nneed_cli() { CLAUDE_CLI=claude; }\nsay() { echo \"$*\" >&2; }\n",
-		"bin/go":            "#!/bin/sh\ncp \"$MAGPIE_TEST_PROGRAM\" \"$4\"\nchmod +x \"$4\"\n", // go test -c -o FILE PACKAGE
-		"program":           comparedBenchmarks,
-		"cmd/magpie/x":      "", "db/x": "", "contextmgr/x": "",
-	} {
-		path := filepath.Join(dir, name)
-		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(text), 0o700); err != nil {
-			t.Fatal(err)
-		}
-	}
+	dir := scriptFolder(t, "compare", map[string]string{
+		"bin/go":  "#!/bin/sh\n# go test -c -o FILE PACKAGE\ncp \"$MAGPIE_TEST_PROGRAM\" \"$4\"\nchmod +x \"$4\"\n",
+		"program": comparedBenchmarks, "cmd/magpie/x": "", "db/x": "", "contextmgr/x": "",
+	})
 	for _, args := range [][]string{
 		{"init", "-q"}, {"add", "-A"},
 		{"-c", "user.name=n", "-c", "user.email=n@example.com", "commit", "-q", "-m", "First."},

@@ -225,7 +225,7 @@ func TestQuotedForwards(t *testing.T) {
 	if statuses[500] != quotes || statuses[200] != quotes || len(statuses) != 2 {
 		t.Errorf("%d quotes were read with these answers: %v", quotes, statuses)
 	}
-	if p.Status().CircuitOpen || p.Status().Calls.Unknown != 0 || strings.Contains(p.log.String(), "does not answer") {
+	if p.Status().CircuitOpen || p.Status().Calls.Unknown != 0 || strings.Contains(p.log.String(), "is not responding") {
 		t.Errorf("counted as an outage: %+v\n%s", p.Status(), p.log)
 	}
 }
