@@ -258,13 +258,15 @@ func (g Guard) CheckDir(dir string) error {
 			"助手不能在这里工作，否则能读到所有聊天：%s 里有数据文件夹 %s；"+
 				`把数据库放到别处，例如 [db] url = "%s"，或换一个文件夹`,
 			"the agent cannot work here, since it could read every chat: %s contains the data folder %s; "+
-				`put the database elsewhere, as in [db] url = "%s", or choose another folder`, real, data, dataElsewhere(os.Geteuid()))
+				`put the database elsewhere, as in [db] url = "%s", or choose another folder`,
+			real, data, dataElsewhere(os.Geteuid()))
 	case safepath.Contains(data, real):
 		return configtype.Mistakef(
 			"助手不能在这里工作，否则能读到所有聊天：%s 在数据文件夹 %s 里；"+
 				`换一个文件夹，或把数据库放到别处，例如 [db] url = "%s"`,
 			"the agent cannot work here, since it could read every chat: %s lies in the data folder %s; "+
-				`choose another folder, or put the database elsewhere, as in [db] url = "%s"`, real, data, dataElsewhere(os.Geteuid()))
+				`choose another folder, or put the database elsewhere, as in [db] url = "%s"`,
+			real, data, dataElsewhere(os.Geteuid()))
 	}
 	return nil
 }

@@ -101,10 +101,13 @@ func RequestCard(m chat.Incoming, l i18n.Lang) chat.Card {
 	id := chat.Panel{
 		Title: i18n.CardDetails.In(l), Body: fmt.Sprintf(i18n.AccessRequestID.In(l), m.Actor.ID), Last: true,
 	}
-	return chat.Card{Title: head, State: chat.CardNeedsYou, Body: text, Summary: head, Panels: []chat.Panel{id}, Buttons: []chat.Button{
-		{Label: i18n.LetInButton.In(l), Primary: true, Action: chat.Action{Do: DoLetIn, ID: m.Actor.ID}},
-		{Label: i18n.TurnAwayButton.In(l), Action: chat.Action{Do: DoTurnAway, ID: m.Actor.ID}},
-	}}
+	return chat.Card{
+		Title: head, State: chat.CardNeedsYou, Body: text, Summary: head, Panels: []chat.Panel{id},
+		Buttons: []chat.Button{
+			{Label: i18n.LetInButton.In(l), Primary: true, Action: chat.Action{Do: DoLetIn, ID: m.Actor.ID}},
+			{Label: i18n.TurnAwayButton.In(l), Action: chat.Action{Do: DoTurnAway, ID: m.Actor.ID}},
+		},
+	}
 }
 
 // Answer carries out a button of a request.

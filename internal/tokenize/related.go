@@ -20,7 +20,9 @@ type Related struct {
 
 // The tables were written for this program: words of everyday life, work and software, one line per meaning. Any form
 // of a word can be used. Two words belong together if a thesaurus would name one for the other, not because a test asks
-// for one of them where a message has the other: such pairs raise the figures, but find nothing in other chats. These are the strengths between the words of a line.
+// for one of them where a message has the other: such pairs raise the figures, but find nothing in other chats.
+
+// Strengths between the words of a line.
 const (
 	synonyms   = 1.0 // the first word and the others before the bar
 	siblings   = 0.7 // two of the others
