@@ -77,7 +77,7 @@ type timeouts struct {
 func New(cfg Config, log zerolog.Logger) *Client {
 	a := openapi.New(cfg.apiConfig(), log)
 	ms := messages{api: a, appID: cfg.AppID, readBacks: &readBacks{last: map[string]readBack{}},
-		updates: &partialUpdates{log: log}, sent: &seenCache{}, sequences: &sequences{last: map[string]sequence{}}}
+		updates: newPartialUpdates(cfg.WholeCards, log), sent: &seenCache{}, sequences: &sequences{last: map[string]sequence{}}}
 	n := cfg.timeoutFactor()
 	names := newNames(a, cmp.Or(cfg.NameWait, nameWait))
 	topics := newTopicCache(ms, cfg.Topics, n*pressWait)

@@ -29,6 +29,9 @@ type Config struct {
 	Topics bool `toml:"topics" env:"TOPICS"`
 	// AnswerBots accepts messages of other bots when they mention this one.
 	AnswerBots bool `toml:"answer_bots" env:"ANSWER_BOTS"`
+	// WholeCards redraws cards as a whole with each change, for a platform that accepts smaller updates and does not show
+	// them.
+	WholeCards bool `toml:"whole_cards" env:"WHOLE_CARDS"`
 	// GroupMention is the default rule for which group messages are for the bot.
 	GroupMention chat.MentionRule `toml:"group_mention" env:"GROUP_MENTION"`
 	// SendFiles gives agents a tool to send files of their project.

@@ -38,6 +38,15 @@ type partialUpdates struct {
 	refusals map[updateLevel]int // consecutive cards, by the level of the refused update
 }
 
+// newPartialUpdates uses all updates, or none if wholeCards.
+func newPartialUpdates(wholeCards bool, log zerolog.Logger) *partialUpdates {
+	u := &partialUpdates{log: log}
+	if wholeCards {
+		u.level = noUpdates
+	}
+	return u
+}
+
 // initialLevel is the initial level of a new card.
 func (u *partialUpdates) initialLevel() updateLevel {
 	u.mu.Lock()

@@ -51,6 +51,20 @@ func (p *platform) stream(room, seed string) {
 	p.must(p.Client.Close(p.ctx(), id, card))
 }
 
+// With whole_cards no update of elements is sent, since nobody could tell that it is not shown.
+func TestWholeCards(t *testing.T) {
+	inFakeTimeOf(t, feishusim.Config{}, func(p *platform, ask chat.Ref) {
+		c := p.configured(Config{WholeCards: true})
+		c.api.HTTP.Transport = p.Client.api.HTTP.Transport
+		p.Client = c
+		p.stream(ask.Key.ID, "seed")
+		if several, texts := p.callsTo(batchUpdates), p.callsTo(elementTexts); several+texts != 0 {
+			p.t.Errorf("%d updates of several elements, %d of a text", several, texts)
+		}
+		p.clean()
+	})
+}
+
 // When the platform refuses to update elements, whole cards are drawn: for this card after one refusal, for all cards
 // after three.
 func TestRefusedUpdatesMakeWholeCards(t *testing.T) {

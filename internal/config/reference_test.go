@@ -168,6 +168,8 @@ var described = []struct{ key, en, zh string }{
 		"回答用时超过这个时间，完成后会发一条 @提问者 的短消息；`0` = 从不；可在聊天里用 `/notify` 关闭"},
 	{"[feishu] topics", "each topic of a group is a separate chat", "群里的每个话题是独立的聊天"},
 	{"[feishu] answer_bots", "answer other bots that mention this one", "是否回复 @ 它的其他机器人"},
+	{"[feishu] whole_cards", "redraw the whole card with each change; only if cards stay empty or stand still until the answer is complete",
+		"每次变化都重画整张卡片；仅当卡片一直空白，或停着不动直到回答完成时才需要"},
 	{"[feishu] max_file_size", "largest file accepted from a chat, at most `100MB` ([files](files.md))",
 		"从聊天接收的单个文件的上限，最大 `100MB`（[文件](files.md)）"},
 	{"[feishu] send_files", "agents may send files of their project to the chat ([output](output.md))",
