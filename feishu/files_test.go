@@ -403,6 +403,18 @@ func TestCardsInForwards(t *testing.T) {
 	}
 }
 
+// A merged forward without cards is fetched with one call, which the platform does not refuse.
+func TestAForwardIsFetchedOnce(t *testing.T) {
+	p := newPlatform(t, feishusim.Config{})
+	ann := p.AddUser("Ann")
+	room := p.PrivateChat(ann)
+	forward := p.Forward(room, ann, []string{p.Say(room, ann, "one")})
+	text, err := p.FetchForwarded(p.ctx(), chat.FeishuChat(room), forward)
+	if n := p.callsTo("/open-apis/im/v1/messages/*/" + forward); err != nil || !strings.HasSuffix(text, "> one") || n != 1 {
+		t.Errorf("%q, %v, after %d calls", text, err, n)
+	}
+}
+
 func TestEditsAndRecallsAreReported(t *testing.T) {
 	p := newPlatform(t, feishusim.Config{})
 	ann, rec := p.AddUser("Ann"), newRecorder()
