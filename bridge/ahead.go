@@ -32,7 +32,7 @@ type aheadStarts struct {
 
 // Most signs are not followed by a question, so their effect is limited.
 const (
-	signPeriod = 10 * time.Minute // at most one sign per chat counts in this time
+	signPeriod = 10 * time.Minute // at most one sign per chat starts a process in this time
 	signAge    = 24 * time.Hour   // signs that often mean nothing are ignored in chats that were silent for longer
 )
 
@@ -55,7 +55,7 @@ func (a *aheadStarts) noteActivityOf(key chat.Key, admitted func(context.Context
 }
 
 func (a *aheadStarts) noteSign(r recentSign, s aheadSign) {
-	if a.pool.Holds(r.key.String()) {
+	if a.pool.Ahead().Prolong(r.key.String()) {
 		return
 	}
 	now := time.Now()

@@ -83,6 +83,10 @@ func (a *Ahead) StartNew(ctx context.Context, owner string, spec Spec) error {
 	return a.start(ctx, owner, spec, a.newWait(), a.background.tryAcquireSpareOf)
 }
 
+// Prolong notes another sign that owner has a question: a process that waits for the first one waits as long again. It
+// reports whether owner has a process or a turn.
+func (a *Ahead) Prolong(owner string) bool { return a.idle.prolong(owner) }
+
 // newWait is how long a process waits for a turn that is very likely.
 func (a *Ahead) newWait() time.Duration { return max(a.idle.ahead, min(spareAge, a.idle.keepAlive)) }
 

@@ -56,6 +56,18 @@ func (ip *idleProcesses) holds(owner string) bool {
 	return ip.turns[owner] > 0 || ip.starting[owner] != nil || ip.list.indexOf(owner) >= 0
 }
 
+// prolong has owner's process wait anew if it has not served a turn yet. It reports whether owner has a turn or a
+// process.
+func (ip *idleProcesses) prolong(owner string) bool {
+	ip.mu.Lock()
+	defer ip.mu.Unlock()
+	i := ip.list.indexOf(owner)
+	if i >= 0 && ip.list[i].p.session.fresh {
+		ip.list[i].timer.Reset(ip.list[i].wait)
+	}
+	return i >= 0 || ip.turns[owner] > 0 || ip.starting[owner] != nil
+}
+
 // noteActivity records activity in owner's chat, which makes its process one of the last to be ended for others.
 func (ip *idleProcesses) noteActivity(owner string, now time.Time) {
 	ip.mu.Lock()
@@ -221,7 +233,7 @@ func (ip *idleProcesses) adopt(owner string, p *Process, wait time.Duration) boo
 
 // makeIdle makes a process idle for that long; then the process ends for that reason. The caller holds mu.
 func (ip *idleProcesses) makeIdle(owner string, p *Process, wait time.Duration, why UnaskedEnd) {
-	it := &idleProcess{owner: owner, p: p}
+	it := &idleProcess{owner: owner, p: p, wait: wait}
 	it.timer = time.AfterFunc(wait, func() {
 		ip.mu.Lock()
 		defer ip.mu.Unlock()
@@ -330,7 +342,8 @@ type idleList []*idleProcess
 type idleProcess struct {
 	owner string
 	p     *Process
-	timer *time.Timer // ends the process after the keep-alive time
+	wait  time.Duration
+	timer *time.Timer // ends the process after wait
 }
 
 // indexOf is the position of owner's process; -1 = it has none.

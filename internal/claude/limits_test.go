@@ -286,6 +286,28 @@ func TestHowLongAnUnusedProcessWaits(t *testing.T) {
 	}
 }
 
+// Each sign has a process that was started ahead of a turn wait anew. One that has served turns is kept no longer.
+func TestASignProlongsTheWait(t *testing.T) {
+	for _, fresh := range []bool{true, false} {
+		synctest.Test(t, func(t *testing.T) {
+			ip := newIdleProcesses(Config{}, time.Hour, newProcesses(Config{}, newSlots(Limits{MostTurns: 1}, 1)))
+			p := &Process{session: sessionState{fresh: fresh}, out: newOutputRouter(nil)}
+			p.ending.Do(func() {}) // there is no child to end
+			ip.makeIdle("a", p, time.Minute, EndLimit)
+			time.Sleep(50 * time.Second)
+			if !ip.prolong("a") || ip.prolong("b") {
+				t.Error("not whose process it is")
+			}
+			for _, held := range []bool{fresh, false} {
+				if time.Sleep(50 * time.Second); ip.holds("a") != held {
+					t.Errorf("fresh: %t; held: %t", fresh, !held)
+				}
+			}
+			ip.tasks.Wait()
+		})
+	}
+}
+
 // A process ends if its memory is needed, even below the allowed number of processes.
 func TestNothingIsKeptBelowTheReserve(t *testing.T) {
 	m := machineWith(16*gb, 15*gb, "/", nil)
