@@ -36,9 +36,12 @@ type RegisteredApp struct {
 	User   string // open_id of its creator; empty = not reported
 }
 
-// Register creates an app with the events, callbacks and permissions that it needs. show gets the URL that a user has
-// to open, usually by scanning it, and how long it is valid. Register polls the platform until the app is created.
-func Register(ctx context.Context, cfg Config, show func(address string, good time.Duration)) (RegisteredApp, error) {
+// Register creates an app with the events, callbacks and permissions that it needs. Its name is only proposed: the page
+// on which a user confirms it can change it. show gets the URL of that page, which people usually scan, and how long it
+// is valid. Register polls the platform until the app is created.
+func Register(
+	ctx context.Context, cfg Config, name string, show func(address string, good time.Duration),
+) (RegisteredApp, error) {
 	accounts, lark := cfg.accountsURL(), accountsLark
 	if accounts != accountsFeishu {
 		lark = accounts
@@ -47,7 +50,7 @@ func Register(ctx context.Context, cfg Config, show func(address string, good ti
 	var lost atomic.Int32
 	made, err := registration.RegisterApp(context.WithValue(ctx, lostPolls{}, &lost), &registration.Options{
 		Source: "magpie", Domain: pollScheme + accounts, LarkDomain: pollScheme + lark,
-		AppPreset: &registration.AppPreset{Name: "Magpie"},
+		AppPreset: &registration.AppPreset{Name: name},
 		Addons:    requestedAddons(),
 		OnQRCode: func(code *registration.QRCodeInfo) {
 			show(code.URL, time.Duration(code.ExpireIn)*time.Second)
@@ -115,6 +118,8 @@ func requestedAddons() *registration.AppAddons {
 		}
 	}
 	a.Events.Items.Tenant = append(slices.Clone(requiredEvents), eventRead)
+	slices.Sort(a.Scopes.Tenant) // similar ones side by side are compressed better: the QR code stays small
+	slices.Sort(a.Events.Items.Tenant)
 	a.Callbacks.Items = requiredCallbacks
 	return &a
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"slices"
 	"testing"
 	"time"
@@ -25,14 +26,14 @@ func newSim(t *testing.T) *feishusim.Server {
 }
 
 func TestRegisterMakesACompleteApp(t *testing.T) {
-	for _, brand := range []string{"feishu", "lark"} {
+	for brand, name := range map[string]string{"feishu": "鹊桥", "lark": "Magpie"} {
 		sim := newSim(t)
 		sim.SetBrand(brand)
 		sim.TakeScopes(slices.Concat(requiredScopes...)...)
 		sim.Unsubscribe(slices.Concat(requiredEvents, requiredCallbacks)...)
 		u := sim.AddUser("小明")
 		address := ""
-		got, err := Register(t.Context(), Config{BaseURL: sim.URL()}, func(a string, good time.Duration) {
+		got, err := Register(t.Context(), Config{BaseURL: sim.URL()}, name, func(a string, good time.Duration) {
 			address = a
 			if good != 10*time.Minute {
 				t.Errorf("good for %v", good)
@@ -44,6 +45,9 @@ func TestRegisterMakesACompleteApp(t *testing.T) {
 		want := Config{AppID: sim.AppID(), AppSecret: sim.AppSecret(), BaseURL: sim.URL()}
 		if err != nil || got.Config != want || got.User != u.OpenID {
 			t.Fatalf("%+v, %v", got, err)
+		}
+		if link, err := url.Parse(address); err != nil || link.Query().Get("name") != name {
+			t.Errorf("the app is not to be called %s: %s, %v", name, address, err)
 		}
 		if len(address) > 458 { // version 14 of QR codes at the lowest level of correction: 73 modules and the margin
 			t.Errorf("an address of %d bytes makes a code that no terminal of 80 columns shows", len(address))
@@ -61,20 +65,20 @@ func TestRegisterMakesACompleteApp(t *testing.T) {
 func TestRegisterEnds(t *testing.T) {
 	sim := newSim(t)
 	cfg := Config{BaseURL: sim.URL()}
-	_, err := Register(t.Context(), cfg, func(a string, _ time.Duration) { _ = sim.Decline(a) })
+	_, err := Register(t.Context(), cfg, "Magpie", func(a string, _ time.Duration) { _ = sim.Decline(a) })
 	if !errors.Is(err, ErrDeclined) {
 		t.Errorf("declined: %v", err)
 	}
-	_, err = Register(t.Context(), cfg, func(string, time.Duration) { sim.Expire() })
+	_, err = Register(t.Context(), cfg, "Magpie", func(string, time.Duration) { sim.Expire() })
 	if !errors.Is(err, ErrExpired) {
 		t.Errorf("expired: %v", err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
-	_, err = Register(ctx, cfg, func(string, time.Duration) { cancel() })
+	_, err = Register(ctx, cfg, "Magpie", func(string, time.Duration) { cancel() })
 	if !errors.Is(err, context.Canceled) {
 		t.Errorf("given up: %v", err)
 	}
-	_, err = Register(t.Context(), Config{BaseURL: "http://127.0.0.1:1"}, nil)
+	_, err = Register(t.Context(), Config{BaseURL: "http://127.0.0.1:1"}, "Magpie", nil)
 	if err == nil || errors.Is(err, ErrExpired) {
 		t.Errorf("no platform: %v", err)
 	}
@@ -90,7 +94,7 @@ func TestWhyNoAppIsCreated(t *testing.T) {
 		"http://127.0.0.1:1": "127.0.0.1:1：连接被拒绝；请检查网络，需要代理时设置环境变量 HTTPS_PROXY",
 		noise.URL:            "收到的不是飞书的响应：网络里可能有代理，或者需要先在网页上登录",
 	} {
-		_, err := Register(t.Context(), Config{BaseURL: address}, nil)
+		_, err := Register(t.Context(), Config{BaseURL: address}, "Magpie", nil)
 		if got := configtype.Chinese(err); got != want {
 			t.Errorf("%v is %q", err, got)
 		}
@@ -114,7 +118,7 @@ func TestRegisterGoesOnAfterNetworkErrors(t *testing.T) {
 			t.Parallel()
 			sim := newSim(t)
 			u := sim.AddUser("小明")
-			got, err := Register(t.Context(), Config{BaseURL: sim.URL()}, func(a string, _ time.Duration) {
+			got, err := Register(t.Context(), Config{BaseURL: sim.URL()}, "Magpie", func(a string, _ time.Duration) {
 				tc.fault.Path = "/oauth/v1/app/registration"
 				sim.Inject(tc.fault)
 				if errors.Is(tc.want, ErrDeclined) {
@@ -137,7 +141,7 @@ func TestRegisterGoesOnAfterNetworkErrors(t *testing.T) {
 func TestNoAppWithoutAQRCode(t *testing.T) {
 	sim := newSim(t)
 	sim.Inject(feishusim.Fault{Path: "/oauth/v1/app/registration", Reset: true, Times: 1})
-	_, err := Register(t.Context(), Config{BaseURL: sim.URL()}, func(string, time.Duration) { t.Error("a code is shown") })
+	_, err := Register(t.Context(), Config{BaseURL: sim.URL()}, "Magpie", func(string, time.Duration) { t.Error("a code is shown") })
 	if err == nil || errors.Is(err, ErrUncertain) || len(sim.Calls()) != 1 {
 		t.Errorf("%v after %d calls", err, len(sim.Calls()))
 	}

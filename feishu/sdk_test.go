@@ -263,7 +263,7 @@ func TestRoutesOutsideOfTheAPI(t *testing.T) {
 	p := newPlatform(t, feishusim.Config{})
 	p.run(newRecorder())
 	ctx, cancel := context.WithCancel(p.ctx())
-	_, err := Register(ctx, Config{BaseURL: p.URL()}, func(string, time.Duration) { cancel() })
+	_, err := Register(ctx, Config{BaseURL: p.URL()}, "Magpie", func(string, time.Duration) { cancel() })
 	if !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}

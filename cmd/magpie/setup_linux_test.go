@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -472,6 +473,13 @@ func TestSetupWithAnExistingApp(t *testing.T) {
 	term.await(`"xiaoming" 不是 App ID：App ID 是 cli_ 加字母和数字。`)
 	term.answer("App ID: ", "") // back
 	term.await("1. 用手机扫码")
+	term.answer("请选择 [1]: ", "1")
+	link := scanned.FindString(term.await("等待你确认"))
+	if want := "name=" + url.QueryEscape("鹊桥"); !strings.Contains(link, want) {
+		t.Errorf("the link %s does not have %s", link, want)
+	}
+	must(t, n.sim.Decline(link))
+	term.answer("再试一次吗？", "n")
 	term.answer("请选择 [1]: ", "2.")
 	term.answer("App ID: ", n.sim.AppID())
 	term.secret("App Secret（不显示）: ", "")

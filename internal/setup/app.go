@@ -96,7 +96,8 @@ var errNoApp = errors.New("no app was created")
 // registerApp creates an app by the scan of a QR code, with as many attempts as the operator wants.
 func (u *setup) registerApp(ctx context.Context) (feishu.RegisteredApp, error) {
 	for {
-		made, err := feishu.Register(ctx, u.feishu, func(address string, good time.Duration) {
+		name := textAppName.In(u.lang)
+		made, err := feishu.Register(ctx, u.feishu, name, func(address string, good time.Duration) {
 			u.showQRCode(ctx, address, good)
 		})
 		switch {
@@ -107,7 +108,7 @@ func (u *setup) registerApp(ctx context.Context) (feishu.RegisteredApp, error) {
 		case ctx.Err() != nil:
 			return made, ctx.Err()
 		case errors.Is(err, feishu.ErrUncertain):
-			u.say(textMaybeCreated, strings.Join(u.feishu.Apps(), " , "))
+			u.say(textMaybeCreated, name, strings.Join(u.feishu.Apps(), " , "))
 		case errors.Is(err, feishu.ErrDeclined):
 			u.say(textDeclined)
 		case errors.Is(err, feishu.ErrExpired):

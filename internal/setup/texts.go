@@ -143,9 +143,10 @@ var (
 	textExpired      = i18n.Phrase{ZH: "二维码已过期。", EN: "The QR code has expired."}
 	textAgain        = i18n.Phrase{ZH: "再试一次吗？", EN: "Try again?"}
 	textUnregistered = i18n.Phrase{ZH: "创建应用失败：%v", EN: "The app could not be created: %v"}
+	textAppName      = i18n.Phrase{ZH: "鹊桥", EN: "Magpie"}
 	textMaybeCreated = i18n.Phrase{
-		ZH: "等待期间网络中断过，应用可能已经创建。在应用列表里找 Magpie：%s 。它的“凭证与基础信息”页有 App ID 和 App Secret；找到后重新运行 magpie setup，使用已有的应用。",
-		EN: `The connection was lost while waiting, so the app may exist anyway. Look for Magpie in your list of apps: %s . Its page "Credentials & Basic Info" shows the App ID and App Secret; if it is there, run magpie setup again with the existing app.`,
+		ZH: "等待期间网络中断过，应用可能已经创建。在应用列表里找“%s”：%s 。它的“凭证与基础信息”页有 App ID 和 App Secret；找到后重新运行 magpie setup，使用已有的应用。",
+		EN: `The connection was lost while waiting, so the app may exist anyway. Look for %s in your list of apps: %s . Its page "Credentials & Basic Info" shows the App ID and App Secret; if it is there, run magpie setup again with the existing app.`,
 	}
 	textEnterFrom = i18n.Phrase{
 		ZH: "在 %s 或 %s 的“凭证与基础信息”页复制（直接按 Enter 返回上一步）：",
