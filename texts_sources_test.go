@@ -348,14 +348,18 @@ func pageTexts(t *testing.T) (list []phrase) {
 		}
 		list = append(list, phrase{name, page.texts[path], page.texts["en."+name]})
 	}
-	_, source, ok = strings.Cut(string(data), "const english = ")
+	_, source, ok = strings.Cut(string(data), "const names = ")
 	if !ok {
 		t.Fatal("the page has no names")
 	}
 	names := scriptReader{rest: source, texts: map[string]string{}}
 	names.value("")
-	for _, zh := range names.order {
-		list = append(list, phrase{"called", zh, names.texts[zh]})
+	for _, path := range names.order {
+		if name, ok := strings.CutPrefix(path, "zh."); ok {
+			list = append(list, phrase{"called", names.texts[path], name})
+			continue
+		}
+		list = append(list, phrase{"called", strings.TrimPrefix(path, "en."), names.texts[path]})
 	}
 	return list
 }

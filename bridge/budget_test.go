@@ -362,7 +362,7 @@ func TestTheCostsOfAllChats(t *testing.T) {
 					t.Errorf("%q, chart %d: %s, limit %v", args, i, barsOf(c), c.Limit)
 				}
 			}
-			for _, want := range []string{"$1.75 · 1.5k tokens · 3 answers", "`ou_1` $1.25 · 1.0k tokens",
+			for _, want := range []string{"$1.75 · 1.5k tokens · 3\u00a0answers", "`ou_1` $1.25 · 1.0k tokens",
 				"`ou_2` $0.50 · 500 tokens",
 				"`oc_1` $1.50 · 1.0k tokens", "`oc_2` $0.25 · 500 tokens"} {
 				if !strings.Contains(done.card.Body, want) {

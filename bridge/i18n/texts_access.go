@@ -46,9 +46,9 @@ var (
 	CostDay        = Phrase{"今天", "Today"}
 	CostWeek       = Phrase{"最近 7 天", "Last 7 days"}
 	CostMonth      = Phrase{"最近 30 天", "Last 30 days"}
-	CostSum        = Phrase{"**%s**：%s · %s · %d 次回答", "**%s**: %s · %s · %d answer(s)"}
+	CostSum        = Phrase{"**%s**：%s · %s · %d 次回答", "**%s**: %s · %s · %d\u00a0answer(s)"}
 	CostBackground = Phrase{"其中后台任务（标题、摘要、记忆等）：%s · %s",
-		"including %s · %s for background tasks (titles, summaries, memory …)"}
+		"including %s · %s for background tasks such as titles, summaries and memory"}
 	CostTitle     = Phrase{"费用（美元）", "Cost (USD)"}
 	CostLimit     = Phrase{"每天上限 %s", "daily limit %s"}
 	CostSimulated = Phrase{"（模型是模拟的，不会产生费用）", "(The model is simulated; nothing is charged.)"}

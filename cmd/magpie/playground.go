@@ -297,7 +297,6 @@ func panelOf(b bridge.BuiltContext) console.Turn {
 	t := console.Turn{
 		ChatID: b.Key.ID, Turn: b.Turn, At: time.Now(), Live: b.Live, Lost: string(b.Lost), Question: b.Prompt.Current,
 		Messages: st.Messages, UserMessages: st.UserMessages, Chars: st.Chars, Tokens: st.Tokens,
-		BuildTime: st.BuildTime,
 	}
 	if b.Prompt.UseResume {
 		t.Resume = b.Prompt.ResumeID

@@ -56,6 +56,7 @@ func TestCardGrowsInThePageAndStaysText(t *testing.T) {
 	b := consoletest.Browse(t, s.url)
 	b.Until(`document.querySelector('#chat-1[aria-current=true]') && document.querySelector('#bridge[data-state=up]')`)
 	keepToasts(b)
+	b.Until(`(v => v.dataset.count === '0' && !v.checkVisibility())(document.querySelector('#violations'))`)
 	b.Do(chromedp.SendKeys(chromedp.CSS("#composer"), "写一篇长文\r"))
 	b.Until(`document.querySelector('.message.mine .bubble').textContent === '写一篇长文'`)
 	b.Until(`document.querySelector('.card .body .cursor')`)
@@ -155,9 +156,9 @@ func checkPanel(t *testing.T, b *consoletest.Browser, s *playgroundRig, chat str
 	t.Helper()
 	s.Record(Turn{
 		ChatID: chat, Turn: 7, At: time.Now(), Lost: "会话文件不见了", Prefix: "<b>小明</b>：你好", Messages: 2,
-		BuildTime: time.Millisecond,
 	})
 	b.Until(`document.querySelector('.turn[data-turn="7"][data-lost] pre').textContent === '<b>小明</b>：你好'`)
+	refuteFigures(t, b)
 	if agent := b.Eval(`document.querySelector('#agent').textContent`); agent != "助手：真实的 Claude Code，模型是模拟的，不产生费用" {
 		t.Errorf("agent %q", agent)
 	}
@@ -169,10 +170,30 @@ func checkPanel(t *testing.T, b *consoletest.Browser, s *playgroundRig, chat str
 	b.Do(chromedp.Click(chromedp.CSS("#chat-4")), chromedp.SetValue(chromedp.CSS("#speaker"), s.sim.Users()[2].OpenID))
 	b.Do(chromedp.SendKeys(chromedp.CSS("#composer"), "hi all\r"))
 	b.Until(`document.querySelector('.message .mention').textContent === '@Magpie'`)
+	b.Do(chromedp.Click(chromedp.CSS("#lang")))
+	b.Until(`document.querySelector('.message .mention').textContent === '@鹊桥'`)
+	b.Do(chromedp.Click(chromedp.CSS("#lang")))
 	group := s.sim.Chats()[3].ID
 	if all := s.sim.Messages(group); len(all) != 1 || all[0].Sender.Name != "Alex" ||
 		all[0].Text() != "@Magpie hi all" {
 		t.Errorf("group %+v", all)
+	}
+}
+
+// refuteFigures fails if a turn backstage shows what only developers read, or the box about broken rules of the platform
+// does not tell of the hostile link. The bot has its Chinese name.
+func refuteFigures(t *testing.T, b *consoletest.Browser) {
+	t.Helper()
+	for expression, want := range map[string]string{
+		`document.querySelector('.turn[data-turn="7"] .badge:not(.healed)').textContent`:           "新会话",
+		`[...document.querySelectorAll('.turn[data-turn="7"] dt')].map(e => e.textContent).join()`: "消息,用户消息,字符,Token 数",
+		`(v => v.dataset.count > 0 && v.checkVisibility())(document.querySelector('#violations'))`: "true",
+		`document.querySelector('.message[data-bot] .who b').textContent`:                          "鹊桥",
+		`document.querySelector('#mention-box span').textContent`:                                  "@鹊桥",
+	} {
+		if got := b.Eval(expression); got != want {
+			t.Errorf("%s = %q, want %q", expression, got, want)
+		}
 	}
 }
 

@@ -14,20 +14,19 @@ const maxTurns = 50
 
 // Turn is one built context, for the panel.
 type Turn struct {
-	ChatID       string        `json:"-"`
-	Turn         int64         `json:"turn"`
-	At           time.Time     `json:"at"`
-	Resume       string        `json:"resume"` // ID of the resumed session; empty = none
-	Live         bool          `json:"live"`   // the process is alive, and nothing else was needed
-	Lost         string        `json:"lost"`   // why a session was given up; empty = it was not
-	Prefix       string        `json:"prefix"` // history prefix as sent; empty = none
-	Question     string        `json:"question"`
-	Messages     int           `json:"messages"`
-	UserMessages int           `json:"user_messages"`
-	Chars        int           `json:"chars"`
-	Tokens       int           `json:"tokens"`
-	BuildTime    time.Duration `json:"build_ns"`
-	Sent         *Sent         `json:"sent,omitempty"` // nil = unknown
+	ChatID       string    `json:"-"`
+	Turn         int64     `json:"turn"`
+	At           time.Time `json:"at"`
+	Resume       string    `json:"resume"` // ID of the resumed session; empty = none
+	Live         bool      `json:"live"`   // the process is alive, and nothing else was needed
+	Lost         string    `json:"lost"`   // why a session was given up; empty = it was not
+	Prefix       string    `json:"prefix"` // history prefix as sent; empty = none
+	Question     string    `json:"question"`
+	Messages     int       `json:"messages"`
+	UserMessages int       `json:"user_messages"`
+	Chars        int       `json:"chars"`
+	Tokens       int       `json:"tokens"`
+	Sent         *Sent     `json:"sent,omitempty"` // nil = unknown
 }
 
 // Sent is the agent's latest request to the model for a turn.

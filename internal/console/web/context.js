@@ -60,14 +60,14 @@ function paintTroubles(chat) {
 // --------------------------------------------------------------- rules of the platform
 
 function paintViolations() {
-  const v = model.violations, bad = v.count > 0, box = $('violations');
+  const v = model.violations, box = $('violations');
   const key = lang + v.count;
   if (box.magpieKey === key) return;
   box.magpieKey = key;
-  box.classList.toggle('bad', bad);
   box.dataset.count = v.count;
+  box.hidden = v.count === 0;
   box.replaceChildren(h('div', { class: 'count' }, h('b', null, String(v.count)), h('span', null, t.violations)),
-    bad ? h('ul', null, v.latest.map(x => h('li', null, h('code', null, x.rule), ' ' + x.detail))) : h('p', null, t.noViolations));
+    h('ul', null, v.latest.map(x => h('li', null, h('code', null, x.rule), ' ' + x.detail))));
 }
 
 // --------------------------------------------------------------- turns
@@ -85,11 +85,11 @@ function turnNode(turn, newest) {
   const stat = (label, value) => h('div', null, h('dt', null, label), h('dd', null, value));
   return h('section', { class: 'turn', 'data-turn': turn.turn, 'data-state': kind, 'data-lost': turn.lost ? '1' : null, 'aria-label': t.turn(turn.turn) },
     h('div', { class: 'turn-head' }, h('b', null, t.turn(turn.turn)), h('time', { datetime: turn.at }, clock(turn.at)), h('span', { class: 'space' }),
-      turn.lost ? h('span', { class: 'badge healed' }, t.healed) : null, h('span', { class: 'badge ' + kind }, (kind === 'none' ? t.session + t.colon : '') + state)),
+      turn.lost ? h('span', { class: 'badge healed' }, t.healed) : null, h('span', { class: 'badge ' + kind }, state)),
     turn.question ? h('p', { class: 'question', title: turn.question }, turn.question) : null,
     turn.resume ? h('p', { class: 'session' }, t.session + ' ', h('code', null, turn.resume)) : null,
     turn.lost ? h('p', { class: 'lost' }, t.lostCause + t.colon + (t.causes[turn.lost] || turn.lost)) : null,
-    h('dl', null, stat(t.statMessages, turn.messages), stat(t.statUser, turn.user_messages), stat(t.statChars, turn.chars), stat(t.statTokens, turn.tokens), stat(t.statBuild, duration(turn.build_ns))),
+    turn.prefix && h('dl', null, stat(t.statMessages, turn.messages), stat(t.statUser, turn.user_messages), stat(t.statChars, turn.chars), stat(t.statTokens, turn.tokens)),
     turn.prefix ? h('details', { class: 'prefix', open: newest && Boolean(turn.lost) },
       h('summary', null, turn.lost ? t.healedPrefix : t.prefix, h('small', null, t.prefixSize([...turn.prefix].length))),
       t.prefixForm ? h('p', { class: 'prefix-form' }, t.prefixForm) : null, h('pre', { tabindex: 0 }, turn.prefix))
@@ -110,14 +110,9 @@ function paintSent(node, turn) {
   box.lastElementChild.replaceChildren(item('system', t.roleSystem, h('span', null, t.systemSize(sent.system, sent.tools))),
     ...(sent.left > 0 ? [item('left', '…', h('span', null, t.left(sent.left)))] : []),
     ...sent.messages.map(m => {
-      if (!m.prompt) return item(asked ? 'work' : 'session', m.role === 'assistant' ? t.roleAssistant : m.role === 'system' ? t.roleSystem : asked ? t.roleTool : t.roleUser, h('span', null, m.text));
+      if (!m.prompt) return item(asked ? 'work' : 'session', m.role === 'assistant' ? t.roleAssistant : m.role === 'system' ? t.roleSystem : asked ? t.roleTool : t.roleUser, h('span', null, m.text.replace(/\n{3,}/g, '\n\n')));
       asked = true;
       return item('prompt', t.rolePrompt, turn.prefix ? h('mark', { class: turn.lost ? 'healing' : 'history' }, turn.lost ? t.healing([...turn.prefix].length) : t.history([...turn.prefix].length)) : null,
         h('span', null, turn.question));
     }));
-}
-
-function duration(ns) {
-  if (ns < 1e6) return Math.round(ns / 1e3) + ' µs';
-  return ns < 1e9 ? (ns / 1e6).toFixed(ns < 1e7 ? 1 : 0) + ' ms' : (ns / 1e9).toFixed(2) + ' s';
 }

@@ -73,7 +73,7 @@ export function code(text, language) {
     navigator.clipboard.writeText(text).then(() => { copy.textContent = t.copied; }, () => {});
   } }, t.copy);
   return h('div', { class: 'code' },
-    h('div', { class: 'code-head' }, h('span', null, language || 'text'), copy),
+    h('div', { class: 'code-head' }, h('span', null, language === 'text' ? '' : language), copy),
     h('pre', { tabindex: 0 }, h('code', null, language === 'diff' ? diff(text) : text)));
 }
 

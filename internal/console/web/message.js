@@ -20,7 +20,7 @@ function postNode(n) {
     case 'text': return String(n.text ?? '');
     case 'md': return blocks(String(n.text ?? '')).map(b => b.make());
     case 'a': return /^https?:\/\//i.test(n.href) ? link(n.href, String(n.text ?? n.href)) : String(n.text ?? '');
-    case 'at': return h('span', { class: 'mention' }, '@' + String(n.user_name || n.user_id || ''));
+    case 'at': return h('span', { class: 'mention' }, '@' + called(String(n.user_name || n.user_id || '')));
     case 'img': return n.image_key ? h('img', { class: 'shot', src: 'api/file/' + encodeURIComponent(n.image_key), alt: t.picture }) : t.unknown(t.picture);
     case 'code_block': return code(String(n.text ?? ''), String(n.language ?? '').toLowerCase());
     case 'hr': return h('hr');
@@ -30,7 +30,7 @@ function postNode(n) {
 
 function words(text) {
   const m = /^((?:@\S+ )+)([\s\S]*)$/.exec(text);
-  return h('div', { class: 'words' }, m ? [h('span', { class: 'mention' }, m[1].trim()), ' ' + named(m[2])] : named(text));
+  return h('div', { class: 'words' }, m ? [h('span', { class: 'mention' }, named(m[1].trim())), ' ' + named(m[2])] : named(text));
 }
 
 function attachment(file) {

@@ -4,30 +4,30 @@ import { keep, kept } from './model.js';
 
 const texts = {
   zh: {
-    title: '鹊桥 Magpie · 演练场', name: '鹊桥', botAvatar: '鹊', groupAvatar: '群', playground: '演练场', other: 'EN', otherLabel: 'EN: switch to English', colon: '：',
+    title: '鹊桥 Magpie · 演练场', name: '鹊桥', atBot: '@鹊桥', botAvatar: '鹊', groupAvatar: '群', playground: '演练场', other: 'EN', otherLabel: 'EN: switch to English', colon: '：',
     agentReal: '助手：真实的 Claude Code，用你的登录，可能产生费用', agentDouble: '助手：真实的 Claude Code，模型是模拟的，不产生费用',
     chats: '聊天列表', messages: '消息', suggestions: '快捷消息', speakAs: '发言身份', composer: '输入消息', isOwner: '（机器人的所有者）',
     keys: 'Enter 发送 · / 命令 · 可粘贴、拖入文件', send: '发送', attach: '发送文件', commands: '命令', remove: '移除', dropHere: '松开鼠标，发送文件',
     context: '幕后', contextFull: '幕后：Claude 收到了什么', contextAbout: '左边是人看到的，这里是每一轮真正交给 Claude 的，最新的在最上面。',
     tries: ['测试为什么不通过？', '讲个故事', '问我几个问题', '做个计划', '给我看看价格图', '我第一句话说了什么？', '/help', '/status'],
     breakIt: '故障演练', breakAbout: '都是真的：会话文件真的删掉，进程真的被 kill -9 强制结束。看对话怎样接着进行。',
-    lose: '弄丢会话', kill: '强制结束鹊桥', unplug: '拔掉飞书', plug: '接上飞书', fillDisk: '写满磁盘', freeDisk: '腾出磁盘',
+    lose: '弄丢会话', kill: '强制结束鹊桥', unplug: '拔掉飞书', plug: '接上飞书', fillDisk: '写满磁盘', freeDisk: '释放磁盘空间',
     sessionLost: id => '已删除会话 ' + id.slice(0, 8) + '，再问一句试试。', noSession: '这个聊天还没有会话。',
     killedNow: '鹊桥进程已被强制结束，正在重启…', killedBefore: (n, pid) => '鹊桥被强制结束过 ' + n + ' 次，现在是进程 ' + pid + '。',
     unpluggedNow: '飞书连不上了。这时发的消息，接上以后会补答。', fullNow: '磁盘写不进去了。这时发的消息，腾出空间以后会补答。', refusedNow: n => '有 ' + n + ' 条消息没能存下来，飞书稍后会重新送达。',
-    private: '私聊', group: '群聊', people: n => n + ' 人', groupNote: '群里需要 @Magpie 才会回答', unread: n => n + ' 条未读',
+    private: '私聊', group: '群聊', people: n => n + ' 人', groupNote: '群里需要 @鹊桥 才会回答', unread: n => n + ' 条未读',
     placeholder: n => '以“' + n + '”的身份说点什么…', empty: '还没有消息。跟着上面的导览走，或者试试下面的快捷消息。',
     emptyReal: '还没有消息。回答的是真实的模型，用的是你的登录，可能产生费用。可以问问示例项目，或者试试下面的快捷消息。导览需要模拟的模型，也就是演练场默认的那个。',
     noMessages: '暂无消息',
     recalled: '此消息已撤回', streaming: '生成中', updates: n => '更新 ' + n + ' 次', replyTo: n => '回复 ' + n + '：', topicOf: n => '在 ' + n + ' 的话题里：', editing: '编辑：',
     topic: '话题', edited: '已编辑', deeds: '更多操作', quote: '引用', inTopic: '话题', edit: '编辑', recall: '撤回', file: '文件',
     bytes: n => n < 1024 ? n + ' B' : n < 1 << 20 ? (n / 1024).toFixed(1) + ' KB' : (n / (1 << 20)).toFixed(1) + ' MB',
-    noTurns: '这个聊天还没有向 Claude 发送过内容。', turn: n => '第 ' + n + ' 轮', live: '会话进行中', resume: '续接会话', none: '无',
+    noTurns: '这个聊天还没有向 Claude 发送过内容。', turn: n => '第 ' + n + ' 轮', live: '会话进行中', resume: '续接会话', none: '新会话',
     session: '会话', healed: '已自愈', lostCause: '会话丢失', causes: { 'transcript missing': '会话文件不见了' }, statMessages: '消息', statUser: '用户消息', statChars: '字符', statTokens: 'Token 数',
-    statBuild: '构建耗时', prefix: '历史前缀', prefixForm: '', healedPrefix: '鹊桥补上的历史', noPrefix: '未注入历史', prefixSize: n => n + ' 字', question: '问题',
+    prefix: '历史前缀', prefixForm: '', healedPrefix: '鹊桥补上的历史', noPrefix: '没有附上历史', prefixSize: n => n + ' 字', question: '问题',
     sent: '模型收到的请求', requests: n => n + ' 次', roleSystem: '系统', roleUser: '用户', roleAssistant: '助手', roleTool: '工具结果', rolePrompt: '提示词',
     systemSize: (n, tools) => n + ' 字，' + tools + ' 个工具', left: n => '更早的 ' + n + ' 条', history: n => '历史前缀，' + n + ' 字', healing: n => '补上的历史，' + n + ' 字',
-    violations: '违反平台规则', noViolations: '没有违反过任何平台规则', bridgeUp: '长连接已建立', bridgeDown: '机器人未连接', pageDown: '与本页断开，重连中…',
+    violations: '违反平台规则', bridgeUp: '机器人已连接', bridgeDown: '机器人未连接', pageDown: '与本页断开，重连中…',
     bridgeKilled: '鹊桥已被强制结束', bridgeUnplugged: '飞书已断开',
     copy: '复制', copied: '已复制', picture: '图片', unknown: t => '[' + t + ']', done: '已完成',
     errors: { empty: '消息不能为空', too_long: '消息太长', too_big: '文件太大，最多 30 MB', no_chat: '没有这个聊天', no_user: '此人不在这个聊天里', no_message: '没有这条消息',
@@ -51,7 +51,7 @@ const texts = {
     ],
   },
   en: {
-    title: 'Magpie · Playground', name: '', botAvatar: 'M', groupAvatar: 'G', playground: 'Playground', other: '中文', otherLabel: '切换到中文', colon: ': ',
+    title: 'Magpie · Playground', name: '', atBot: '@Magpie', botAvatar: 'M', groupAvatar: 'G', playground: 'Playground', other: '中文', otherLabel: '切换到中文', colon: ': ',
     agentReal: 'Agent: real Claude Code with your own login, which may cost money', agentDouble: 'Agent: real Claude Code, simulated model, free of charge',
     chats: 'Chats', messages: 'Messages', suggestions: 'Suggestions', speakAs: 'Speak as', composer: 'Write a message', isOwner: ' (owner of the bot)',
     keys: 'Enter sends · / for commands · paste or drop files', send: 'Send', attach: 'Send a file', commands: 'Commands', remove: 'Remove', dropHere: 'Drop to send',
@@ -70,12 +70,12 @@ const texts = {
     recalled: 'This message was recalled', streaming: 'writing', updates: n => n + (n === 1 ? ' update' : ' updates'), replyTo: n => 'Reply to ' + n + ': ', topicOf: n => 'In the topic of ' + n + ': ', editing: 'Editing: ',
     topic: 'Topic', edited: 'edited', deeds: 'More', quote: 'Quote', inTopic: 'Topic', edit: 'Edit', recall: 'Recall', file: 'file',
     bytes: n => n < 1024 ? n + ' B' : n < 1 << 20 ? (n / 1024).toFixed(1) + ' KB' : (n / (1 << 20)).toFixed(1) + ' MB',
-    noTurns: 'Nothing has been sent for this chat yet.', turn: n => 'Turn ' + n, live: 'live', resume: 'resumed', none: 'none',
+    noTurns: 'Nothing has been sent for this chat yet.', turn: n => 'Turn ' + n, live: 'live', resume: 'resumed', none: 'new session',
     session: 'Session', healed: 'Healed', lostCause: 'Session lost', causes: { 'transcript missing': 'its file is gone' }, statMessages: 'Messages', statUser: 'From users', statChars: 'Chars', statTokens: 'Tokens',
-    statBuild: 'Built in', prefix: 'History prefix', prefixForm: 'Sent as it is, in one form for all languages: 对话历史上下文 = the conversation so far, 用户 = user, 助手 = assistant, 当前问题 = current question.', healedPrefix: 'History that Magpie put back', noPrefix: 'No history sent', prefixSize: n => n + ' chars', question: 'Question',
+    prefix: 'History prefix', prefixForm: 'Sent as it is, in one form for all languages: 对话历史上下文 = the conversation so far, 用户 = user, 助手 = assistant, 当前问题 = current question.', healedPrefix: 'History that Magpie put back', noPrefix: 'No history sent', prefixSize: n => n + ' chars', question: 'Question',
     sent: 'What the model got', requests: n => n + (n === 1 ? ' request' : ' requests'), roleSystem: 'system', roleUser: 'user', roleAssistant: 'assistant', roleTool: 'tool result', rolePrompt: 'prompt',
     systemSize: (n, tools) => n + ' chars, ' + tools + ' tools', left: n => n + ' earlier', history: n => 'history prefix, ' + n + ' chars', healing: n => 'history put back, ' + n + ' chars',
-    violations: 'Platform rules broken', noViolations: 'No platform rules broken', bridgeUp: 'Bot connected', bridgeDown: 'Bot not connected', pageDown: 'Page disconnected, reconnecting…',
+    violations: 'Platform rules broken', bridgeUp: 'Bot connected', bridgeDown: 'Bot not connected', pageDown: 'Page disconnected, reconnecting…',
     bridgeKilled: 'Bridge killed', bridgeUnplugged: 'Feishu unplugged',
     copy: 'Copy', copied: 'Copied', picture: 'picture', unknown: t => '[' + t + ']', done: 'Done',
     errors: { empty: 'The message is empty', too_long: 'The message is too long', too_big: 'The file is too big: 30 MB at most', no_chat: 'No such chat', no_user: 'Not a member of this chat', no_message: 'No such message',
@@ -100,14 +100,17 @@ const texts = {
   },
 };
 
-// The people and groups of the playground have Chinese names; this is what they are called in English.
-const english = { 小明: 'Ming', 小红: 'Hong', 鹊桥测试群: 'Magpie test group', 票务项目组: 'Ticket project' };
+// The people and groups of the playground have Chinese names, and the bot has an English one; this is what they are called
+// in the other language.
+const names = { zh: { Magpie: '鹊桥' }, en: { 小明: 'Ming', 小红: 'Hong', 鹊桥测试群: 'Magpie test group', 票务项目组: 'Ticket project' } };
 
-// called is somebody's or a group's name in the language of the page.
-export function called(name) { return (lang === 'en' && english[name]) || name; }
+// called is somebody's, a group's or the bot's name in the language of the page.
+export function called(name) { return names[lang][name] || name; }
 
-// named is a text in which people and groups are called as on the page.
-export function named(text) { return lang === 'en' ? String(text).replace(/小明|小红|鹊桥测试群|票务项目组/g, called) : String(text); }
+// named is a text in which they are called as on the page.
+export function named(text) {
+  return lang === 'en' ? String(text).replace(/小明|小红|鹊桥测试群|票务项目组/g, called) : String(text).replace(/@Magpie\b/g, t.atBot);
+}
 
 const known = kept('lang');
 export let lang = known === 'en' || known === 'zh' ? known : /^zh\b/i.test(navigator.language) ? 'zh' : 'en';
