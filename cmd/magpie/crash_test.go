@@ -251,9 +251,15 @@ func visible(v *feishusim.View, chatID, id string) string {
 	return b.String()
 }
 
-// afterTool reports whether a request contains a tool's result.
+// afterTool reports whether a request passes a tool's result to the model. The CLI's own words may follow it: an agent
+// whose bridge has died is told that the server of its tools does not answer.
 func afterTool(r *modelsim.Request) bool {
-	return len(r.Messages) > 0 && strings.HasPrefix(r.Messages[len(r.Messages)-1].Text, "[tool_result")
+	for _, m := range slices.Backward(r.Messages) {
+		if m.Role != "system" {
+			return strings.HasPrefix(m.Text, "[tool_result")
+		}
+	}
+	return false
 }
 
 func asksTheQuestion(r *modelsim.Request) bool {

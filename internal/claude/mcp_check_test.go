@@ -108,6 +108,7 @@ func TestCheckServers(t *testing.T) {
 	must(t, os.Chmod(server, 0o700))
 	home := strings.TrimPrefix(c.Environ[1], "HOME=")
 	c.Environ = append(c.Environ, "MAGPIE_SECRET=hidden")
+	c.Env = map[string]string{"CLAUDE_CODE_MCP_STARTUP_WAIT_MS": "600000", "MCP_TIMEOUT": "600000"} // none counts as slow
 	got, err := c.CheckServers(t.Context(), c.Project)
 	must(t, err)
 	for name, want := range map[string]string{
