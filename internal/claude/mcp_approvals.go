@@ -20,13 +20,19 @@ const localSettings = ".claude/settings.local.json"
 var approvalRules = []string{"Edit(//**/" + localSettings + ")", "Edit(//**/" + projectServers + ")"}
 
 // readLocalSettings reads the local settings of the project in dir. They approve nothing unless they are the machine
-// user's own.
-func (a agent) readLocalSettings(dir string) (local serverSource, err error) {
+// user's own, and that user trusts the project: any archive may contain such a file.
+func (a agent) readLocalSettings(dir string, trusted bool) (local serverSource, err error) {
 	err = readSource(filepath.Join(dir, localSettings), &local)
-	if (local.All || len(local.Enabled) > 0) && !a.isOwnApproval(dir) {
+	if (local.All || len(local.Enabled) > 0) && !(trusted && a.isOwnApproval(dir)) {
 		local.All, local.Enabled = false, nil
 	}
 	return local, err
+}
+
+// isHome reports whether dir is the home folder of the machine's user. The CLI never stores that the user trusts it.
+func (a agent) isHome(dir string) bool {
+	home, err := realDir(a.env[homeVariable])
+	return err == nil && dir == home
 }
 
 // isOwnApproval reports whether the local settings of the project in dir are the machine user's own. Those that may

@@ -22,6 +22,7 @@ const (
 // serverApprovals are ways to approve the servers a and b of a project.
 var serverApprovals = map[string]struct {
 	files map[string]string                  // below the project, or the home folder if it begins with ~/
+	trust string                             // the folder that the user trusts, from the project; empty = the project
 	also  func(t *testing.T, project string) // runs after the files were written
 	cfg   func(*claude.Config)               // nil = all servers
 	want  string
@@ -37,6 +38,12 @@ var serverApprovals = map[string]struct {
 	"everywhere, but not here": {files: map[string]string{
 		"~/.claude/settings.json": allApproved, localFile: `{"disabledMcpjsonServers":["b"]}`,
 	}, want: "a"},
+	"a folder that nobody trusts":             {files: map[string]string{localFile: allApproved}, trust: "other"},
+	"a folder below one that the user trusts": {files: map[string]string{localFile: allApproved}, trust: ".."},
+	"everywhere, and nobody trusts the folder": {files: map[string]string{"~/.claude/settings.json": oneApproved},
+		trust: "other", want: "a"},
+	"the home folder": {files: map[string]string{localFile: oneApproved}, trust: "other", want: "a",
+		cfg: func(c *claude.Config) { c.Environ = append(without(c.Environ, "HOME"), "HOME="+c.Project) }},
 	"the project": {files: map[string]string{".claude/settings.json": `{"enableAllProjectMcpServers":true}`}},
 	"an isolated agent": {files: map[string]string{localFile: oneApproved},
 		cfg: func(c *claude.Config) { c.ConfigDir = "isolated" }},
@@ -102,6 +109,7 @@ func TestWhoApprovesTheServersOfAProject(t *testing.T) {
 			if tc.cfg != nil {
 				tc.cfg(&c)
 			}
+			write(t, filepath.Join(home, ".claude.json"), trusts(filepath.Join(c.Project, tc.trust)))
 			write(t, filepath.Join(c.Project, ".mcp.json"), `{"mcpServers":{"a":{"command":"sh"},"b":{"command":"sh"}}}`)
 			for path, text := range tc.files {
 				if rest, ok := strings.CutPrefix(path, "~"); ok {
@@ -120,6 +128,37 @@ func TestWhoApprovesTheServersOfAProject(t *testing.T) {
 			}
 		})
 	}
+}
+
+// trusts is the CLI's file about projects when its user trusts a folder.
+func trusts(dir string) string { return `{"projects":{"` + dir + `":{"hasTrustDialogAccepted":true}}}` }
+
+// The CLI uses the approvals of a project's local settings only if the user trusts that very folder.
+func TestApprovalsCountWhereTheCLITrusts(t *testing.T) {
+	claudetest.Versions(t, func(t *testing.T, command string) {
+		for trust, want := range map[string]bool{"work": true, "": false, "other": false} {
+			t.Run(trust, func(t *testing.T) {
+				t.Parallel()
+				base, err := filepath.EvalSymlinks(t.TempDir())
+				must(t, err)
+				home, c := filepath.Join(base, "home"), claudetest.ScriptedConfig(t)
+				c.Project, c.MCP = filepath.Join(base, "work"), claude.MCPServers{"all"}
+				c.Environ = append(without(without(c.Environ, "CLAUDE_CONFIG_DIR"), "HOME"), "HOME="+home)
+				write(t, filepath.Join(c.Project, ".mcp.json"), `{"mcpServers":{"a":{"command":"true"}}}`)
+				write(t, filepath.Join(c.Project, localFile), oneApproved)
+				write(t, filepath.Join(home, ".claude.json"), trusts(filepath.Join(base, trust)))
+				list, err := c.ServerNames(c.Project)
+				must(t, err)
+				cmd := exec.Command(command, "mcp", "get", "a")
+				cmd.Dir, cmd.Env = c.Project, []string{"HOME=" + home, "PATH=" + os.Getenv("PATH")}
+				out, err := cmd.CombinedOutput()
+				must(t, err)
+				if cli := !strings.Contains(string(out), "Pending approval"); cli != want || want != (len(list.Loaded) == 1) {
+					t.Errorf("%+v, want %t; the CLI says %s", list, want, out)
+				}
+			})
+		}
+	})
 }
 
 // Where a model decides about permissions it cannot approve a server.

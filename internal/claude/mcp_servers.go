@@ -84,6 +84,7 @@ type serverSource struct {
 	Disabled []string                   `json:"disabledMcpjsonServers"`
 	All      bool                       `json:"enableAllProjectMcpServers"`
 	Off      []string                   `json:"disabledMcpServers"`
+	Trusted  bool                       `json:"hasTrustDialogAccepted"`
 }
 
 // mostConfigured limits the size of the CLI's own files, in bytes. Its file with everything about projects is the
@@ -146,8 +147,9 @@ func (a agent) servers(dir string) (found map[string]json.RawMessage, unapproved
 			readSource(filepath.Join(a.folder.machine, "settings.json"), &everywhere))
 		decisions = []serverSource{everywhere, user.Projects[root]}
 		// Older versions of the CLI store approvals in the working folder, newer ones in that of the decisions.
+		trusted := user.Projects[root].Trusted || user.Projects[dir].Trusted || a.isHome(root)
 		for _, folder := range slices.Compact([]string{root, dir}) {
-			local, err := a.readLocalSettings(folder)
+			local, err := a.readLocalSettings(folder, trusted)
 			decisions, errs = append(decisions, local), append(errs, err)
 		}
 	}

@@ -67,7 +67,7 @@ func serverChats(t *testing.T, command string, mcp claude.MCPServers) (n twoChat
 	}
 	write(t, filepath.Join(n.home, ".claude.json"), `{"mcpServers":{"everywhere":`+server("everywhere")+`},"projects":{"`+
 		n.cfg.Project+`":{"mcpServers":{"here":`+server("here")+`,"off":`+server("off")+`},
-		"disabledMcpServers":["off"],"enabledMcpjsonServers":["approved"]}}}`)
+		"disabledMcpServers":["off"],"enabledMcpjsonServers":["approved"],"hasTrustDialogAccepted":true}}}`)
 	write(t, filepath.Join(n.cfg.Project, ".claude", "settings.local.json"), // where the CLI stores approvals
 		`{"enabledMcpjsonServers":["dialog"],"disabledMcpjsonServers":["refused"]}`)
 	write(t, filepath.Join(n.cfg.Project, ".mcp.json"),

@@ -68,7 +68,7 @@ func TestServersOfTheFoldersAbove(t *testing.T) {
 	for name, tc := range map[string]struct {
 		dir        string // below the base
 		files      map[string]string
-		user       string // the user's decisions about the repository
+		user       string // the user's decisions about the repository, besides trust
 		track      bool   // git tracks the repository's local settings
 		want, wait string
 	}{
@@ -86,7 +86,9 @@ func TestServersOfTheFoldersAbove(t *testing.T) {
 			wait: "above near root sub"},
 		"by settings above the repository": {dir: "repo/sub",
 			files: map[string]string{localFile: approve(`"root"`)}, wait: "above near root sub"},
-		"before the settings": {dir: "repo/sub", user: `"enabledMcpjsonServers":["root"]`, want: "root", wait: "above near sub"},
+		"in a repository that nobody trusts": {dir: "repo/sub", user: `,"hasTrustDialogAccepted":false`,
+			files: map[string]string{"repo/" + localFile: approve(`"root"`)}, wait: "above near root sub"},
+		"before the settings": {dir: "repo/sub", user: `,"enabledMcpjsonServers":["root"]`, want: "root", wait: "above near sub"},
 		"in a worktree": {dir: "tree/sub", files: map[string]string{"repo/" + localFile: approve(`"above"`)}, want: "above",
 			wait: "near"},
 	} {
@@ -98,7 +100,7 @@ func TestServersOfTheFoldersAbove(t *testing.T) {
 				`{"mcpServers":{"root":{"command":"sh"},"near":{"command":"/nonexistent"}}}`)
 			write(t, filepath.Join(base, "repo", "sub", ".mcp.json"),
 				`{"mcpServers":{"sub":{"command":"sh"},"near":{"command":"sh"}}}`)
-			write(t, filepath.Join(home, ".claude.json"), `{"projects":{"`+base+`/repo":{`+tc.user+`}}}`)
+			write(t, filepath.Join(home, ".claude.json"), `{"projects":{"`+base+`/repo":{"hasTrustDialogAccepted":true`+tc.user+`}}}`)
 			for path, text := range tc.files {
 				write(t, filepath.Join(base, path), text)
 			}
