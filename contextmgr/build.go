@@ -116,7 +116,7 @@ func (m *Manager) Build(ctx context.Context, r Request) Prompt {
 	if err != nil {
 		p.Unread = true
 		m.log.Error().Err(err).Stringer("chat", r.Key).Int64("turn", r.Turn).
-			Msg("history not read; answering with " + p.availableForLog())
+			Str("with", p.availableForLog()).Msg("history not read; answering with what is there")
 	}
 	p.Stats.BuildTime = time.Since(began)
 	return p

@@ -59,7 +59,7 @@ func (p *program) worstState(what string, findings []doctor.Finding) bridge.Chec
 	for _, f := range findings {
 		v := checkStates[f.State]
 		if v != bridge.OK {
-			p.log.Warn().Str("what", f.What).Str("do", f.Do).Msg("check: " + what)
+			p.log.Warn().Str("check", what).Str("what", f.What).Str("do", f.Do).Msg("a check has found something")
 		}
 		worst = max(worst, v)
 	}

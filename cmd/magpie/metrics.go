@@ -105,7 +105,7 @@ func describe(name, help string, labels ...string) *prometheus.Desc {
 
 // Names are part of the interface: dashboards refer to them. Counters end in _total, as Prometheus recommends.
 var (
-	descStore  = describe("store_up", "1 when the store could be read.")
+	descStore  = describe("store_up", "1 when the database could be read.")
 	descQueued = describe("turns_queued", "Turns that have not begun.")
 	descOutbox = describe("outbox_pending", "Texts and cards that the platform has not confirmed.")
 	descOldest = describe("outbox_oldest_seconds",

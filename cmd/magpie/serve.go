@@ -287,7 +287,7 @@ func (p *program) logStoreLoss(err error) {
 func (p *program) snapshot(ctx context.Context) snapshot {
 	s := snapshot{Platform: p.client.Status(), CLI: p.pool.Stats(), Limits: p.pool.Limits()}
 	if backlog, err := p.store.Outbox().Backlog(ctx); err != nil {
-		p.log.Error().Err(err).Msg("metrics: the store could not be read")
+		p.log.Error().Err(err).Msg("metrics: the database could not be read")
 	} else {
 		s.Store = &backlog
 	}

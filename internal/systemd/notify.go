@@ -64,7 +64,7 @@ func (n *Notifier) runWatchdog(ctx context.Context) {
 		if err == nil {
 			n.notify(daemon.SdNotifyWatchdog)
 		} else if ctx.Err() == nil {
-			n.log.Error().Err(err).Msg("no keep-alive for systemd: the store does not answer")
+			n.log.Error().Err(err).Msg("no keep-alive for systemd: the database does not answer")
 		}
 		select {
 		case <-time.After(n.every):
