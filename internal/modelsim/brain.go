@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 	"unicode"
+	"unicode/utf8"
 
 	"github.com/tidwall/gjson"
 )
@@ -203,7 +204,9 @@ func (v *view) aboutFacts() (string, bool) {
 	if !ok {
 		return fmt.Sprintf(lang.pick("我不知道%s是什么。", "I don't know what %s is."), key), true
 	}
-	return fmt.Sprintf(lang.pick("%s是%s。", "%s is %s."), f.key, f.value), true
+	first, length := utf8.DecodeRuneInString(f.key)
+	name := string(unicode.ToUpper(first)) + f.key[length:]
+	return fmt.Sprintf(lang.pick("%s是%s。", "%s is %s."), name, f.value), true
 }
 
 // count has a maximum: a question with a huge number must not fill the memory.

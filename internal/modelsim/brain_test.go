@@ -124,7 +124,7 @@ func TestTheBrainRemembersOnlyWhatUsersSaidInTheRequest(t *testing.T) {
 		"newest fact":  {[]object{msg("user", "记住：暗号是一"), msg("user", "记住：暗号是二"), msg("user", "暗号是什么")}, "暗号是二。"},
 		"longest fact": {[]object{msg("user", "记住：新暗号是一"), msg("user", "记住：暗号是二"), msg("user", "新暗号是什么")}, "新暗号是一。"},
 		"english fact": {[]object{msg("user", "remember: my dog is Rex."), msg("assistant", "ok"),
-			msg("user", "What is my dog?")}, "my dog is Rex."},
+			msg("user", "What is my dog?")}, "My dog is Rex."},
 		"count of messages": {[]object{msg("user", "a"), msg("assistant", "b"), msg("user", "好")},
 			"你说：“好”。此前的消息：会话里 2 条，历史里 0 条。"},
 	} {

@@ -214,7 +214,7 @@ func TestAStoryGoesOnWhereItBroke(t *testing.T) {
 func TestAMemoryIsAnAnswer(t *testing.T) {
 	for _, tc := range []struct{ memory, question, want string }{
 		{"发布日是周五", "发布日是什么时候？", "发布日是周五。"},
-		{"The release day is Friday", "What is the release day?", "the release day is Friday."},
+		{"The release day is Friday", "What is the release day?", "The release day is Friday."},
 		{"喜欢茶", "发布日是什么时候？", "我不知道发布日是什么。"},
 	} {
 		got := saying(demo(t, []object{msg("user", withHistory("## [1] 记忆:\n"+tc.memory+"\n\n", tc.question))}))
