@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"github.com/alecthomas/kong"
+
+	"magpie/bridge/i18n"
 )
 
 // helpInChinese maps the English help texts in the struct tags to Chinese.
@@ -137,14 +139,20 @@ func chineseValue(v *kong.Value) string {
 	return strings.TrimSuffix(v.Help, "。") + "（$" + strings.Join(v.Tag.Envs, "、$") + "）。"
 }
 
-// printChineseHelp prints the help as kong does, with kong's own words in Chinese.
-func printChineseHelp(o kong.HelpOptions, ctx *kong.Context) error {
-	var page bytes.Buffer
-	out := ctx.Stdout
-	ctx.Stdout = &page
-	err := kong.DefaultHelpPrinter(o, ctx)
-	ctx.Stdout = out
-	text := strings.Replace(page.String(), "Usage: ", "用法：", 1)
-	_, writeErr := io.WriteString(out, argumentWords.Replace(headings.Replace(text)))
-	return errors.Join(err, writeErr)
+// helpPrinter prints the help as kong does, except that of flags that exclude each other kong says that all are needed.
+// In Chinese, kong's own words are Chinese, too.
+func helpPrinter(l i18n.Lang) kong.HelpPrinter {
+	return func(o kong.HelpOptions, ctx *kong.Context) error {
+		var page bytes.Buffer
+		out := ctx.Stdout
+		ctx.Stdout = &page
+		err := kong.DefaultHelpPrinter(o, ctx)
+		ctx.Stdout = out
+		text := strings.ReplaceAll(page.String(), "--message=TEXT --batch", "(--message=TEXT | --batch)")
+		if l == i18n.Chinese {
+			text = argumentWords.Replace(headings.Replace(strings.Replace(text, "Usage: ", "用法：", 1)))
+		}
+		_, writeErr := io.WriteString(out, text)
+		return errors.Join(err, writeErr)
+	}
 }

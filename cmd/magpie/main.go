@@ -81,10 +81,10 @@ func main() {
 func newParser(ctx context.Context, c *cli, l i18n.Lang) *kong.Kong {
 	options := []kong.Option{
 		kong.Name("magpie"), kong.Description(textDescription.In(l)), kong.BindTo(ctx, (*context.Context)(nil)),
-		kong.Vars{"version": version()},
+		kong.Vars{"version": version()}, kong.Help(helpPrinter(l)),
 	}
 	if l == i18n.Chinese {
-		options = append(options, kong.Help(printChineseHelp), kong.ValueFormatter(chineseValue))
+		options = append(options, kong.ValueFormatter(chineseValue))
 	}
 	parser := kong.Must(c, options...)
 	parser.Model.HelpFlag.Help = "Show help."

@@ -32,6 +32,7 @@ func TestFirstSteps(t *testing.T) {
 		"migrate --help": {0, "Migrate from cc-connect."},
 		"service --help": {0, "Show help."},
 		"help history":   {0, "history import <file>"},
+		"help context":   {0, "Usage: magpie context --chat=KEY (--message=TEXT | --batch) [flags]"},
 		"--help":         {0, "Usage: magpie <command>"},
 		"version":        {0, string(built)},
 		"":               {0, "Usage: magpie <command>"},
