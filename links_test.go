@@ -86,7 +86,7 @@ func TestEveryLinkLeadsSomewhere(t *testing.T) {
 
 // Every page for users exists in both languages, one file each, which link to each other.
 func TestPagesAreThereInBothLanguages(t *testing.T) {
-	forContributors := map[string]bool{"CHANGELOG.md": true, "docs/claude-cli.md": true, "docs/texts-all.md": true}
+	forContributors := map[string]bool{"docs/claude-cli.md": true, "docs/texts-all.md": true}
 	all := pages(t)
 	for name, text := range all {
 		base, chinese := strings.CutSuffix(name, ".zh.md")
@@ -101,6 +101,22 @@ func TestPagesAreThereInBothLanguages(t *testing.T) {
 			t.Errorf("there is no %s beside %s", twin, name)
 		} else if !strings.Contains(text, "]("+path.Base(twin)+")") {
 			t.Errorf("%s does not link to %s", name, twin)
+		}
+	}
+}
+
+// changelogPart is a heading of a list of changes, or the start of an entry.
+var changelogPart = regexp.MustCompile(`(?m)^(?:#+ |- \*\(\w+\)\*)`)
+
+// Both lists of changes have the same entries, in the same order.
+func TestTheListsOfChangesAgree(t *testing.T) {
+	all := pages(t)
+	english := changelogPart.FindAllString(all["CHANGELOG.md"], -1)
+	chinese := changelogPart.FindAllString(all["CHANGELOG.zh.md"], -1)
+	for i := range max(len(english), len(chinese)) {
+		if i >= len(english) || i >= len(chinese) || english[i] != chinese[i] {
+			t.Fatalf("CHANGELOG.md has %d headings and entries, CHANGELOG.zh.md %d; number %d differs",
+				len(english), len(chinese), i+1)
 		}
 	}
 }
