@@ -26,8 +26,12 @@ func (r agentRunner) enableTools(t *turn) (leave func()) {
 	return specs.tools.setRunningTurn(t.claim, specs.cfg.projectDir(t.claim.Chat))
 }
 
-// withdrawRequests withdraws the agent's open requests when its turn has ended.
+// withdrawRequests withdraws the agent's open requests when its turn has ended. Those of subagents that go on after a
+// follow-up are passed on later; see [followUps.turnEnded].
 func (r agentRunner) withdrawRequests(ctx context.Context, t *turn, state db.TurnState) {
+	if t.claim.Turn.Follows != 0 && t.goesOn(state) {
+		return
+	}
 	r.attempts.approvals.EndTurn(ctx, t.claim.Turn, state)
 }
 

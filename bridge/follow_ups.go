@@ -76,6 +76,19 @@ func (f followUps) stopFor(ctx context.Context, cancelled db.Turn) {
 	f.pool.StopFor(key.String(), someone)
 }
 
+// turnEnded decides what follows an ended turn. What subagents still ask after a follow-up is needed by the next one;
+// if none comes, it is withdrawn.
+func (f followUps) turnEnded(ctx context.Context, t db.Turn) {
+	if t.Follows != 0 {
+		if next, err := f.openFollowUp(ctx, t.Key); err == nil {
+			f.approvals.PassOn(t.ID, next.ID)
+		} else {
+			f.approvals.EndTurn(f.log.WithContext(ctx), t, db.Done)
+		}
+	}
+	f.decideFollowUp(ctx, t)
+}
+
 // decideFollowUp decides about the follow-up of an ended turn, if there is one: it is queued once the agent has started
 // it.
 func (f followUps) decideFollowUp(ctx context.Context, last db.Turn) {

@@ -44,6 +44,11 @@ func newTurn(cfg *Config, store *db.DB, c db.Claim) *turn {
 	return t
 }
 
+// goesOn reports whether the agent still works in the background after a turn that ended like this.
+func (t *turn) goesOn(end db.TurnState) bool {
+	return t.unasked && (end == db.Done || end == db.Failed)
+}
+
 // noteForAgent is a line for the agent below the question; empty = none.
 func (t *turn) noteForAgent() string {
 	switch {
@@ -142,7 +147,7 @@ func (r *turnRunner) runWith(ctx context.Context, t *turn, answer func(context.C
 	}
 	r.display.showEnd(t, end.State)
 	r.suggestions.offerAfterTurn(ctx, t, end)
-	r.agents.attempts.followUps.decideFollowUp(context.WithoutCancel(ctx), t.claim.Turn)
+	r.agents.attempts.followUps.turnEnded(context.WithoutCancel(ctx), t.claim.Turn)
 	r.maintenance.afterTurn(ctx, endedTurn{
 		Turn: t.claim.Turn, asked: t.claim.Asked, state: end.State, answer: t.view.Answer(),
 		ownCommand: r.agents.attempts.ownCommand(t) != "", unasked: t.unasked,
@@ -213,7 +218,7 @@ func (r *turnRunner) store(ctx context.Context, t *turn, end turncard.Outcome) e
 	e := db.TurnResult{
 		Turn: t.claim.Turn, State: end.State, Failure: end.Failure, Answer: t.view.Answer(), Usage: t.progress.usage,
 		Card: t.view.Finish(end).Card(time.Now()), Report: t.report, Actions: t.actions.unstored(),
-		SteersRead: t.steersRead, Unasked: t.unasked && (end.State == db.Done || end.State == db.Failed),
+		SteersRead: t.steersRead, Unasked: t.goesOn(end.State),
 	}
 	if r.cfg.Context.Resumes() {
 		e.Session = t.session.kept

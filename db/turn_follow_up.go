@@ -75,6 +75,19 @@ func (fs FollowUps) FindOrCreate(ctx context.Context, last Turn) (c Claim, err e
 	return c, nil
 }
 
+// insertAfter is insert for a turn that has ended. What a subagent of an ended follow-up still asks is needed by the next
+// one.
+func (fs FollowUps) insertAfter(ctx context.Context, tx *sql.Tx, ended Turn) error {
+	if err := fs.insert(ctx, tx, ended); err != nil || ended.Follows == 0 {
+		return err
+	}
+	next, err := queryOne(ctx, tx, scanTurn, openFollowUp, ended.Key.String())
+	if err != nil {
+		return fmt.Errorf("follow-up of turn %d: %w", ended.ID, err)
+	}
+	return fs.db.Approvals().inherit(ctx, tx, ended.ID, next.ID)
+}
+
 const followUpPrompts = `SELECT prompt_id FROM turns WHERE session_id = ?1 AND session_id <> '' AND follows > 0
 	AND prompt_id <> '' ORDER BY id`
 

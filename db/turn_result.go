@@ -116,7 +116,7 @@ func (e turnEnd) store(ctx context.Context) error {
 		return err
 	}
 	if e.Unasked {
-		err := e.db.Turns().FollowUps().insert(ctx, e.tx, e.Turn)
+		err := e.db.Turns().FollowUps().insertAfter(ctx, e.tx, e.Turn)
 		if err != nil && !errors.Is(err, ErrNotFound) { // its questions were recalled
 			return err
 		}

@@ -189,6 +189,17 @@ func (ls *leftovers) TakeOver(ctx context.Context, t db.Turn) (decided []db.Appr
 	return slices.DeleteFunc(list, func(a db.Approval) bool { return a.State == db.Waiting })
 }
 
+// PassOn moves the open approvals of a follow-up that has ended to the next one: subagents still wait for them.
+func (ls *leftovers) PassOn(ended, next int64) {
+	ls.open.change(func(p *pending) bool {
+		if p.approval.NeededBy != ended {
+			return false
+		}
+		p.approval.NeededBy = next
+		return true
+	})
+}
+
 // answerRepeated checks whether an agent that continues an interrupted turn repeats a request of its predecessor. If so
 // it delivers the decision, or has the agent wait for it. done is false for a different request.
 func (ls *leftovers) answerRepeated(ctx context.Context, c db.Claim, w Workspace, r request) (waits, done bool) {

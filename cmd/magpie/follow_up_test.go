@@ -164,6 +164,56 @@ func TestASubagentOfTheCLIGoesOnInTheBackground(t *testing.T) {
 	}
 }
 
+// A subagent in the background that waits for a permission goes on waiting after a follow-up about something else.
+func TestASubagentAsksWhileAFollowUpEnds(t *testing.T) {
+	r := newRig(t, realCLI(t))
+	file, hold := filepath.Join(r.cfg.Claude.Project, "made"), make(chan struct{})
+	of := func(task string) func(q *modelsim.Request) bool {
+		return func(q *modelsim.Request) bool { return strings.Contains(q.Messages[0].Text, task) }
+	}
+	agent := func(task string) modelsim.Step {
+		return modelsim.Tool("Agent", map[string]any{
+			"description": "make", "prompt": task, "subagent_type": "general-purpose", "run_in_background": true,
+		})
+	}
+	r.model.Script(
+		modelsim.Rule{Match: of("the first task"), Times: 1, Steps: []modelsim.Step{
+			modelsim.Tool("Bash", map[string]string{"command": "touch " + file, "description": "touch"}),
+		}},
+		modelsim.Rule{Match: of("the first task"), Times: 1, Steps: []modelsim.Step{modelsim.Text("made it")}},
+		modelsim.Rule{Match: of("the second task"), Times: 1, Steps: []modelsim.Step{
+			modelsim.Hold(hold), modelsim.Text("looked"),
+		}},
+		modelsim.Rule{Match: tellsOfTheEnd, Times: 1, Steps: []modelsim.Step{modelsim.Text(followUp)}},
+		modelsim.Rule{Match: tellsOfTheEnd, Times: 1, Steps: []modelsim.Step{modelsim.Text("也做好了。")}},
+		modelsim.Rule{Match: asksFor(begins), Times: 1, Steps: []modelsim.Step{
+			agent("the first task"), agent("the second task"),
+		}},
+		modelsim.Rule{Match: tells("Async agent launched"), Times: 1, Steps: []modelsim.Step{modelsim.Text(begun)}},
+	)
+	id := r.sim.Say(r.chat, r.user, begins)
+	var asked feishusim.Message
+	r.await("the subagent's approval", func(v *feishusim.View) bool {
+		list := replies(v, r.chat, id)
+		i := slices.IndexFunc(list, func(m feishusim.Message) bool { return offers(m, "allow") })
+		if i >= 0 {
+			asked = list[i]
+		}
+		return i >= 0 && r.count(`SELECT COUNT(*) FROM turns WHERE id = 1 AND state = 'done'`) == 1
+	})
+	close(hold)
+	r.awaitFollowUp(id, followUp)
+	r.until("the next follow-up to be expected", func() bool {
+		return r.count(`SELECT COUNT(*) FROM turns t JOIN approvals a ON a.needed_by = t.id
+			WHERE follows = 1 AND started_at = 0 AND a.state = 'waiting'`) == 1
+	})
+	r.press(asked, "allow")
+	r.awaitFollowUp(id, "也做好了")
+	if _, err := os.Stat(file); err != nil {
+		t.Error(err)
+	}
+}
+
 // addSubagent writes what the CLI writes about a subagent in the background of the chat's session: a message with that
 // many tokens. The scripted agent has no subagents.
 func (r *rig) addSubagent(tokens int) {
