@@ -151,7 +151,7 @@ const textsHead = `# All texts
 
 Every text that Magpie says to people, in Chinese and in English, to be read in one go. ` + "`go test . -update`" + ` writes this page from
 the source; ` + "`%s`" + `, ` + "`$1`" + ` and ` + "`{n}`" + ` stand for what is filled in. The keys of the configuration are explained in
-[configuration.md](configuration.md), and most lines of the log are in English only.
+[configuration.md](configuration.md), and most lines of the log that are neither warnings nor errors are in English only.
 `
 
 // texts is the page.

@@ -250,7 +250,7 @@ func (g Guard) CheckDir(dir string) error {
 		return err
 	case real == data:
 		return configtype.Mistakef(
-			"助手不能在这里工作，否则能读到所有聊天：Magpie 把数据放在 %s；换一个文件夹",
+			"助手不能在这里工作，否则能读到所有聊天：鹊桥把数据放在 %s；换一个文件夹",
 			"the agent cannot work here, since it could read every chat: Magpie keeps its data in %s; "+
 				"choose another folder", real)
 	case safepath.Contains(real, data):

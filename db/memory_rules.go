@@ -59,7 +59,7 @@ func (m Memory) Tidy() (Memory, error) {
 		return m, configtype.Mistakef("%v：scope %q：应为 chat、user 或 project", "%v: scope %q: must be chat, user or project",
 			ErrBadMemory, m.Scope)
 	case m.Scope != ChatScope && m.Of == "":
-		return m, configtype.Mistakef("%v：scope 是 %s，但没有写是哪一个", "%v: scope %s without saying of which", ErrBadMemory,
+		return m, configtype.Mistakef("%v：scope 是 %s，但没有写是哪一个", "%v: scope is %s, but not which one", ErrBadMemory,
 			m.Scope)
 	case m.State != ActiveMemory && m.State != ProposedMemory:
 		return m, configtype.Mistakef("%v：state %q：应为 active 或 proposed", "%v: state %q: must be active or proposed",

@@ -655,7 +655,7 @@ func TestSetupWithoutAHome(t *testing.T) {
 	t.Parallel()
 	n := newSetupRig(t, "HOME=", "LANG=zh_CN.UTF-8")
 	term := openTerminal(t, n.command())
-	term.await("magpie: 没有设置环境变量 HOME，不知道主文件夹在哪里：请先设置")
+	term.await("magpie: 没有设置环境变量 HOME，不知道主目录在哪里：请先设置")
 	if code := term.exit(); code == 0 {
 		t.Errorf("exit code %d:\n%s", code, term)
 	}

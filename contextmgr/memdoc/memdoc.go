@@ -92,7 +92,7 @@ func Parse(doc []byte) (db.Memory, error) {
 			"the front matter does not say to which chat the memory belongs"))
 	case m.Scope != "" && m.Scope != db.ChatScope && m.Of == "":
 		return db.Memory{}, inLine(end+1, configtype.Mistakef("scope 是 %s，但缺少写明是哪一个的那一行",
-			"scope %s without a line that says of which", m.Scope))
+			"scope is %s, but no line says which one", m.Scope))
 	}
 	return m, nil
 }

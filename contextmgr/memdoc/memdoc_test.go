@@ -83,7 +83,7 @@ func TestMistakesAreShownWhereTheyAre(t *testing.T) {
 		"---\nstate: gone\n---\ntext":                         `line 2: state "gone"`,
 		"---\nversion: -1\n---\ntext":                         `line 2: version "-1"`,
 		"---\ncreated: May\n---\ntext":                        `line 2: created "May"`,
-		"---\nchat: feishu:chat:oc_1\nscope: user\n---\ntext": "line 4: scope user without",
+		"---\nchat: feishu:chat:oc_1\nscope: user\n---\ntext": "line 4: scope is user, but",
 	} {
 		_, err := memdoc.Parse([]byte(doc))
 		if err == nil || !strings.HasPrefix(err.Error(), want) {

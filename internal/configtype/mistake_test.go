@@ -177,7 +177,7 @@ func TestErrorsOfTheSystemInBothLanguages(t *testing.T) {
 		{
 			errors.New("neither $XDG_CONFIG_HOME nor $HOME are defined"),
 			"the variable HOME is not set, so the home folder is not known: set it first, as in export HOME=/home/me",
-			"没有设置环境变量 HOME，不知道主文件夹在哪里：请先设置，例如 export HOME=/home/me",
+			"没有设置环境变量 HOME，不知道主目录在哪里：请先设置，例如 export HOME=/home/me",
 		},
 		{fmt.Errorf("ask: %w", slow{}), "ask: timeout", "ask: 超时"},
 		{badAddress, `"x" must be like host:port`, `"x" 应写成 主机:端口 的形式`},

@@ -89,7 +89,7 @@ func variableErrorText(err error, l language) string {
 		return ""
 	}
 	if m := unsetVariable.FindStringSubmatch(err.Error()); m != nil && m[1] == "HOME" {
-		return [...]string{"没有设置环境变量 HOME，不知道主文件夹在哪里：请先设置，例如 export HOME=/home/me",
+		return [...]string{"没有设置环境变量 HOME，不知道主目录在哪里：请先设置，例如 export HOME=/home/me",
 			"the variable HOME is not set, so the home folder is not known: set it first, as in export HOME=/home/me"}[l]
 	} else if m != nil {
 		return fmt.Sprintf([...]string{"没有设置环境变量 %s", "the variable %s is not set"}[l], m[1])

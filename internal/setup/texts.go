@@ -119,7 +119,7 @@ var (
 			"The link above works in any browser, also on your phone.",
 	}
 	textEnlarge = i18n.Phrase{
-		ZH: "也可以放大窗口（或缩小字号），再按回车显示二维码；用链接的话，按回车继续",
+		ZH: "也可以放大窗口（或缩小字号），再按 Enter 显示二维码；用链接的话，按 Enter 继续",
 		EN: "Or enlarge the window (or shrink its text) and press Enter to see the code; with the link, press Enter to go on",
 	}
 	textOpenLink = i18n.Phrase{
