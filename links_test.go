@@ -115,7 +115,7 @@ func TestTheListsOfChangesAgree(t *testing.T) {
 	chinese := changelogPart.FindAllString(all["CHANGELOG.zh.md"], -1)
 	for i := range max(len(english), len(chinese)) {
 		if i >= len(english) || i >= len(chinese) || english[i] != chinese[i] {
-			t.Fatalf("CHANGELOG.md has %d headings and entries, CHANGELOG.zh.md %d; number %d differs",
+			t.Fatalf("CHANGELOG.md has %d headings and entries, CHANGELOG.zh.md %d; number %d differs: write it in both",
 				len(english), len(chinese), i+1)
 		}
 	}
