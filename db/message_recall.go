@@ -13,6 +13,7 @@ import (
 type Recalled struct {
 	Key     chat.Key
 	Running int64    // the running turn with this question; 0 = none
+	Over    []int64  // turns whose last question it was
 	Files   []string // paths of its files, relative to the files folder
 	// the follow-up of this question that was cancelled before anybody read it; no ID = none. Its agent still works
 	FollowUp Turn

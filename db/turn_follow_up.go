@@ -155,6 +155,7 @@ func (r *Recalled) withdrawFollowUps(ctx context.Context, d *DB, tx *sql.Tx, m c
 	if recalled, err := allRecalled(ctx, tx, m.Key, m.Turn); err != nil || !recalled {
 		return err
 	}
+	r.Over = append(r.Over, m.Turn)
 	list, err := queryAll(ctx, tx, scanTurn, followUpsOf, m.Key.String(), m.Turn)
 	if err != nil {
 		return fmt.Errorf("follow-ups of turn %d: %w", m.Turn, err)

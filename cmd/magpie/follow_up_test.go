@@ -341,12 +341,15 @@ func (r *rig) startSubagent() {
 }
 
 // waiting are the processes that wait for the end of inBackground's command.
-func (r *rig) waiting() (list []string) {
+func (r *rig) waiting() []string { return r.waitingFor("gate") }
+
+// waitingFor are the processes of a command that waits for a file.
+func (r *rig) waitingFor(gate string) (list []string) {
 	own := []byte(filepath.Dir(r.TempDir()) + "/")
 	files, _ := filepath.Glob("/proc/[0-9]*/cmdline")
 	for _, file := range files {
 		args, err := os.ReadFile(file)
-		if err == nil && bytes.Contains(args, own) && bytes.Contains(args, []byte("/gate ] && break")) {
+		if err == nil && bytes.Contains(args, own) && bytes.Contains(args, []byte("/"+gate+" ] && break")) {
 			list = append(list, filepath.Base(filepath.Dir(file)))
 		}
 	}
@@ -653,6 +656,50 @@ func TestAQuestionIsRecalledWhileAnotherIsAnswered(t *testing.T) {
 	}
 }
 
+// tellsOfAnEnd is tellsOfTheEnd after another command was stopped, of which the CLI also tells the agent then.
+func tellsOfAnEnd(q *modelsim.Request) bool {
+	return strings.Contains(q.AllText(), "<status>completed</status>")
+}
+
+const otherGate = "other-gate"
+
+// alsoInBackground is inBackground for another question, after it.
+func (r *rig) alsoInBackground() (id string, end func()) {
+	r.Helper()
+	gate := filepath.Join(r.TempDir(), otherGate)
+	r.model.Script(
+		modelsim.Rule{Match: tellsOfAnEnd, Times: 1, Steps: []modelsim.Step{modelsim.Text(followUp)}},
+		modelsim.Rule{Match: asksFor("还有一件"), Times: 1, Steps: []modelsim.Step{modelsim.Tool("Bash", map[string]any{
+			"command":     "for i in $(seq 900); do [ -e " + gate + " ] && break; sleep 0.1; done",
+			"description": "wait", "run_in_background": true,
+		})}},
+		modelsim.Rule{Match: tells("running in background"), Times: 1, Steps: []modelsim.Step{modelsim.Text("也在跑了。")}},
+	)
+	id = r.sim.Say(r.chat, r.user, "还有一件")
+	r.shows(r.chat, id, "也在跑了")
+	r.until("the end of the second turn", func() bool {
+		return r.count(`SELECT COUNT(*) FROM turns WHERE follows = 0 AND state = 'done'`) == 2
+	})
+	return id, func() { must(r, os.WriteFile(gate, nil, 0o600)) }
+}
+
+// The same for the later one of two questions: what follows is about the first one only.
+func TestALaterQuestionIsRecalledWhileItsAgentWorks(t *testing.T) {
+	r := newRig(t, allowBash)
+	id, end := r.inBackground()
+	other, _ := r.alsoInBackground()
+	r.sim.Recall(other)
+	r.until("the end of its command", func() bool { return len(r.waitingFor(otherGate)) == 0 })
+	end()
+	r.awaitFollowUp(id, followUp)
+	r.until("the end of the turns", func() bool {
+		return r.count(`SELECT COUNT(*) FROM turns WHERE state IN ('queued', 'running')`) == 0
+	})
+	if n := count(r.model.Requests(), tells("<task-notification>")); n != 1 {
+		t.Errorf("the agent was told %d times", n)
+	}
+}
+
 // The same while nothing is being answered: the process goes on with what it does for the other question, and tells its
 // result.
 func TestAQuestionIsRecalledWhileItsAgentWorksForAnother(t *testing.T) {
@@ -661,32 +708,17 @@ func TestAQuestionIsRecalledWhileItsAgentWorksForAnother(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			r := newRig(t, allowBash, change)
 			id, _ := r.inBackground()
-			gate := filepath.Join(r.TempDir(), "other-gate")
-			// The CLI also tells it then what was stopped.
-			ended := func(q *modelsim.Request) bool { return strings.Contains(q.AllText(), "<status>completed</status>") }
-			r.model.Script(
-				modelsim.Rule{Match: ended, Times: 1, Steps: []modelsim.Step{modelsim.Text(followUp)}},
-				modelsim.Rule{Match: asksFor("还有一件"), Times: 1, Steps: []modelsim.Step{modelsim.Tool("Bash", map[string]any{
-					"command":     "for i in $(seq 900); do [ -e " + gate + " ] && break; sleep 0.1; done",
-					"description": "wait", "run_in_background": true,
-				})}},
-				modelsim.Rule{Match: tells("running in background"), Times: 1, Steps: []modelsim.Step{modelsim.Text("也在跑了。")}},
-			)
-			other := r.sim.Say(r.chat, r.user, "还有一件")
-			r.shows(r.chat, other, "也在跑了")
-			r.until("the end of the second turn", func() bool {
-				return r.count(`SELECT COUNT(*) FROM turns WHERE follows = 0 AND state = 'done'`) == 2
-			})
+			other, end := r.alsoInBackground()
 			started := r.prog.pool.Stats().Started
 			r.sim.Recall(id)
 			r.until("the end of the command", func() bool { return len(r.waiting()) == 0 })
-			must(t, os.WriteFile(gate, nil, 0o600))
+			end()
 			r.awaitFollowUp(other, followUp)
 			r.until("the end of the turns", func() bool {
 				return r.count(`SELECT COUNT(*) FROM turns WHERE state IN ('queued', 'running')`) == 0
 			})
 			if n := r.count(`SELECT COUNT(*) FROM turns WHERE follows = 1 AND state <> 'cancelled'`); n != 0 ||
-				r.prog.pool.Stats().Started != started || count(r.model.Requests(), ended) != 1 {
+				r.prog.pool.Stats().Started != started || count(r.model.Requests(), tellsOfAnEnd) != 1 {
 				t.Errorf("%d follow-ups of the recalled question; or the process was ended, or the agent told twice", n)
 			}
 		})

@@ -199,8 +199,11 @@ func (pl *Pool) OthersThan(owner, someone string) []string { return pl.idle.othe
 func (pl *Pool) StopFor(owner, someone string) {
 	// The process first, so that its watcher is notified of what it cuts off.
 	pl.idle.drop(owner, EndStopped, func(p *Process) bool { return len(p.Unasked().others(someone)) == 0 })
-	pl.processes.stopFor(someone)
+	pl.StopTasks(someone)
 }
+
+// StopTasks ends what runs in the background for someone. The process goes on.
+func (pl *Pool) StopTasks(someone string) { pl.processes.stopFor(someone) }
 
 // Close ends all processes with their descendants, and returns when they have ended, after three seconds at most. A
 // running turn is cut off.
