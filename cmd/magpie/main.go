@@ -57,6 +57,7 @@ func main() {
 	for _, name := range config.PrivateVariables(os.Environ()) {
 		wipeVariable(name)
 	}
+	sealInherited()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	var c cli
