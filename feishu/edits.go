@@ -25,7 +25,7 @@ func (t eventHandler) messageUpdated(run context.Context, payload gjson.Result) 
 		if !t.client.messages.readBacks.waitToRead(ctx, s.id) {
 			return nil
 		}
-		items, err := t.client.fetchMessage(ctx, s.id)
+		items, err := t.client.messages.fetchMessage(ctx, s.id)
 		switch v := openapi.ClassOf(err); {
 		case err != nil && (v == openapi.Unknown || v == openapi.RateLimited || v == openapi.CircuitOpen):
 			return err

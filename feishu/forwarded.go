@@ -20,23 +20,23 @@ import (
 
 // fetchMessage fetches a message, followed by those inside it, with its cards if the platform returns them. For a merged
 // forward it may fail to.
-func (c *Client) fetchMessage(ctx context.Context, id string) (items []gjson.Result, err error) {
-	items, err = c.fetchItems(ctx, id, true)
+func (ms messages) fetchMessage(ctx context.Context, id string) (items []gjson.Result, err error) {
+	items, err = ms.fetchItems(ctx, id, true)
 	var refused *openapi.Error
 	if errors.As(err, &refused) &&
 		(refused.Code == codeNoCardContent || refused.Status >= http.StatusInternalServerError) {
-		return c.fetchItems(ctx, id, false)
+		return ms.fetchItems(ctx, id, false)
 	}
 	return items, err
 }
 
 // fetchForward is fetchMessage for what is known to be a merged forward: most contain no cards.
-func (c *Client) fetchForward(ctx context.Context, id string) (items []gjson.Result, err error) {
-	items, err = c.fetchItems(ctx, id, false)
+func (ms messages) fetchForward(ctx context.Context, id string) (items []gjson.Result, err error) {
+	items, err = ms.fetchItems(ctx, id, false)
 	if err != nil || !slices.ContainsFunc(items, isCard) {
 		return items, err
 	}
-	if withCards, err := c.fetchItems(ctx, id, true); err == nil {
+	if withCards, err := ms.fetchItems(ctx, id, true); err == nil {
 		return withCards, nil
 	}
 	return items, nil
@@ -51,14 +51,14 @@ const codeNoCardContent = 2200
 // fetchItems fetches a message and those inside it, with the names of their authors (page "Query message content",
 // im-v1/message/get). cards requests cards as they were sent: by default those of version 2.0 only say that the client
 // is too old.
-func (c *Client) fetchItems(ctx context.Context, id string, cards bool) (items []gjson.Result, err error) {
+func (ms messages) fetchItems(ctx context.Context, id string, cards bool) (items []gjson.Result, err error) {
 	query, refusals := larkcore.QueryParams{"with_sender_name": {"true"}}, []int(nil)
 	if cards {
 		query.Set("card_msg_content_type", "user_card_content")
 		refusals = append(refusals, codeNoCardContent)
 	}
 	const op = "read a message"
-	answer, err := c.api.Call(ctx, openapi.Request{
+	answer, err := ms.api.Call(ctx, openapi.Request{
 		Op: op, Method: http.MethodGet, Path: openapi.Path("/open-apis/im/v1/messages/", id), Query: query,
 		Tries: liveTries, Refusals: refusals,
 	})
@@ -75,7 +75,7 @@ func (c *Client) fetchItems(ctx context.Context, id string, cards bool) (items [
 // FetchQuoted returns the message that another one of the chat replies to. It has no author if this bot wrote it. Its
 // files do not include its own quote.
 func (c *Client) FetchQuoted(ctx context.Context, key chat.Key, id string) (chat.Incoming, error) {
-	items, err := c.fetchMessage(ctx, id)
+	items, err := c.messages.fetchMessage(ctx, id)
 	if err != nil {
 		return chat.Incoming{}, err
 	}
@@ -113,7 +113,7 @@ const (
 // FetchForwarded returns the messages of a merged forward as a list of who said what and when. Every line that a person
 // wrote follows a mark, so that it cannot imitate an entry of the list.
 func (c *Client) FetchForwarded(ctx context.Context, key chat.Key, id string) (string, error) {
-	items, err := c.fetchForward(ctx, id)
+	items, err := c.messages.fetchForward(ctx, id)
 	if err != nil {
 		return "", err
 	}
