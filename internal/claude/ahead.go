@@ -83,6 +83,9 @@ func (a *Ahead) StartNew(ctx context.Context, owner string, spec Spec) error {
 	return a.start(ctx, owner, spec, a.newWait(), a.background.tryAcquireSpareOf)
 }
 
+// Holds reports whether owner has a turn, or a process that waits for one or is being started for it.
+func (a *Ahead) Holds(owner string) bool { return a.idle.holds(owner) }
+
 // Prolong notes another sign that owner has a question: a process that waits for the first one waits as long again. It
 // reports whether owner has a process or a turn.
 func (a *Ahead) Prolong(owner string) bool { return a.idle.prolong(owner) }

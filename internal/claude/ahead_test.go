@@ -104,14 +104,14 @@ func TestTheProcessOfANewConversationWaits(t *testing.T) {
 	must(t, r.pool.Ahead().StartNew(t.Context(), "new", withDir(fresh(), r.cfg.Project)))
 	must(t, r.pool.Ahead().Start(t.Context(), "sign", withDir(fresh(), r.cfg.Project)))
 	must(t, poll(t.Context(), "the end of the other", func() bool { s := r.pool.Stats(); return s.Idle+s.Running == 1 }))
-	if !r.pool.Holds("new") {
+	if !r.pool.Ahead().Holds("new") {
 		t.Fatal("it ended first")
 	}
 	running := map[string]*claude.Process{}
 	for _, owner := range []string{"a", "b", "c"} {
 		running[owner] = r.acquire(owner, withDir(fresh(), r.cfg.Project))
 	}
-	if s := r.pool.Stats(); s.Running != 3 || s.Idle != 0 || r.pool.Holds("new") {
+	if s := r.pool.Stats(); s.Running != 3 || s.Idle != 0 || r.pool.Ahead().Holds("new") {
 		t.Errorf("%+v", s)
 	}
 	for owner, p := range running {
@@ -143,7 +143,7 @@ func TestTheProcessStartsWhileItsTurnWaits(t *testing.T) {
 		}()
 		must(t, poll(t.Context(), owner, func() bool { s := r.pool.Stats(); return s.Waiting == i+1 && s.Idle == 1 }))
 	}
-	if s := r.pool.Stats(); s.Started != 2 || !r.pool.Holds("second") { // one slot is left
+	if s := r.pool.Stats(); s.Started != 2 || !r.pool.Ahead().Holds("second") { // one slot is left
 		t.Errorf("%+v", s)
 	}
 	r.pool.Release("first", first)

@@ -19,8 +19,8 @@ type idleProcesses struct {
 
 	mu       sync.Mutex // locked before that of processes
 	list     idleList
-	ending   map[string]*Process      // by owner
-	turns    map[string]int           // owners that have a process or are getting one
+	ending   map[string]*Process // by owner
+	turns    turnCounts
 	starting map[string]chan struct{} // closed when a process has been started ahead of its owner's turn, by owner
 	closed   bool
 }
@@ -28,7 +28,7 @@ type idleProcesses struct {
 func newIdleProcesses(c Config, keepAlive time.Duration, ps *processes) *idleProcesses {
 	return &idleProcesses{
 		keepAlive: keepAlive, ahead: cmp.Or(c.Ahead, aheadTime), unasked: c.BackgroundLimit.Duration, processes: ps,
-		ending: map[string]*Process{}, turns: map[string]int{}, starting: map[string]chan struct{}{},
+		ending: map[string]*Process{}, turns: turnCounts{}, starting: map[string]chan struct{}{},
 	}
 }
 
@@ -56,7 +56,7 @@ func (ip *idleProcesses) holds(owner string) bool {
 	return ip.turns[owner] > 0 || ip.starting[owner] != nil || ip.list.indexOf(owner) >= 0
 }
 
-// prolong has owner's process wait anew if it has not served a turn yet. It reports whether owner has a turn or a
+// prolong has owner's process wait again if it has not served a turn yet. It reports whether owner has a turn or a
 // process.
 func (ip *idleProcesses) prolong(owner string) bool {
 	ip.mu.Lock()
@@ -79,7 +79,7 @@ func (ip *idleProcesses) noteActivity(owner string, now time.Time) {
 
 // reuse counts a new running turn and returns owner's idle process, if it fits. unfit are owner's processes that do not
 // fit or are ending: they must have ended before another one starts. reuse waits for a process that is being started
-// ahead. The caller calls removeTurn when the turn has no process any more.
+// ahead. The caller calls turns.remove when the turn has no process any more.
 func (ip *idleProcesses) reuse(ctx context.Context, owner string, spec Spec) (p *Process, unfit []*Process, err error) {
 	ip.mu.Lock()
 	defer ip.mu.Unlock()
@@ -154,18 +154,11 @@ func (ip *idleProcesses) others(owner, someone string) []string {
 	return nil
 }
 
-// removeTurn counts a turn that has no process. The caller holds mu.
-func (ip *idleProcesses) removeTurn(owner string) {
-	if ip.turns[owner]--; ip.turns[owner] == 0 {
-		delete(ip.turns, owner)
-	}
-}
-
-// removeFailedTurn is removeTurn after a failed start.
+// removeFailedTurn counts a turn that has no process because its start failed.
 func (ip *idleProcesses) removeFailedTurn(owner string) {
 	ip.mu.Lock()
 	defer ip.mu.Unlock()
-	ip.removeTurn(owner)
+	ip.turns.remove(owner)
 	ip.processes.addRunning(-1)
 }
 
@@ -193,7 +186,7 @@ func (ip *idleProcesses) reserve(owner string) (done func(), ok bool) {
 func (ip *idleProcesses) returnProcess(owner string, p *Process, tight bool) (yielded bool) {
 	ip.mu.Lock()
 	defer ip.mu.Unlock()
-	ip.removeTurn(owner)
+	ip.turns.remove(owner)
 	yielded = ip.processes.endYield(p)
 	if ip.closed { // close ends the process
 		ip.processes.addRunning(-1)
@@ -271,16 +264,11 @@ func (ip *idleProcesses) retire(owner string, p *Process) (gone <-chan struct{})
 	return done
 }
 
-// evict ends owner's idle process, or else the least used one; nil = there is none. With transferSlot its slot goes to
-// the caller.
-func (ip *idleProcesses) evict(owner string, transferSlot bool) (gone <-chan struct{}) {
+// evict ends the idle process that choose selects; nil = there is none. With transferSlot its slot goes to the caller.
+func (ip *idleProcesses) evict(choose chooser, transferSlot bool) (gone <-chan struct{}) {
 	ip.mu.Lock()
 	defer ip.mu.Unlock()
-	i := ip.list.indexOf(owner)
-	why := EndReplaced
-	if i < 0 {
-		i, why = ip.list.leastUsed(time.Now()), EndMemory
-	}
+	i, why := choose(ip.list)
 	if i < 0 {
 		return nil
 	}
@@ -288,17 +276,6 @@ func (ip *idleProcesses) evict(owner string, transferSlot bool) (gone <-chan str
 		ip.processes.transferSlot(ip.list[i].p)
 	}
 	return ip.retireIdle(i, why)
-}
-
-// evictUnasked ends an idle process that has not served a turn yet; nil = there is none.
-func (ip *idleProcesses) evictUnasked() (gone <-chan struct{}) {
-	ip.mu.Lock()
-	defer ip.mu.Unlock()
-	i := slices.IndexFunc(ip.list, func(it *idleProcess) bool { return it.p.session.fresh })
-	if i < 0 {
-		return nil
-	}
-	return ip.retireIdle(i, EndMemory)
 }
 
 // anyProcess accepts every process.
@@ -335,6 +312,15 @@ func (ip *idleProcesses) close() {
 	}
 }
 
+// turnCounts counts the turns of each owner that have a process or are getting one.
+type turnCounts map[string]int
+
+func (tc turnCounts) remove(owner string) {
+	if tc[owner]--; tc[owner] == 0 {
+		delete(tc, owner)
+	}
+}
+
 // idleList are processes that wait for their chat's next message, in the order in which their last turns ended.
 type idleList []*idleProcess
 
@@ -354,11 +340,29 @@ func (l idleList) indexOf(owner string) int {
 // activePeriod is how long after a message the next one of the same chat is likely.
 const activePeriod = 10 * time.Second
 
+// chooser selects the process to end if another needs its slot, and why it ends. -1 = none.
+type chooser func(idleList) (i int, why UnaskedEnd)
+
+// ownOrLeastUsed selects owner's process, or else the least used one.
+func ownOrLeastUsed(owner string) chooser {
+	return func(l idleList) (int, UnaskedEnd) {
+		if i := l.indexOf(owner); i >= 0 {
+			return i, EndReplaced
+		}
+		return l.leastUsed(time.Now()), EndMemory
+	}
+}
+
+// withoutTurn selects a process that has not served a turn yet.
+func withoutTurn(l idleList) (int, UnaskedEnd) {
+	return slices.IndexFunc(l, func(it *idleProcess) bool { return it.p.session.fresh }), EndMemory
+}
+
 // leastUsed is the process to end if another needs its slot: one that was started ahead, otherwise the one that has
 // waited longest among silent chats. If none is silent, it is the one whose chat was active least recently. A process
 // with unasked work is only chosen if there is no other. -1 = there is none.
 func (l idleList) leastUsed(now time.Time) int {
-	if i := slices.IndexFunc(l, func(it *idleProcess) bool { return it.p.session.fresh }); i >= 0 {
+	if i, _ := withoutTurn(l); i >= 0 {
 		return i
 	}
 	first, working := -1, -1

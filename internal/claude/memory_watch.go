@@ -37,7 +37,7 @@ func (w *memoryWatch) checkMemory() {
 	w.mu.Unlock()
 	left := w.spares.count() > 0 || w.idle.stats().Idle > 0
 	if left && w.limits.memoryScarce() && w.spares.evict(false) == nil {
-		w.idle.evict("", false)
+		w.idle.evict(ownOrLeastUsed(""), false)
 	}
 	if left {
 		w.watch()

@@ -81,9 +81,6 @@ func (pl *Pool) Limits() Limits { return pl.slots.currentLimits() }
 // HasIdle reports whether owner has an idle process that has served a turn of this session.
 func (pl *Pool) HasIdle(owner, session string) bool { return pl.idle.hasSession(owner, session) }
 
-// Holds reports whether owner has a turn, or a process that waits for one or is being started for it.
-func (pl *Pool) Holds(owner string) bool { return pl.idle.holds(owner) }
-
 // Acquire returns a process for one turn of owner: the idle one if it fits spec, otherwise a new one. It waits for a
 // free slot. If the session to resume is missing or has changed, it returns a [LostError] before it pays for a start.
 // The caller must Release the process.

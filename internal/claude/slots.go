@@ -145,7 +145,7 @@ func (ps *processSlots) acquire(ctx context.Context, owner string) error {
 		if gone := ps.spares.evict(false); gone != nil {
 			return ps.await(ctx, gone)
 		}
-		return ps.await(ctx, ps.idle.evict(owner, false))
+		return ps.await(ctx, ps.idle.evict(ownOrLeastUsed(owner), false))
 	}
 	if ps.waiters.Load() == 0 { // otherwise a spare process ends for the first in the queue
 		if gone := ps.spares.evict(true); gone != nil {
@@ -153,7 +153,7 @@ func (ps *processSlots) acquire(ctx context.Context, owner string) error {
 		}
 	}
 	if !ps.background.preempt() {
-		if gone := ps.idle.evict(owner, true); gone != nil {
+		if gone := ps.idle.evict(ownOrLeastUsed(owner), true); gone != nil {
 			return ps.takeOver(ctx, gone)
 		}
 	}
@@ -191,7 +191,7 @@ func (ps *processSlots) wait(ctx context.Context) error {
 			return nil
 		case <-look.C:
 			if gone = ps.spares.evict(false); gone == nil {
-				gone = ps.idle.evictUnasked()
+				gone = ps.idle.evict(withoutTurn, false)
 			}
 		}
 		if gone != nil {
