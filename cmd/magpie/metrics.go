@@ -117,7 +117,7 @@ var (
 	descCircuitOpen = describe("platform_circuit_open", "1 while the platform's HTTP API does not answer.")
 	descEvents      = describe("platform_events_total", "Messages and presses that have arrived.")
 	descBackfilled  = describe("platform_backfilled_messages_total",
-		"Messages that no event told of and that were found by asking.")
+		"Messages of which no event arrived, found in the lists of messages.")
 	descCalls = describe("platform_calls_total",
 		"Calls to the platform's HTTP API, by what became of them.", "class")
 	descProcesses         = describe("cli_processes", "Processes of the CLI, by state.", "state")
