@@ -72,7 +72,7 @@ func TestWhatWasSaidWaitsUntilItsAuthorIsKnown(t *testing.T) {
 	g := &group{said: []chat.Incoming{said("om_boss", "ou_boss"), said("om_1", "ou_1")}}
 	b := newBackground(Config{Groups: g, Context: l.bridge.cfg.Context}, l.bridge.db, l.bridge.access.Authorizer)
 	b.redact, b.wait = func(text string) string { return text }, time.Minute
-	spoken := func(id string, at time.Time) db.Claim {
+	question := func(id string, at time.Time) db.Claim {
 		q := said(id, "ou_boss")
 		q.ToBot, q.Time = true, at
 		got, err := l.bridge.db.Messages().Accept(t.Context(), db.Inbound{Incoming: q, Class: chat.Talk})
@@ -81,8 +81,8 @@ func TestWhatWasSaidWaitsUntilItsAuthorIsKnown(t *testing.T) {
 		return db.Claim{Turn: db.Turn{ID: got.Turn, Key: room}, Chat: db.Chat{Kind: chat.Group}}
 	}
 	recorded := func() int { return l.count(`SELECT COUNT(*) FROM messages WHERE class = 'overheard'`) }
-	spoken("om_q1", began)
-	b.fetchMissed(t.Context(), spoken("om_q2", time.Now()))()
+	question("om_q1", began)
+	b.fetchMissed(t.Context(), question("om_q2", time.Now()))()
 	if n := recorded(); n != 1 {
 		t.Fatalf("%d messages are known, want that of the owner", n)
 	}
@@ -90,11 +90,11 @@ func TestWhatWasSaidWaitsUntilItsAuthorIsKnown(t *testing.T) {
 		t.Error("other groups have to wait for it, too")
 	}
 	s.err = nil
-	b.fetchMissed(t.Context(), spoken("om_q3", time.Now()))()
+	b.fetchMissed(t.Context(), question("om_q3", time.Now()))()
 	if n := recorded(); n != 2 {
 		t.Errorf("%d messages are known; asked for those since %v, want %v", n, g.since, began)
 	}
-	b.fetchMissed(t.Context(), spoken("om_q4", time.Now()))()
+	b.fetchMissed(t.Context(), question("om_q4", time.Now()))()
 	if !g.since.After(began.Add(time.Minute)) {
 		t.Errorf("asked again for what is known, since %v", g.since)
 	}

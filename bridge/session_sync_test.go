@@ -89,9 +89,9 @@ func TestASessionThatCannotBeComparedIsResumed(t *testing.T) {
 	if got := l.sessionOfTheLastTurn(); got != s.ID {
 		t.Errorf("answered in session %s, want %s", got, s.ID)
 	}
-	told, err := l.bridge.db.Turns().LastReport(t.Context(), room, 0)
-	if want := (db.ContextReport{Session: db.Resumed, Unsure: true, Messages: 2}); err != nil || told != want {
-		t.Errorf("told %+v, want %+v (%v)", told, want, err)
+	report, err := l.bridge.db.Turns().LastReport(t.Context(), room, 0)
+	if want := (db.ContextReport{Session: db.Resumed, Unsure: true, Messages: 2}); err != nil || report != want {
+		t.Errorf("report %+v, want %+v (%v)", report, want, err)
 	}
 }
 
@@ -108,9 +108,9 @@ func TestASessionThatWasLongAwayIsKnown(t *testing.T) {
 	l.until("the answer", func() bool {
 		return l.count(`SELECT COUNT(*) FROM turns WHERE session_id <> '' AND state = 'done'`) == 2
 	})
-	told, err := l.bridge.db.Turns().LastReport(t.Context(), room, 0)
-	if got := l.sessionOfTheLastTurn(); err != nil || got != s.ID || told.Unsure || told.Incomplete {
-		t.Errorf("answered in session %s, want %s; told %+v (%v)", got, s.ID, told, err)
+	report, err := l.bridge.db.Turns().LastReport(t.Context(), room, 0)
+	if got := l.sessionOfTheLastTurn(); err != nil || got != s.ID || report.Unsure || report.Incomplete {
+		t.Errorf("answered in session %s, want %s; report %+v (%v)", got, s.ID, report, err)
 	}
 }
 
@@ -144,7 +144,7 @@ func TestWhereASessionCanBeResumed(t *testing.T) {
 func TestWhatStatusSaysOfTheLastTurn(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {
-		told   db.ContextReport
+		report db.ContextReport
 		zh, en string
 	}{
 		{db.ContextReport{Session: db.Live}, "会话进行中", "live session"},
@@ -166,11 +166,11 @@ func TestWhatStatusSaysOfTheLastTurn(t *testing.T) {
 		{db.ContextReport{Session: db.Begun, Lost: string(claude.LostTooLong), Unread: true}, "会话过长，历史也读取失败",
 			"session too long, history unavailable"},
 	} {
-		if got := describe(tc.told, i18n.Chinese); got != tc.zh {
-			t.Errorf("%+v: %q, want %q", tc.told, got, tc.zh)
+		if got := describe(tc.report, i18n.Chinese); got != tc.zh {
+			t.Errorf("%+v: %q, want %q", tc.report, got, tc.zh)
 		}
-		if got := describe(tc.told, i18n.English); got != tc.en {
-			t.Errorf("%+v: %q, want %q", tc.told, got, tc.en)
+		if got := describe(tc.report, i18n.English); got != tc.en {
+			t.Errorf("%+v: %q, want %q", tc.report, got, tc.en)
 		}
 	}
 	seen := map[i18n.Phrase]bool{}

@@ -43,7 +43,7 @@ func TestNothingOfAStaleGroupIsRemembered(t *testing.T) {
 
 // Whoever asks again after a long silence is answered with the key points of what was said, which were noted before and
 // are noted once, also if they were forgotten since.
-func TestTheKeyPointsAreThereWhenAStaleChatBeginsAnew(t *testing.T) {
+func TestTheKeyPointsAreThereWhenAStaleChatStartsOver(t *testing.T) {
 	t.Parallel()
 	l := newBridgeRig(t, &deliverytest.Recorder{})
 	built := make(chan BuiltContext, 10)

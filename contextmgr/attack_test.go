@@ -107,15 +107,15 @@ func TestAttackPrefixPlaces(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			said := user(tc.text)
 			said.Actor.Name, said.Time = tc.text, newYear
-			heard := said
-			heard.Class = chat.Overheard
+			overheard := said
+			overheard.Class = chat.Overheard
 			answer := assistant(tc.text)
 			answer.Time = newYear
 			c := Context{
 				Memories:   []Memory{{Title: tc.text, Text: tc.text, Date: newYear}},
 				Summary:    Summary{Text: tc.text, Until: newYear},
-				Background: []chat.Message{heard},
-				Retrieved:  []chat.Message{said, answer, heard},
+				Background: []chat.Message{overheard},
+				Retrieved:  []chat.Message{said, answer, overheard},
 				History:    []chat.Message{said, answer},
 			}
 			prompt := Prefix(c, chat.Group, "现在呢？")

@@ -321,8 +321,8 @@ func (as Approvals) settle(ctx context.Context, tx *sql.Tx, a Approval, s Settli
 		if _, err := loadUndecided(ctx, tx, a.Key, neededBy); err != nil {
 			return err
 		}
-		told := Post{Key: a.Key, Idem: "not passed on:" + a.ID, ReplyTo: replyTo, Text: s.GiveUp}
-		if err := as.db.Outbox().post(ctx, tx, told); err != nil {
+		notice := Post{Key: a.Key, Idem: "not passed on:" + a.ID, ReplyTo: replyTo, Text: s.GiveUp}
+		if err := as.db.Outbox().post(ctx, tx, notice); err != nil {
 			return err
 		}
 	}

@@ -319,15 +319,15 @@ func TestAnAnswerIsQuotedByItsCard(t *testing.T) {
 func TestWhoAsksSentTheFileBefore(t *testing.T) {
 	d := fresh(t)
 	at := time.UnixMilli(1_000_000)
-	heard := func(id, who string, ago time.Duration) {
+	groupTalk := func(id, who string, ago time.Duration) {
 		e := say(id, "[文件 "+id+"]")
 		e.Kind, e.Class, e.Actor.ID, e.Time = chat.Group, chat.Overheard, who, at.Add(-ago)
 		e.Files = []chat.File{{Kind: chat.Document, Of: id, Key: "k"}}
 		accept(t, d, e)
 	}
-	heard("old", "ou_1", 3*time.Minute)
-	heard("other", "ou_2", time.Minute)
-	heard("mine", "ou_1", time.Minute)
+	groupTalk("old", "ou_1", 3*time.Minute)
+	groupTalk("other", "ou_2", time.Minute)
+	groupTalk("mine", "ou_1", time.Minute)
 	e := say("om_1", "sum it up")
 	e.Kind, e.Time = chat.Group, at
 	accept(t, d, e)
@@ -339,10 +339,10 @@ func TestWhoAsksSentTheFileBefore(t *testing.T) {
 func TestGroupTalkHasItsFiles(t *testing.T) {
 	d := fresh(t)
 	accept(t, d, say("om_1", "x"))
-	heard := say("om_2", "[文件 a.pdf]").Incoming
-	heard.Files = []chat.File{{Kind: chat.Document, Of: "om_2", Key: "k"}}
+	talk := say("om_2", "[文件 a.pdf]").Incoming
+	talk.Files = []chat.File{{Kind: chat.Document, Of: "om_2", Key: "k"}}
 	for range 2 {
-		if err := d.Background().Store(t.Context(), oc, 0, []chat.Incoming{heard}); err != nil {
+		if err := d.Background().Store(t.Context(), oc, 0, []chat.Incoming{talk}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -120,7 +120,7 @@ func TestFollowUpsAfterACrash(t *testing.T) {
 	}
 	left[0].Prompt = "msg_1"
 	finish(t, d, db.TurnResult{Turn: left[0], State: db.Done})
-	if heard, err := fs.PromptIDs(t.Context(), "s-1"); err != nil || len(heard) != 1 || heard[0] != "msg_1" {
-		t.Errorf("heard %q, %v", heard, err)
+	if ids, err := fs.PromptIDs(t.Context(), "s-1"); err != nil || len(ids) != 1 || ids[0] != "msg_1" {
+		t.Errorf("ids %q, %v", ids, err)
 	}
 }

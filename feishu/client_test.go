@@ -70,13 +70,13 @@ func TestFormsOfTheApp(t *testing.T) {
 
 // The language of the bot, and of chats in which nobody has written yet.
 func TestLanguageOfTheBot(t *testing.T) {
-	for _, tc := range []struct{ lang, base, spoken, first, toast string }{
+	for _, tc := range []struct{ lang, base, fixed, first, toast string }{
 		{"auto", "", "", "zh", staleButton.zh}, {"", "", "", "zh", staleButton.zh},
 		{"auto", "lark", "", "en", staleButton.en},
 		{"en", "", "en", "zh", staleButton.en}, {"zh", "lark", "zh", "en", staleButton.zh},
 	} {
 		c := Config{AppID: "cli_1", AppSecret: "s", Lang: tc.lang, BaseURL: tc.base}
-		if err := c.Validate(); err != nil || c.FixedLang() != tc.spoken || c.DefaultLang() != tc.first ||
+		if err := c.Validate(); err != nil || c.FixedLang() != tc.fixed || c.DefaultLang() != tc.first ||
 			c.text(staleButton) != tc.toast {
 			t.Errorf("%+v: %q %q %q %v", tc, c.FixedLang(), c.DefaultLang(), c.text(staleButton), err)
 		}

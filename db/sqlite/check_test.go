@@ -122,11 +122,11 @@ func TestALargeDatabaseIsCheckedWhenItWasNotClosed(t *testing.T) {
 	defer d.Close() //nolint:errcheck // of a damaged database
 	damage(t, path, 3)
 	for _, c := range []struct {
-		closed bool
-		small  int64
-		told   bool
+		closed  bool
+		small   int64
+		corrupt bool
 	}{{true, 0, false}, {false, 0, true}, {true, 1 << 40, true}} {
-		if err := d.QuickCheck(t.Context(), c.closed, c.small); errors.As(err, new(*sqlite.CorruptError)) != c.told {
+		if err := d.QuickCheck(t.Context(), c.closed, c.small); errors.As(err, new(*sqlite.CorruptError)) != c.corrupt {
 			t.Errorf("%+v: %v", c, err)
 		}
 	}
@@ -156,24 +156,24 @@ func TestDamageWhileTheDatabaseIsOpen(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 			defer cancel()
 			_, err = d.Messages().Accept(ctx, say("om_new", "x"))
-			told := []error{err}
+			errs := []error{err}
 			c, err := d.Queue().Claim(ctx, oc, turnIDs("s"), true)
-			told = append(told, err, d.Turns().Finish(ctx,
+			errs = append(errs, err, d.Turns().Finish(ctx,
 				db.TurnResult{Turn: c.Turn, State: db.Done, Answer: "a", Usage: &db.Usage{}}))
 			for _, err := range d.History().Range(ctx, oc, 0, 0, 1<<40) {
-				told = append(told, err)
+				errs = append(errs, err)
 			}
 			_, err = d.History().Unseen(ctx, oc, 0, 1, 1<<40)
-			told = append(told, err)
+			errs = append(errs, err)
 			_, err = d.Queue().Chats(ctx)
-			told = append(told, err)
+			errs = append(errs, err)
 			_, err = d.Turns().Running(ctx)
-			told = append(told, err)
+			errs = append(errs, err)
 			_, err = d.Outbox().Next(ctx, oc)
-			told = append(told, err, d.Turns().Drafts().Set(ctx, c.Turn.ID, "x"))
+			errs = append(errs, err, d.Turns().Drafts().Set(ctx, c.Turn.ID, "x"))
 			_, err = d.Chats().Get(ctx, chat.FeishuChat("oc_none"))
-			told = append(told, err, d.Backup(ctx, filepath.Join(t.TempDir(), "copy.db")), d.CheckHealth(ctx))
-			if err := errors.Join(told...); err == nil {
+			errs = append(errs, err, d.Backup(ctx, filepath.Join(t.TempDir(), "copy.db")), d.CheckHealth(ctx))
+			if err := errors.Join(errs...); err == nil {
 				t.Error("no call has read any of the 20 damaged pages")
 			}
 			if ctx.Err() != nil {

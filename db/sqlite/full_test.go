@@ -71,7 +71,7 @@ func TestAFullDiskRefusesMessagesAndRecovers(t *testing.T) {
 	// Many at once: each caller gets the outcome of its message.
 	var wg sync.WaitGroup
 	var mu sync.Mutex
-	told := map[string]error{}
+	outcomes := map[string]error{}
 	for i := range 32 {
 		wg.Go(func() {
 			e := say(fmt.Sprintf("om_many_%d", i), strings.Repeat("x", 100*i))
@@ -81,12 +81,12 @@ func TestAFullDiskRefusesMessagesAndRecovers(t *testing.T) {
 			}
 			mu.Lock()
 			defer mu.Unlock()
-			told[e.ID] = err
+			outcomes[e.ID] = err
 		})
 	}
 	wg.Wait()
 	d.LimitPages(t, 1000)
-	for id, err := range told {
+	for id, err := range outcomes {
 		if a := accept(t, d, say(id, "again")); a.Fresh != (err != nil) {
 			t.Errorf("%s returned %v, but its second delivery is new: %t", id, err, a.Fresh)
 		}

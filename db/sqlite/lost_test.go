@@ -72,7 +72,7 @@ func (g *guarded) tell(err error) {
 	g.news = append(g.news, err)
 }
 
-func (g *guarded) told() []error {
+func (g *guarded) reports() []error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return append([]error(nil), g.news...)
@@ -102,7 +102,7 @@ func (g *guarded) saved() *sqlite.LostError {
 	g.Helper()
 	for range 100 {
 		var lost *sqlite.LostError
-		if news := g.told(); len(news) > 0 && errors.As(news[len(news)-1], &lost) && lost.Rescued != "" {
+		if news := g.reports(); len(news) > 0 && errors.As(news[len(news)-1], &lost) && lost.Rescued != "" {
 			if zh := configtype.Chinese(lost); !strings.Contains(zh, "原来的内容保存在 "+lost.Rescued+"。") {
 				g.Errorf("in Chinese: %s", zh)
 			}
@@ -110,7 +110,7 @@ func (g *guarded) saved() *sqlite.LostError {
 		}
 		time.Sleep(time.Second) // on the bubble's clock
 	}
-	g.Fatalf("it was not saved: %v", g.told())
+	g.Fatalf("it was not saved: %v", g.reports())
 	return nil
 }
 
@@ -180,7 +180,7 @@ func TestALostDatabaseIsSaved(t *testing.T) {
 				}
 				time.Sleep(time.Hour)
 				g.refused()
-				if news := g.told(); len(news) != 2 {
+				if news := g.reports(); len(news) != 2 {
 					t.Errorf("told %v", news)
 				}
 				g.cancel()
@@ -247,7 +247,7 @@ func TestALostDatabaseThatComesBack(t *testing.T) {
 		first := g.saved()
 		g.must(os.Rename(data+".old", data))
 		time.Sleep(2 * time.Second)
-		if news := g.told(); len(news) != 3 || news[2] != nil {
+		if news := g.reports(); len(news) != 3 || news[2] != nil {
 			t.Fatalf("told %v", news)
 		}
 		accept(t, g.d, say("om_late", "words"))
@@ -275,7 +275,7 @@ func TestALostDatabaseThatCannotBeSavedAtOnce(t *testing.T) {
 			inTheWay = append(inTheWay, p)
 		}
 		time.Sleep(10 * time.Second)
-		news := g.told()
+		news := g.reports()
 		if len(news) != 2 || !strings.Contains(news[1].Error(), "Do not stop Magpie") {
 			t.Fatalf("told %v", news)
 		}
@@ -335,7 +335,7 @@ func TestADatabaseThatIsOverwritten(t *testing.T) {
 		t.Errorf("%v", lost)
 	}
 	g.guard().cancel()
-	if news := g.told(); len(news) != 1 {
+	if news := g.reports(); len(news) != 1 {
 		t.Errorf("told %v", news)
 	}
 	g.must(errors.Join(g.d.Close(), f.Close()))

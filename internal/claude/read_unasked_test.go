@@ -32,9 +32,9 @@ func (s *session) says(id, stop, text string) {
 func TestReadUnasked(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
-		write func(s *session)
-		heard []string
-		want  Outcome
+		write    func(s *session)
+		consumed []string
+		want     Outcome
 	}{
 		"nothing": {write: func(s *session) {}},
 		"finished": {
@@ -58,12 +58,12 @@ func TestReadUnasked(t *testing.T) {
 				s.notification("n2")
 				s.says("m3", "end_turn", "unread")
 			},
-			heard: []string{"m2"},
-			want:  Outcome{Known: true, Ended: true, Text: "unread", Model: "m", Usage: Usage{Output: 1}},
+			consumed: []string{"m2"},
+			want:     Outcome{Known: true, Ended: true, Text: "unread", Model: "m", Usage: Usage{Output: 1}},
 		},
 		"all were read": {
-			write: func(s *session) { s.notification("n1"); s.says("m2", "end_turn", "read") },
-			heard: []string{"m2"},
+			write:    func(s *session) { s.notification("n1"); s.says("m2", "end_turn", "read") },
+			consumed: []string{"m2"},
 		},
 		"several": {
 			write: func(s *session) {
@@ -98,7 +98,7 @@ func TestReadUnasked(t *testing.T) {
 			// A compaction repeats lines.
 			twice := s.String() + s.String()[strings.LastIndexByte(s.String()[:s.Len()-1], '\n')+1:]
 			for _, data := range []string{s.String(), twice} {
-				got, err := readUnasked(strings.NewReader(data), tc.heard)
+				got, err := readUnasked(strings.NewReader(data), tc.consumed)
 				if err != nil || fmt.Sprintf("%+v", got) != fmt.Sprintf("%+v", tc.want) {
 					t.Errorf("%+v, %v; want %+v", got, err, tc.want)
 				}

@@ -39,9 +39,9 @@ type CardUpdates int
 
 // Ways of notifying about a changed card.
 const (
-	CardUpdatesUntold CardUpdates = iota // the app is not subscribed
-	CardUpdatesOfBot                     // the event names the bot, and has the content of the message
-	CardUpdatesBare                      // it has neither sender nor text
+	CardUpdatesUnsubscribed CardUpdates = iota // the app is not subscribed
+	CardUpdatesOfBot                           // the event names the bot, and has the content of the message
+	CardUpdatesBare                            // it has neither sender nor text
 )
 
 // Reconnect is the reconnect policy that the platform sends to clients, in whole seconds.

@@ -107,7 +107,7 @@ func (a *app) messageEvent(kind string, m *message, from User, c *chat) *event {
 
 // pushCardUpdate pushes the event for a changed card of the bot, if the app is subscribed. A nil message is ignored.
 func (w *world) pushCardUpdate(m *message, push func(*event)) {
-	if m == nil || w.cardUpdates == CardUpdatesUntold {
+	if m == nil || w.cardUpdates == CardUpdatesUnsubscribed {
 		return
 	}
 	w.mu.Lock()

@@ -39,7 +39,7 @@ type newcomer struct {
 	by           User      // who confirmed
 	confirmed    bool
 	declined     bool
-	told         bool // the client knows that it is a Lark tenant, and asks Lark's server for the credentials
+	isLark       bool // it is a Lark tenant: the client knows it, and asks Lark's server for the credentials
 }
 
 // addons is what a scanned address requests beyond the defaults (oapi-sdk-go scene/registration/types.go, AppAddons).
@@ -212,8 +212,8 @@ func (r *registrations) poll(q *request, device string) reply {
 	switch {
 	case g.declined:
 		return oauth("access_denied", map[string]any{"error_description": "the user has declined"})
-	case g.confirmed && r.brand == "lark" && !g.told:
-		g.told = true
+	case g.confirmed && r.brand == "lark" && !g.isLark:
+		g.isLark = true
 		return oauth("", map[string]any{"user_info": person})
 	case g.confirmed:
 		g.ends = time.Time{} // credentials are given once

@@ -71,13 +71,13 @@ func (a *agent) startTask(input gjson.Result) outcome {
 		if ctx.Err() != nil {
 			status = "stopped"
 		}
-		told := a.say(object{
+		sent := a.say(object{
 			"type": "system", "subtype": "task_notification", "task_id": id, "status": status, "summary": what,
 		})
 		gone := a.tasks.change(a.output, func(l []object) []object {
 			return slices.DeleteFunc(l, func(t object) bool { return t["task_id"] == id })
 		})
-		if told == nil && gone == nil && ctx.Err() == nil { // the model is not told of a task that was stopped
+		if sent == nil && gone == nil && ctx.Err() == nil { // the model is not told of a task that was stopped
 			a.prompts.put(notification(id, what))
 		}
 	}()

@@ -322,16 +322,16 @@ func (a *agent) failure(err error, spent usage, calls int) error {
 	if errors.As(err, &api) {
 		status = api.status
 	}
-	told := object{
+	answer := object{
 		"id": uuid.NewString(), "model": "<synthetic>", "role": "assistant",
 		"content": []object{{"type": "text", "text": err.Error()}},
 	}
-	if err := a.say(object{"type": "assistant", "error": "unknown", "message": told}); err != nil {
+	if err := a.say(object{"type": "assistant", "error": "unknown", "message": answer}); err != nil {
 		return err
 	}
 	if err := a.conv.write(object{
 		"type": "assistant", "uuid": uuid.NewString(), "isApiErrorMessage": true, "apiErrorStatus": status,
-		"message": told,
+		"message": answer,
 	}); err != nil {
 		return err
 	}
