@@ -1,6 +1,7 @@
 package bridge
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -233,6 +234,10 @@ func (t *memoryRequest) showOrigin(ctx context.Context, x db.Memory) (commandRes
 	if err != nil {
 		return commandResult{}, err
 	}
+	names := make(map[string]string) // of those who changed it by a message
+	for _, m := range sources {
+		names[m.Actor.ID] = i18n.SafeName(m.Actor.Name)
+	}
 	var s strings.Builder
 	fmt.Fprintf(&s, i18n.MemoryWhy.In(t.l), x.Number, x.Title)
 	for _, v := range versions {
@@ -240,7 +245,7 @@ func (t *memoryRequest) showOrigin(ctx context.Context, x db.Memory) (commandRes
 		if v.Act == db.MemoryCreated {
 			act = i18n.MemoryWasCreated
 		}
-		who, why := t.authorName(v.By.Who), t.reasonText(v.By.Why)
+		who, why := t.authorName(v.By.Who, names), t.reasonText(v.By.Why)
 		fmt.Fprintf(&s, "\n"+i18n.MemoryStep.In(t.l), v.Version, t.day(v.Updated), act.In(t.l), who, why)
 	}
 	for _, m := range sources {
@@ -255,7 +260,7 @@ func (t *memoryRequest) showOrigin(ctx context.Context, x db.Memory) (commandRes
 }
 
 // authorName is the author of a change, for users.
-func (t *memoryRequest) authorName(who string) string {
+func (t *memoryRequest) authorName(who string, names map[string]string) string {
 	switch {
 	case who == t.said.Actor.ID:
 		return i18n.You.In(t.l)
@@ -263,8 +268,10 @@ func (t *memoryRequest) authorName(who string) string {
 		return i18n.TheAgent.In(t.l)
 	case who == byItself:
 		return i18n.TheProgram.In(t.l)
+	case who == memdoc.Importer:
+		return i18n.AnImport.In(t.l)
 	}
-	return who
+	return cmp.Or(names[who], i18n.SomeoneElse.In(t.l))
 }
 
 // Authors and reasons of automatic memories, as stored.
@@ -275,12 +282,14 @@ const (
 	whyTool   = "tool remember"
 	whyAnswer = "after a turn"
 	whyStale  = "stale"
+	whyRecall = "recalled" // of a message it came from
 )
 
 // reasonText is the reason of a change, for users.
 func (t *memoryRequest) reasonText(why string) string {
 	known := map[string]i18n.Phrase{
 		whyTool: i18n.MemoryByTool, whyAnswer: i18n.MemoryAfterAnswer, whyStale: i18n.MemoryWhenStale,
+		whyRecall:          i18n.MemoryAfterRecall,
 		memdoc.NewDocument: i18n.MemoryNewDocument, memdoc.EditedDocument: i18n.MemoryEditedDocument,
 	}
 	if said, ok := known[why]; ok {

@@ -244,6 +244,10 @@ func TestMemoriesByCommand(t *testing.T) {
 	})
 	w.expect(fmt.Sprint(w.store.Memories().List(w.ctx, alice.key)), "[REDACTED_EMAIL]", "!ming@", "!hunter2")
 	w.expect(w.order(alice, "/remember "+strings.Repeat("长", db.MaxMemoryText+1)), "太长")
+	imported, err := w.store.Memories().Save(w.ctx, db.Memory{Key: alice.key, Text: "外面写的"},
+		db.Change{Who: memdoc.Importer, Why: memdoc.NewDocument})
+	w.must(err)
+	w.expect(w.order(alice, fmt.Sprint("/memory why ", imported.Number)), "记下：导入（新文档）")
 	w.expect(w.order(alice, "/help"), "/remember", "/memory")
 }
 
@@ -282,6 +286,9 @@ func TestMemoriesOfAGroup(t *testing.T) {
 		t.Errorf("after bob's, alice's prompt tells %+v", got.Memories)
 	}
 	w.expect(w.order(bobHere, "/memory edit 1 周会在四楼"), "已修改")
+	w.expect(w.order(bobHere, "/memory why 1"), "记下：`Nou_alice`（/remember）", "修改：你（/memory edit）")
+	w.must(w.bridge.HandleRecall(w.ctx, team.key, "om_1"))
+	w.expect(w.order(bobHere, "/memory why 1"), "记下：其他人（/remember）", "修改：鹊桥（消息已撤回）", "!ou_alice")
 }
 
 func TestApproval(t *testing.T) {

@@ -30,6 +30,7 @@ var (
 	MemoryByTool         = Phrase{"回答时", "while answering"}
 	MemoryAfterAnswer    = Phrase{"回答后", "after an answer"}
 	MemoryWhenStale      = Phrase{"聊天闲置后", "after the chat went quiet"}
+	MemoryAfterRecall    = Phrase{"消息已撤回", "message recalled"}
 	MemoryNewDocument    = Phrase{"新文档", "new document"}
 	MemoryEditedDocument = Phrase{"文档有修改", "edited document"}
 	MemoryStep           = Phrase{"- 第 %d 版，%s %s：%s（%s）", "- v%d, %s, %s by %s (%s)"}
@@ -52,4 +53,6 @@ var (
 	You            = Phrase{"你", "you"}
 	TheAgent       = Phrase{"助手", "the agent"}
 	TheProgram     = Phrase{"鹊桥", "Magpie"}
+	AnImport       = Phrase{"导入", "an import"}
+	SomeoneElse    = Phrase{"其他人", "someone else"}
 )

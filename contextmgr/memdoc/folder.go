@@ -207,8 +207,8 @@ func documents(files fs.FS) (names []string, err error) {
 	return names, err
 }
 
-// importer is the author of the changes of an import.
-const importer = "import"
+// Importer is the author of the changes of an import.
+const Importer = "import"
 
 // Reasons of the changes of an import.
 const (
@@ -256,7 +256,7 @@ func (done *Imported) importFile(ctx context.Context, store *db.DB, files fs.FS,
 	if !changedSince(m, versions) {
 		m.Version = now.Version
 	}
-	saved, err := store.Memories().Save(ctx, m, db.Change{Who: importer, Why: EditedDocument})
+	saved, err := store.Memories().Save(ctx, m, db.Change{Who: Importer, Why: EditedDocument})
 	switch {
 	case errors.Is(err, db.ErrChanged) && sameContent(m, now.Memory):
 		done.Known++
@@ -274,7 +274,7 @@ func (done *Imported) importFile(ctx context.Context, store *db.DB, files fs.FS,
 
 // importNew stores the memory of a document that was not imported before.
 func (done *Imported) importNew(ctx context.Context, store *db.DB, m db.Memory) error {
-	_, err := store.Memories().Save(ctx, m, db.Change{Who: importer, Why: NewDocument})
+	_, err := store.Memories().Save(ctx, m, db.Change{Who: Importer, Why: NewDocument})
 	if errors.Is(err, db.ErrNotFound) {
 		return configtype.Mistakef("这里没有它所属的聊天，或者它的 ID 属于另一个聊天",
 			"its chat is not known here, or its ID belongs to another one")
@@ -295,7 +295,7 @@ func isOutdated(doc db.Memory, versions []db.MemoryVersion) bool {
 // changedSince reports whether the memory was changed, other than by an import, after the document was written.
 func changedSince(doc db.Memory, versions []db.MemoryVersion) bool {
 	return doc.Version != 0 && slices.ContainsFunc(versions, func(v db.MemoryVersion) bool {
-		return v.Version > doc.Version && v.By.Who != importer
+		return v.Version > doc.Version && v.By.Who != Importer
 	})
 }
 
