@@ -28,17 +28,17 @@ func TestSignsOfLifeComeFromTheProbe(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var mu sync.Mutex
-				var told []string
+				var sent []string
 				probe := func(context.Context) error { return nil }
 				m := &Notifier{
 					every: every, log: zerolog.Nop(), status: func() string { return "" },
-					send:  func(s string) error { mu.Lock(); defer mu.Unlock(); told = append(told, s); return nil },
+					send:  func(s string) error { mu.Lock(); defer mu.Unlock(); sent = append(sent, s); return nil },
 					probe: func(ctx context.Context) error { mu.Lock(); f := probe; mu.Unlock(); return f(ctx) },
 				}
 				signs := func() (n int) {
 					mu.Lock()
 					defer mu.Unlock()
-					for _, s := range told {
+					for _, s := range sent {
 						if s == "WATCHDOG=1" {
 							n++
 						}
@@ -64,8 +64,8 @@ func TestSignsOfLifeComeFromTheProbe(t *testing.T) {
 				cancel()
 				<-done
 				stops := func(s string) bool { return strings.HasPrefix(s, "STOPPING=1") }
-				if told[0] != "READY=1" || !slices.ContainsFunc(told, stops) {
-					t.Errorf("systemd got %q", told)
+				if sent[0] != "READY=1" || !slices.ContainsFunc(sent, stops) {
+					t.Errorf("systemd got %q", sent)
 				}
 			})
 		})
