@@ -56,7 +56,8 @@ func TestAStoppedStartEndsQuietly(t *testing.T) {
 	}
 }
 
-// startAndStop stops a program once it has begun. The error is [os.ErrProcessDone] if it has ended by itself.
+// startAndStop stops a program once it has begun, which it polls: what another process does can be seen only by its
+// files. The error is [os.ErrProcessDone] if the program has ended by itself.
 func startAndStop(t *testing.T, cmd *exec.Cmd, begun func() bool) (string, error) {
 	t.Helper()
 	var out strings.Builder
