@@ -85,7 +85,7 @@ install_cli() {
   case $(uname -m) in
     x86_64 | amd64) machine=x64 ;;
     arm64 | aarch64) machine=arm64 ;;
-    *) die "there is no Claude Code CLI for $(uname -m)" ;;
+    *) die "$(in_words "Claude Code 没有 $(uname -m) 的版本" "there is no Claude Code CLI for $(uname -m)")" ;;
   esac
   local cli="$root/$1/node_modules/@anthropic-ai/claude-code-$system-$machine/claude"
   local want
@@ -106,7 +106,7 @@ install_cli() {
     fi
     [ -z "$failed" ] || die "$(in_words "$1 里的 npm ci 失败了" "npm ci in $1 failed")"
   fi
-  [ -x "$cli" ] || die "npm did not install $cli"
+  [ -x "$cli" ] || die "$(in_words "npm 没有装上 $cli" "npm did not install $cli")"
   printf '%s\n' "$cli"
 }
 
