@@ -154,6 +154,7 @@ func checkMarkdown(t *testing.T, b *consoletest.Browser) {
 // checkPanel tests the context panel, the other language and the group.
 func checkPanel(t *testing.T, b *consoletest.Browser, s *playgroundRig, chat string) {
 	t.Helper()
+	s.Record(Turn{ChatID: chat, Turn: 6, At: time.Now(), Prefix: "记忆"}) // no messages, so nothing to count
 	s.Record(Turn{
 		ChatID: chat, Turn: 7, At: time.Now(), Lost: "会话文件不见了", Prefix: "<b>小明</b>：你好", Messages: 2,
 	})
@@ -185,6 +186,8 @@ func checkPanel(t *testing.T, b *consoletest.Browser, s *playgroundRig, chat str
 func refuteFigures(t *testing.T, b *consoletest.Browser) {
 	t.Helper()
 	for expression, want := range map[string]string{
+		`document.querySelectorAll('.turn[data-turn="6"] dl').length`:                              "0",
+		`document.querySelector('.turn[data-turn="6"]').innerText.includes('false')`:               "false",
 		`document.querySelector('.turn[data-turn="7"] .badge:not(.healed)').textContent`:           "新会话",
 		`[...document.querySelectorAll('.turn[data-turn="7"] dt')].map(e => e.textContent).join()`: "消息,用户消息,字符,Token 数",
 		`(v => v.dataset.count > 0 && v.checkVisibility())(document.querySelector('#violations'))`: "true",

@@ -89,7 +89,7 @@ function turnNode(turn, newest) {
     turn.question ? h('p', { class: 'question', title: turn.question }, turn.question) : null,
     turn.resume ? h('p', { class: 'session' }, t.session + ' ', h('code', null, turn.resume)) : null,
     turn.lost ? h('p', { class: 'lost' }, t.lostCause + t.colon + (t.causes[turn.lost] || turn.lost)) : null,
-    turn.prefix && h('dl', null, stat(t.statMessages, turn.messages), stat(t.statUser, turn.user_messages), stat(t.statChars, turn.chars), stat(t.statTokens, turn.tokens)),
+    turn.messages > 0 ? h('dl', null, stat(t.statMessages, turn.messages), stat(t.statUser, turn.user_messages), stat(t.statChars, turn.chars), stat(t.statTokens, turn.tokens)) : null,
     turn.prefix ? h('details', { class: 'prefix', open: newest && Boolean(turn.lost) },
       h('summary', null, turn.lost ? t.healedPrefix : t.prefix, h('small', null, t.prefixSize([...turn.prefix].length))),
       t.prefixForm ? h('p', { class: 'prefix-form' }, t.prefixForm) : null, h('pre', { tabindex: 0 }, turn.prefix))

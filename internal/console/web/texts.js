@@ -34,7 +34,7 @@ const texts = {
       not_yours: '只能改自己的消息', not_text: '只能编辑文字消息', press: '操作没有成功', incomplete: '表单还没有填好', lose: '删除会话没有成功', kill: '没能结束鹊桥进程', disk: '磁盘没有写满',
       no_bridge: '鹊桥现在没有运行', not_offered: '这里没有这个功能', request: '请求有误', internal: '出错了', network: '连接不上演练场' },
     stepOf: (n, title) => '第 ' + n + ' 步：' + title, tourOpen: '导览', tourClose: '收起导览', tourLabel: '导览', tourAgain: '再来一遍',
-    tourOver: { title: '走完了', text: '接下来随便试：发图片、拖文件、引用、编辑、撤回、在群里 @ 它，或者把右边的按钮都按一遍。' },
+    tourOver: { title: '走完了', text: '接下来随便试：发图片、拖文件、引用、编辑、撤回、在群里 @ 它，或者把“幕后”的按钮都按一遍。' },
     tourWords: { fix: '测试为什么不通过？', first: '我第一句话说了什么？', story: '讲个故事', storyEnd: /讲完了/, form: '问我几个问题', plan: '做个计划',
       remember: '/remember 发布日是周五', recall: '发布日是什么时候？', recalled: /周五/ },
     tour: [
@@ -58,7 +58,7 @@ const texts = {
     context: 'Backstage', contextFull: 'Backstage: what Claude was sent', contextAbout: 'On the left: what people see. Here: what Claude really got for each turn, newest first.',
     tries: ['Why does the test fail?', 'Tell me a story', 'Ask me a few questions', 'Make a plan', 'Show me the price chart', 'What did I say first?', '/help', '/status'],
     breakIt: 'Break something', breakAbout: 'All real: the session file is deleted, the process gets kill -9. Watch the conversation continue.',
-    lose: 'Lose the session', kill: 'Kill the bridge', unplug: 'Unplug Feishu', plug: 'Plug Feishu in', fillDisk: 'Fill the disk', freeDisk: 'Free the disk',
+    lose: 'Lose the session', kill: 'Kill the bridge', unplug: 'Unplug Feishu', plug: 'Plug Feishu in', fillDisk: 'Fill the disk', freeDisk: 'Free up space',
     sessionLost: id => 'Session ' + id.slice(0, 8) + ' deleted. Now ask something.', noSession: 'This chat has no session yet.',
     killedNow: 'The bridge was killed and is being restarted…', killedBefore: (n, pid) => 'The bridge was killed ' + (n === 1 ? 'once' : n + ' times') + '; it is process ' + pid + ' now.',
     unpluggedNow: 'Feishu cannot be reached. What you write now will be answered once it is back.', fullNow: 'The disk is full. What you write now will be answered once there is room.',
@@ -82,7 +82,7 @@ const texts = {
       not_yours: 'Only your own messages can be changed', not_text: 'Only text can be edited', press: 'The button did not work', incomplete: 'The form is not complete', lose: 'The session could not be deleted', kill: 'The bridge could not be killed',
       disk: 'The disk could not be filled', no_bridge: 'The bridge is not running right now', not_offered: 'Not available here', request: 'Bad request', internal: 'Something went wrong', network: 'The playground cannot be reached' },
     stepOf: (n, title) => 'Step ' + n + ': ' + title, tourOpen: 'Tour', tourClose: 'Hide the tour', tourLabel: 'Tour', tourAgain: 'Once more',
-    tourOver: { title: 'That was the tour', text: 'Now try what you like: send pictures, drop files, quote, edit, recall, mention it in a group, or press all the buttons on the right.' },
+    tourOver: { title: 'That was the tour', text: 'Now try what you like: send pictures, drop files, quote, edit, recall, mention it in a group, or press all the buttons in “Backstage”.' },
     tourWords: { fix: 'Why does the test fail?', first: 'What did I say first?', story: 'Tell me a story', storyEnd: /\(The end\.\)/, form: 'Ask me a few questions', plan: 'Make a plan',
       remember: '/remember The release day is Friday', recall: 'What is the release day?', recalled: /Friday/ },
     tour: [
