@@ -211,10 +211,13 @@ func (u *setup) checkApp(ctx context.Context) (c feishu.Config, owner string, ta
 	full := config.Defaults()
 	full.Feishu = c
 	found := doctor.CheckPlatform(ctx, r, full)
-	if r.Has(doctor.Fail) || r.Has(doctor.Warn) {
+	taken = c.Validate() == nil && found.Credentials == nil
+	// Where nobody can be asked, an app that is refused leaves no configuration, without which doctor checks nothing.
+	saved := taken || u.Scan || !u.unattended
+	if saved && (r.Has(doctor.Fail) || r.Has(doctor.Warn)) {
 		u.say(textConsoleAfter)
 	}
-	return c, found.App.Owner, c.Validate() == nil && found.Credentials == nil
+	return c, found.App.Owner, taken
 }
 
 // findHost sets the first host that does not refuse the app; if all do, the first one.
