@@ -21,9 +21,9 @@ type Pool struct {
 	idle         *idleProcesses
 	spares       *spares
 	background   *backgroundTasks
-	tasks        *taskRunner
 	memory       *memoryWatch
 	ahead        *Ahead
+	*taskRunner
 }
 
 // PoolStats describes a pool's processes and turns.
@@ -62,7 +62,7 @@ func NewPool(c Config) *Pool {
 		memory: memory, cfg: c, limits: l, slots: s, processSlots: free, processes: ps, idle: idle, spares: spares,
 		background: background,
 		ahead:      &Ahead{cfg: c, processes: ps, idle: idle, spares: spares, background: background, memory: memory},
-		tasks: &taskRunner{
+		taskRunner: &taskRunner{
 			user: c.User, quiet: cmp.Or(c.Quiet, quietPeriod), timeout: c.TaskLimit.Duration, slots: s,
 			processSlots: free, processes: ps, background: background,
 		},

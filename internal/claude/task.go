@@ -44,12 +44,6 @@ const maxQuietWait = 10 * time.Minute
 // errPreempted stops a task whose slot a turn needs.
 var errPreempted = errors.New("the place is needed for a turn")
 
-// RunTask runs a task in its own process. It waits until the chats are quiet and a slot has been free for some seconds,
-// and ends no idle process. If a turn needs the slot, the task is stopped, and runs again after a longer quiet period.
-// A task that is wanted queues for a slot like a turn. When RunTask returns, nothing of the task is running or left on
-// the disk. A reply is never empty.
-func (pl *Pool) RunTask(ctx context.Context, q Task) (Reply, error) { return pl.tasks.run(ctx, q) }
-
 // taskRunner runs tasks, each in its own process.
 type taskRunner struct {
 	user         string        // the user of this machine that runs the agent; empty = this program's user
@@ -61,8 +55,11 @@ type taskRunner struct {
 	background   *backgroundTasks
 }
 
-// run is [Pool.RunTask].
-func (tr *taskRunner) run(ctx context.Context, q Task) (Reply, error) {
+// RunTask runs a task in its own process. It waits until the chats are quiet and a slot has been free for some seconds,
+// and ends no idle process. If a turn needs the slot, the task is stopped, and runs again after a longer quiet period.
+// A task that is wanted queues for a slot like a turn. When RunTask returns, nothing of the task is running or left on
+// the disk. A reply is never empty.
+func (tr *taskRunner) RunTask(ctx context.Context, q Task) (Reply, error) {
 	if strings.TrimSpace(q.System) == "" || strings.TrimSpace(q.Text) == "" {
 		return Reply{}, errors.New("ask the agent: nothing is asked")
 	}
