@@ -37,10 +37,10 @@ type Options struct {
 
 // Found is the data of another bridge, converted for Magpie.
 type Found struct {
-	Bridge string // its name
-	Path   string // of its configuration
-	Chats  []Chat
-	Notes  []string // what cannot be imported, and why
+	Bridge  string // its name
+	Path    string // of its configuration
+	Chats   []Chat
+	Skipped []string // what cannot be imported, and why
 
 	file file
 	opt  Options
@@ -103,7 +103,7 @@ func newReader(name string, o Options) reader {
 
 // noteSkipped records something that is not imported.
 func (r reader) noteSkipped(p i18n.Phrase, args ...any) {
-	r.Notes = append(r.Notes, config.LocatePages(p.Sprintf(r.opt.Lang, args...)))
+	r.Skipped = append(r.Skipped, config.LocatePages(p.Sprintf(r.opt.Lang, args...)))
 }
 
 // fail is an error of the operator, or a configuration that cannot be used.

@@ -74,8 +74,8 @@ func written(t *testing.T, f *Found, home string) string {
 func noted(t *testing.T, f *Found, words ...string) {
 	t.Helper()
 	for _, w := range words {
-		if !slices.ContainsFunc(f.Notes, func(n string) bool { return strings.Contains(n, w) }) {
-			t.Errorf("no note about %q:\n%s", w, strings.Join(f.Notes, "\n"))
+		if !slices.ContainsFunc(f.Skipped, func(n string) bool { return strings.Contains(n, w) }) {
+			t.Errorf("no note about %q:\n%s", w, strings.Join(f.Skipped, "\n"))
 		}
 	}
 }

@@ -56,7 +56,7 @@ func (f *Found) String() string {
 	for s := range strings.Lines(string(config)) {
 		b.WriteString("  " + s)
 	}
-	notes := f.Notes
+	notes := f.Skipped
 	if len(f.Chats) > 0 {
 		notes = append(notes[:len(notes):len(notes)], textSessions.In(l))
 	}
