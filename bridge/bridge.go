@@ -73,8 +73,8 @@ type Config struct {
 	Version   string  // of the program; shown to admins
 	Checks    []Check // the checks of /doctor
 
-	// writes one line of an exported History; nil = the export has no machine-readable file
-	Line func(*bytes.Buffer, db.Record) error
+	// writes one record of an exported History as a line; nil = the export has no machine-readable file
+	WriteRecord func(*bytes.Buffer, db.Record) error
 }
 
 // Waits are timeouts after which work continues without what it waits for; 0 = the default.

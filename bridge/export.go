@@ -97,7 +97,7 @@ func (cs exportCommand) exportFiles(ctx context.Context, o invocation) ([]*expor
 	name := i18n.ExportName.In(o.lang) + "-" + o.m.Time.In(cs.zone).Format("2006-01-02")
 	read, lines := &exportFile{name: name + ".md"}, &exportFile{name: name + ".jsonl"}
 	files := []*exportFile{read}
-	if cs.cfg.Line != nil {
+	if cs.cfg.WriteRecord != nil {
 		files = append(files, lines)
 	}
 	page := &transcript{invocation: o, b: &read.text, zone: cs.zone}
@@ -107,8 +107,8 @@ func (cs exportCommand) exportFiles(ctx context.Context, o invocation) ([]*expor
 		}
 		page.write(r)
 		// Tool calls are left to "magpie history export": they would multiply the size of the file.
-		if cs.cfg.Line != nil && (r.Role == chat.User || r.Role == chat.Assistant) {
-			if err := cs.cfg.Line(&lines.text, r); err != nil {
+		if cs.cfg.WriteRecord != nil && (r.Role == chat.User || r.Role == chat.Assistant) {
+			if err := cs.cfg.WriteRecord(&lines.text, r); err != nil {
 				return nil, err
 			}
 		}

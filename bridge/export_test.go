@@ -26,7 +26,7 @@ func TestExportedHistory(t *testing.T) {
 
 func exportedHistory(t *testing.T) {
 	w := testWorld(t, func(c *Config) {
-		c.Line = func(b *bytes.Buffer, r db.Record) error {
+		c.WriteRecord = func(b *bytes.Buffer, r db.Record) error {
 			_, err := fmt.Fprintf(b, "%s %s\n", r.Class, r.Text)
 			return err
 		}
@@ -84,7 +84,7 @@ func TestExport(t *testing.T) {
 	t.Parallel()
 	out := &shipper{}
 	l := newBridgeRig(t, out)
-	l.bridge.cfg.Line = func(b *bytes.Buffer, r db.Record) error { _, err := b.WriteString(r.Text + "\n"); return err }
+	l.bridge.cfg.WriteRecord = func(b *bytes.Buffer, r db.Record) error { _, err := b.WriteString(r.Text + "\n"); return err }
 	l.bridge.SetAccess(access.Config{Owner: "ou_boss", Allow: []string{"*"}})
 	l.start()
 	l.say("om_1", "/export")
@@ -118,7 +118,7 @@ func TestOneExportAtATime(t *testing.T) {
 	out := &shipper{}
 	l := newBridgeRig(t, out)
 	reading, goOn := make(chan struct{}), make(chan struct{})
-	l.bridge.cfg.Line = func(*bytes.Buffer, db.Record) error {
+	l.bridge.cfg.WriteRecord = func(*bytes.Buffer, db.Record) error {
 		select {
 		case reading <- struct{}{}:
 			<-goOn

@@ -495,7 +495,7 @@ func TestNothingOfAChatIsFoundInAnother(t *testing.T) {
 		own := filepath.Join(dir, fmt.Sprint(runs))
 		w := newMemoryRig(t, own, func(c *Config) {
 			c.Context.Memory.Approval = rapid.Bool().Draw(t, "approval")
-			c.Line = func(b *bytes.Buffer, r db.Record) error { _, err := fmt.Fprintln(b, r); return err }
+			c.WriteRecord = func(b *bytes.Buffer, r db.Record) error { _, err := fmt.Fprintln(b, r); return err }
 		})
 		defer os.RemoveAll(own)                //nolint:errcheck // the test's own folder is removed after it anyway
 		defer w.store.Close()                  //nolint:errcheck // nothing is read from it afterwards

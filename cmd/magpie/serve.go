@@ -198,7 +198,7 @@ func (p *program) bridgeConfig() bridge.Config {
 	b := p.cfg.BridgeConfig()
 	b.Founder, b.Departments, b.Groups = p.client, p.client, p.client
 	b.Tools, b.Files, b.Checks, b.Reload = p.tools, p.files, p.checks(), p.requestReload
-	b.Version, b.OnTurnEnd, b.Line = version(), p.metrics.countTurn, appendRecord
+	b.Version, b.OnTurnEnd, b.WriteRecord = version(), p.metrics.countTurn, appendRecord
 	return b
 }
 
