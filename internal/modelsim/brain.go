@@ -54,7 +54,7 @@ func (b brain) think(r *Request) []Step {
 	v.demo = b.demo
 	say := func(text string) []Step { return []Step{Chunks(text, deltaRunes, b.pace)} }
 	if schema := gjson.GetBytes(r.Body, "output_config.format.schema"); schema.Exists() {
-		return say(fill(schema, r.LastUser()))
+		return say(fill(schema, topic(r.LastUser())))
 	}
 	switch {
 	case v.task == compact: // the CLI removes the analysis
