@@ -15,81 +15,106 @@ type bashCommand struct {
 	// elsewhere or run other programs. Without any, only the exact command can be allowed.
 	options []string
 	// can says what arguments can make the command do, for an operator who allows any by a rule such as "Bash(git log
-	// *)". Empty = the command does only what its name says.
-	can string
+	// *)"; nil = the command does only what its name says.
+	can error
 }
 
 // What commands can do besides what their names say.
-const (
-	runsOthers  = "it runs any other command"
-	runsCode    = "it runs any program text that it is given"
-	runsScripts = "it runs what files of the project, or options, say"
-	writesFiles = "it writes any file, such as your shell's start-up files"
+var (
+	runsOthers  = configtype.Mistakef("它会运行任何别的命令", "it runs any other command")
+	runsCode    = configtype.Mistakef("它会运行交给它的任何程序代码", "it runs any program text that it is given")
+	runsScripts = configtype.Mistakef("它会运行项目文件或参数里写的内容",
+		"it runs what files of the project, or options, say")
+	writesFiles = configtype.Mistakef("它能写任何文件，例如 shell 的启动文件",
+		"it writes any file, such as your shell's start-up files")
+	opensOthers = configtype.Mistakef("它会打开编辑器或分页器，从那里能运行任何别的命令",
+		"it opens an editor or a pager, which runs any other command")
 )
 
 // bashCommands are the commands about which more is known; the longest match wins. A command that is not listed does
 // what its name says.
 var bashCommands = func() map[string]bashCommand {
 	all := map[string]bashCommand{
-		"git": {can: "most of its commands write any file or run other programs with some option, as in git log " +
-			"--output=FILE, git grep -O, git -c"},
+		"git": {can: configtype.Mistakef("它的大多数子命令都有参数能写任何文件或运行别的程序，例如 git log --output=文件、git grep -O、git -c",
+			"most of its commands write any file or run other programs with some option, as in git log --output=FILE, "+
+				"git grep -O, git -c")},
 		"git status": {options: []string{"-s", "--short", "-b", "--branch", "--porcelain", "-v", "--ignored"}},
 		"git diff": {
 			options: []string{"--", "--stat", "--numstat", "--shortstat", "--cached", "--staged", "--name-only",
 				"--name-status", "--check", "-b", "-w", "--word-diff", "--no-color"},
-			can: "--output=FILE writes any file",
+			can: configtype.Mistakef("--output=文件 能写任何文件", "--output=FILE writes any file"),
 		},
 		"git add": {options: []string{"--", "-A", "--all", "-u", "--update", "-v", "-n", "--dry-run"}},
 		"git commit": {options: []string{"--", "-m", "--message", "-a", "--all", "-am", "--amend", "--no-edit",
 			"--allow-empty", "-q", "-v", "-s", "--signoff"}},
 		"git ls-files": {}, "git rev-parse": {}, "git rm": {}, "git mv": {}, "git switch": {}, "git restore": {},
-		"go": {can: "-exec, -toolexec and -vettool run other programs, -o writes any file, and go run runs any package"},
+		"go": {can: configtype.Mistakef("-exec、-toolexec、-vettool 会运行别的程序，-o 能写任何文件，go run 会运行任何包",
+			"-exec, -toolexec and -vettool run other programs, -o writes any file, and go run runs any package")},
 		"go build": {
 			options: []string{"-v", "-race", "-tags", "-trimpath", "-p"},
-			can:     "-toolexec runs other programs, and -o writes any file",
+			can: configtype.Mistakef("-toolexec 会运行别的程序，-o 能写任何文件",
+				"-toolexec runs other programs, and -o writes any file"),
 		},
-		"go vet": {options: []string{"-v", "-tags"}, can: "-vettool and -toolexec run other programs"},
+		"go vet": {
+			options: []string{"-v", "-tags"},
+			can:     configtype.Mistakef("-vettool 和 -toolexec 会运行别的程序", "-vettool and -toolexec run other programs"),
+		},
 		"go test": {
 			options: []string{"-v", "-race", "-tags", "-run", "-skip", "-count", "-short", "-timeout", "-bench",
 				"-benchmem", "-cover", "-cpu", "-failfast", "-json", "-list", "-parallel", "-shuffle", "-p"},
-			can: "-exec and -toolexec run other programs, and -o writes any file",
+			can: configtype.Mistakef("-exec 和 -toolexec 会运行别的程序，-o 能写任何文件",
+				"-exec and -toolexec run other programs, and -o writes any file"),
 		},
-		"npm":      {can: runsOthers},
-		"npm test": {options: []string{"-s", "--silent"}, can: "--script-shell runs other programs"},
-		"cargo":    {can: "--config makes it run other programs"},
+		"npm": {can: runsOthers},
+		"npm test": {options: []string{"-s",
+			"--silent"}, can: configtype.Mistakef("--script-shell 会运行别的程序", "--script-shell runs other programs")},
+		"cargo": {can: configtype.Mistakef("--config 能让它运行别的程序",
+			"--config makes it run other programs")},
 		"cargo build": {
 			options: []string{"-r", "--release", "-p", "--package", "--workspace", "--all", "--lib", "--bin", "--bins",
 				"--features", "--all-features", "--no-default-features", "-v", "-q", "--locked", "--offline"},
-			can: "--config makes it run other programs",
+			can: configtype.Mistakef("--config 能让它运行别的程序", "--config makes it run other programs"),
 		},
 		"cargo test": {
 			options: []string{"-r", "--release", "-p", "--package", "--workspace", "--all", "--lib", "--bin", "--bins",
 				"--test", "--tests", "--doc", "--features", "--all-features", "--no-default-features", "--no-run", "-v",
 				"-q", "--locked", "--offline"},
-			can: "--config makes it run other programs",
+			can: configtype.Mistakef("--config 能让它运行别的程序", "--config makes it run other programs"),
 		},
-		"find":    {can: "-exec runs other commands, and -delete and -fprint change files"},
-		"fd":      {can: "-x runs other commands"},
-		"rg":      {can: "--pre runs other commands"},
-		"ag":      {can: "--pager runs other commands"},
-		"gfind":   {can: "-exec runs other commands, and -delete and -fprint change files"},
-		"ack":     {can: "--pager runs other commands"},
-		"ugrep":   {can: "--filter runs other commands"},
-		"bat":     {can: "--pager runs other commands"},
-		"gsed":    {can: "its commands e and w run other commands and write any file, and -i changes files"},
-		"sed":     {can: "its commands e and w run other commands and write any file, and -i changes files"},
-		"tar":     {can: "--to-command and --checkpoint-action run other commands, and it writes any file"},
-		"gtar":    {can: "--to-command and --checkpoint-action run other commands, and it writes any file"},
-		"bsdtar":  {can: "--use-compress-program runs other commands, and it writes any file"},
-		"tcpdump": {can: "-z runs other commands, and -w writes any file"},
-		"rsync":   {can: "-e runs other commands, and it writes any file"},
-		"scp":     {can: "-S runs other commands, and it writes any file"},
-		"sftp":    {can: "-S runs other commands, and it writes any file"},
-		"sort":    {can: "-o writes any file, and --compress-program runs other commands"},
-		"curl":    {can: "-o writes any file"},
-		"wget":    {can: "-O writes any file"},
-		"aria2c":  {can: "-o writes any file"},
-		"date":    {can: "-s sets the clock"},
+		"find": {can: configtype.Mistakef("-exec 会运行别的命令，-delete 和 -fprint 会改动文件",
+			"-exec runs other commands, and -delete and -fprint change files")},
+		"fd": {can: configtype.Mistakef("-x 会运行别的命令", "-x runs other commands")},
+		"rg": {can: configtype.Mistakef("--pre 会运行别的命令", "--pre runs other commands")},
+		"ag": {can: configtype.Mistakef("--pager 会运行别的命令", "--pager runs other commands")},
+		"gfind": {can: configtype.Mistakef("-exec 会运行别的命令，-delete 和 -fprint 会改动文件",
+			"-exec runs other commands, and -delete and -fprint change files")},
+		"ack":   {can: configtype.Mistakef("--pager 会运行别的命令", "--pager runs other commands")},
+		"ugrep": {can: configtype.Mistakef("--filter 会运行别的命令", "--filter runs other commands")},
+		"bat":   {can: configtype.Mistakef("--pager 会运行别的命令", "--pager runs other commands")},
+		"gsed": {can: configtype.Mistakef("它的 e 和 w 命令会运行别的命令、写任何文件，-i 会改动文件",
+			"its commands e and w run other commands and write any file, and -i changes files")},
+		"sed": {can: configtype.Mistakef("它的 e 和 w 命令会运行别的命令、写任何文件，-i 会改动文件",
+			"its commands e and w run other commands and write any file, and -i changes files")},
+		"tar": {can: configtype.Mistakef("--to-command 和 --checkpoint-action 会运行别的命令，它还能写任何文件",
+			"--to-command and --checkpoint-action run other commands, and it writes any file")},
+		"gtar": {can: configtype.Mistakef("--to-command 和 --checkpoint-action 会运行别的命令，它还能写任何文件",
+			"--to-command and --checkpoint-action run other commands, and it writes any file")},
+		"bsdtar": {can: configtype.Mistakef("--use-compress-program 会运行别的命令，它还能写任何文件",
+			"--use-compress-program runs other commands, and it writes any file")},
+		"tcpdump": {can: configtype.Mistakef("-z 会运行别的命令，-w 能写任何文件",
+			"-z runs other commands, and -w writes any file")},
+		"rsync": {can: configtype.Mistakef("-e 会运行别的命令，它还能写任何文件",
+			"-e runs other commands, and it writes any file")},
+		"scp": {can: configtype.Mistakef("-S 会运行别的命令，它还能写任何文件",
+			"-S runs other commands, and it writes any file")},
+		"sftp": {can: configtype.Mistakef("-S 会运行别的命令，它还能写任何文件",
+			"-S runs other commands, and it writes any file")},
+		"sort": {can: configtype.Mistakef("-o 能写任何文件，--compress-program 会运行别的命令",
+			"-o writes any file, and --compress-program runs other commands")},
+		"curl":   {can: configtype.Mistakef("-o 能写任何文件", "-o writes any file")},
+		"wget":   {can: configtype.Mistakef("-O 能写任何文件", "-O writes any file")},
+		"aria2c": {can: configtype.Mistakef("-o 能写任何文件", "-o writes any file")},
+		"date":   {can: configtype.Mistakef("-s 会改系统时间", "-s sets the clock")},
 	}
 	for can, names := range openCommands {
 		for name := range strings.FieldsSeq(names) {
@@ -100,7 +125,7 @@ var bashCommands = func() map[string]bashCommand {
 }()
 
 // openCommands are commands that can do anything, with an explanation.
-var openCommands = map[string]string{
+var openCommands = map[error]string{
 	runsOthers: "env sudo doas su runuser pkexec nice ionice chrt taskset time timeout nohup setsid stdbuf xargs " +
 		"parallel watch entr exec eval command builtin source . trap coproc script expect unshare nsenter " +
 		"chroot fakeroot flock strace ltrace gdb lldb perf valgrind ssh autossh sshpass telnet nc ncat " +
@@ -124,7 +149,7 @@ var openCommands = map[string]string{
 	writesFiles: "tee ln dd install truncate patch split csplit uniq xxd tree shuf zip unzip 7z 7za cpio ar gzip " +
 		"gunzip bzip2 xz zstd openssl gpg base64 iconv yq jo sponge objcopy strip convert magick ffmpeg " +
 		"pandoc groff ssh-keygen age pg_dump mysqldump http xh aws",
-	"it opens an editor or a pager, which runs any other command": "less more most man info vi vim nvim view ex ed " +
+	opensOthers: "less more most man info vi vim nvim view ex ed " +
 		"nano pico emacs emacsclient code",
 }
 
@@ -156,7 +181,7 @@ func checkBashRule(rule string) error {
 			rule)
 	}
 	name, can := dangerousCommand(words)
-	if can == "" {
+	if can == nil {
 		return nil
 	}
 	return configtype.Mistakef(
@@ -191,9 +216,9 @@ func isAssignment(word string) bool {
 	return ok && name != "" && !strings.ContainsAny(name, "-/.")
 }
 
-// dangerousCommand finds the command that begins with these words, and what arguments can make it do; empty = nothing
+// dangerousCommand finds the command that begins with these words, and what arguments can make it do; nil = nothing
 // else.
-func dangerousCommand(words []string) (name, can string) {
+func dangerousCommand(words []string) (name string, can error) {
 	bare := make([]string, len(words))
 	for i, w := range words {
 		bare[i] = strings.NewReplacer(`'`, "", `"`, "", `\`, "").Replace(w)
@@ -208,7 +233,7 @@ func dangerousCommand(words []string) (name, can string) {
 	if c, ok := bashCommands[withoutVersion(bare[0])]; ok {
 		return bare[0], c.can
 	}
-	return "", ""
+	return "", nil
 }
 
 // withoutVersion is the name of a command of which several versions may be installed, such as python3.12 or gcc-13.
