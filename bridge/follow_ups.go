@@ -60,7 +60,11 @@ func taskOwner(t db.Turn) string { return strconv.FormatInt(cmp.Or(t.Follows, t.
 // for other questions goes on, and gets a follow-up of its own.
 func (f followUps) stopFor(ctx context.Context, cancelled db.Turn) {
 	key, someone := cancelled.Key, taskOwner(cancelled)
-	goesOn := slices.ContainsFunc(f.pool.OthersThan(key.String(), someone), func(other string) bool {
+	var others []string
+	if doing := f.pool.Unasked(key.String()); doing != nil {
+		others = doing.OthersThan(someone)
+	}
+	goesOn := slices.ContainsFunc(others, func(other string) bool {
 		id, err := strconv.ParseInt(other, 10, 64)
 		if err == nil {
 			_, err = f.store.FindOrCreate(ctx, db.Turn{ID: id, Key: key})
@@ -111,6 +115,7 @@ func (f followUps) decideFollowUp(ctx context.Context, last db.Turn) {
 	switch {
 	case err != nil:
 	case doing == claude.Woken:
+		t = f.forWhom(ctx, t)
 		failpoint.At("follow-up: queueing")
 		if err = f.store.Enqueue(ctx, t.ID); err == nil {
 			failpoint.At("follow-up: queued")
@@ -124,6 +129,34 @@ func (f followUps) decideFollowUp(ctx context.Context, last db.Turn) {
 	if err != nil {
 		f.log.Error().Err(err).Stringer("chat", key).Msg("follow-up not stored")
 	}
+}
+
+// forWhom returns the follow-up for what the agent has started to tell: t, or one of another question in its place. A
+// chat has one follow-up, whatever its agent does for how many questions.
+func (f followUps) forWhom(ctx context.Context, t db.Turn) db.Turn {
+	doing := f.pool.Unasked(t.Key.String())
+	if doing == nil {
+		return t
+	}
+	told := doing.WokenFor()
+	if slices.Contains(told, taskOwner(t)) {
+		return t
+	}
+	for _, someone := range told {
+		id, err := strconv.ParseInt(someone, 10, 64)
+		if err != nil {
+			continue
+		}
+		next, err := f.store.Replace(ctx, t, db.Turn{ID: id, Key: t.Key})
+		if err == nil {
+			f.approvals.PassOn(t.ID, next.ID)
+			return next
+		}
+		if !errors.Is(err, db.ErrNotFound) {
+			f.log.Error().Err(err).Stringer("chat", t.Key).Msg("follow-up not stored")
+		}
+	}
+	return t
 }
 
 // nobodyAsked tells a subagent that no user could be asked.

@@ -88,6 +88,27 @@ func (fs FollowUps) insertAfter(ctx context.Context, tx *sql.Tx, ended Turn) err
 	return fs.db.Approvals().inherit(ctx, tx, ended.ID, next.ID)
 }
 
+// Replace ends a follow-up that nobody reads yet, and makes that of another turn in its place. If the questions of that
+// turn were recalled it changes nothing: the result is [ErrNotFound].
+func (fs FollowUps) Replace(ctx context.Context, old, last Turn) (t Turn, err error) {
+	err = fs.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) (err error) {
+		if _, err := tx.ExecContext(ctx, dropUnread, old.ID, Done, millis(fs.db.now())); err != nil {
+			return err
+		}
+		if err := fs.insert(ctx, tx, last); err != nil {
+			return err
+		}
+		if t, err = queryOne(ctx, tx, scanTurn, openFollowUp, old.Key.String()); err != nil || t.ID == old.ID {
+			return err
+		}
+		return fs.db.Approvals().inherit(ctx, tx, old.ID, t.ID)
+	})
+	if err != nil {
+		return Turn{}, fmt.Errorf("replace follow-up %d: %w", old.ID, err)
+	}
+	return t, nil
+}
+
 const followUpPrompts = `SELECT prompt_id FROM turns WHERE session_id = ?1 AND session_id <> '' AND follows > 0
 	AND prompt_id <> '' ORDER BY id`
 

@@ -683,7 +683,31 @@ func (r *rig) alsoInBackground() (id string, end func()) {
 	return id, func() { must(r, os.WriteFile(gate, nil, 0o600)) }
 }
 
-// The same for the later one of two questions: what follows is about the first one only.
+// What the agent says about a task stands below the question for which it runs, whichever ends first.
+func TestFollowUpsOfTwoQuestions(t *testing.T) {
+	t.Parallel()
+	for name, change := range map[string]func(*config.Config){"scripted": func(*config.Config) {}, "CLI": realCLI(t)} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t, allowBash, change)
+			id, end := r.inBackground(modelsim.Text("第一件好了。"))
+			other, endOther := r.alsoInBackground()
+			endOther()
+			r.awaitFollowUp(other, followUp)
+			end()
+			r.awaitFollowUp(id, "第一件好了")
+			r.until("the end of the turns", func() bool {
+				return r.count(`SELECT COUNT(*) FROM turns WHERE state IN ('queued', 'running')`) == 0
+			})
+			for _, asked := range []string{id, other} {
+				if n := len(replies(r.sim.View(), r.chat, asked)); n != 2 {
+					t.Errorf("%d messages answer %s", n, asked)
+				}
+			}
+		})
+	}
+}
+
+// Recalling the later one of two questions ends its command only: what follows is about the first one only.
 func TestALaterQuestionIsRecalledWhileItsAgentWorks(t *testing.T) {
 	r := newRig(t, allowBash)
 	id, end := r.inBackground()

@@ -144,12 +144,12 @@ func (ip *idleProcesses) unaskedState(owner string) UnaskedState {
 	return Resting
 }
 
-// others lists for whom besides someone owner's idle process does something; see [UnaskedWork.others].
-func (ip *idleProcesses) others(owner, someone string) []string {
+// workOf is what owner's idle process does; nil = it has none.
+func (ip *idleProcesses) workOf(owner string) *UnaskedWork {
 	ip.mu.Lock()
 	defer ip.mu.Unlock()
 	if i := ip.list.indexOf(owner); i >= 0 && ip.list[i].p.alive() {
-		return ip.list[i].p.Unasked().others(someone)
+		return ip.list[i].p.Unasked()
 	}
 	return nil
 }

@@ -187,15 +187,14 @@ func (pl *Pool) Stop(owner string) (gone <-chan struct{}) {
 	return pl.idle.drop(owner, EndStopped, anyProcess)
 }
 
-// OthersThan lists for whom besides someone owner's process works between turns, so that it goes on after
-// [Pool.StopFor].
-func (pl *Pool) OthersThan(owner, someone string) []string { return pl.idle.others(owner, someone) }
+// Unasked is what owner's process does between turns; nil = it has none, or a turn is running.
+func (pl *Pool) Unasked(owner string) *UnaskedWork { return pl.idle.workOf(owner) }
 
 // StopFor ends what owner's process does for someone; see [UnaskedWork.StartFor]. The process itself goes on only if a
 // turn is running, or if it works for others.
 func (pl *Pool) StopFor(owner, someone string) {
 	// The process first, so that its watcher is notified of what it cuts off.
-	pl.idle.drop(owner, EndStopped, func(p *Process) bool { return len(p.Unasked().others(someone)) == 0 })
+	pl.idle.drop(owner, EndStopped, func(p *Process) bool { return len(p.Unasked().OthersThan(someone)) == 0 })
 	pl.StopTasks(someone)
 }
 

@@ -110,9 +110,9 @@ func (u *UnaskedWork) stopFor(someone string) {
 	}
 }
 
-// others lists for whom besides someone the process does something. It is empty if the process may be about to tell what
-// it has done for someone.
-func (u *UnaskedWork) others(someone string) []string {
+// OthersThan lists for whom besides someone the process does something, so that it goes on after [Pool.StopFor]. It is
+// empty if the process may be about to tell what it has done for someone.
+func (u *UnaskedWork) OthersThan(someone string) []string {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	ended := slices.Collect(maps.Values(u.tasks.unreported))
@@ -123,6 +123,17 @@ func (u *UnaskedWork) others(someone string) []string {
 	list = slices.DeleteFunc(list, func(other string) bool { return other == someone })
 	slices.Sort(list)
 	return slices.Compact(list)
+}
+
+// WokenFor lists for whom the tasks were started that the agent tells about in a turn that it has started by itself, as
+// far as that is known.
+func (u *UnaskedWork) WokenFor() []string {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if !u.woken {
+		return nil
+	}
+	return slices.Compact(slices.Sorted(maps.Values(u.tasks.unreported)))
 }
 
 // IsBusy reports whether the process has unasked work, or must be told about the end of a task.
@@ -142,11 +153,14 @@ func (u *UnaskedWork) isWoken() bool {
 // Answer answers a request that was reported to a [Watcher]. It returns false and does nothing if the request was
 // already answered or withdrawn.
 func (u *UnaskedWork) Answer(id string, v Decision) bool {
-	if !u.remove(id) {
-		return false
+	u.mu.Lock()
+	open := u.asks[id]
+	delete(u.asks, id)
+	u.mu.Unlock()
+	if open {
+		u.in.sendDecision(id, v)
 	}
-	u.in.sendDecision(id, v)
-	return true
+	return open
 }
 
 // IsOpen reports whether a request that was reported to a [Watcher] waits for an answer.
@@ -154,15 +168,6 @@ func (u *UnaskedWork) IsOpen(id string) bool {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	return u.asks[id] && !u.gone
-}
-
-// remove forgets a request, and reports whether it was open.
-func (u *UnaskedWork) remove(id string) bool {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	open := u.asks[id]
-	delete(u.asks, id)
-	return open
 }
 
 // handlePermissionLine handles a line with which a subagent in the background asks for a permission, or withdraws its
