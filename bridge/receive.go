@@ -32,6 +32,7 @@ type receiver struct {
 	inbox       inbox
 	ahead       *aheadStarts
 	steering    *steering
+	answers     typedAnswers
 }
 
 // HandleMessage takes in what a platform delivered. The platform delivers it again until nil comes back.
@@ -110,9 +111,12 @@ var goOn = regexp.MustCompile(`(?i)^\s*(继续|接着说|continue|go on)\s*[。.
 func (rc *receiver) acceptQuestion(ctx context.Context, m chat.Incoming) error {
 	e := db.Inbound{Incoming: m, Class: chat.Talk, Lang: rc.languages.detect(ctx, m)}
 	l := rc.languages.LanguageFor(ctx, m.Key, e.Lang)
+	asking, answer := rc.answers.answerTo(m)
 	switch {
 	case rc.cfg.isLate(m):
 		e.Held = func(turn int64) chat.Card { return heldCard(turn, l, m.Time) }
+	case asking != 0:
+		e.Steer = db.Steer{Turn: asking, Prompt: uuid.NewString()}
 	case goOn.MatchString(m.Text):
 		if err := rc.interrupted.continueNewest(ctx, &e, l); err != nil {
 			return err
@@ -145,7 +149,10 @@ func (rc *receiver) acceptQuestion(ctx context.Context, m chat.Incoming) error {
 	if e.Held == nil {
 		rc.inbox.reactions.Set([]chat.Message{{Key: m.Key, ID: m.ID}}, chat.Working)
 	}
-	if got.Steered {
+	switch {
+	case got.Steered && asking != 0:
+		rc.answers.give(ctx, e.Steer, got.Message, answer, l)
+	case got.Steered:
 		rc.steering.handToAgent(got.Turn, e.Steer.Prompt, got.Message)
 	}
 	return nil

@@ -92,15 +92,18 @@ func (ps *pendings) hasAgent(id string) bool {
 }
 
 // turnHasAgent reports whether the agent of a turn is waiting for a decision.
-func (ps *pendings) turnHasAgent(turn int64) bool {
+func (ps *pendings) turnHasAgent(turn int64) bool { return len(ps.forTurn(turn)) > 0 }
+
+// forTurn are the approvals that the agent of a turn waits for.
+func (ps *pendings) forTurn(turn int64) (list []db.Approval) {
 	ps.mu.Lock()
 	defer ps.mu.Unlock()
 	for _, p := range ps.byID {
 		if p.approval.NeededBy == turn && p.answer != nil {
-			return true
+			list = append(list, p.approval)
 		}
 	}
-	return false
+	return list
 }
 
 // withoutAgent are the approvals of a chat that no agent is waiting for.

@@ -37,33 +37,41 @@ func (rs *Requests) Press(ctx context.Context, p chat.Press, l i18n.Lang) (toast
 	if p.Action.Do == DoExplain {
 		return rs.askReason(ctx, a, l)
 	}
+	toast, _, err = rs.settlePress(ctx, a, p, l, log)
+	return toast, err
+}
+
+// settlePress settles an approval as a press that has passed all checks decides. settled is false if it has no effect.
+func (rs *Requests) settlePress(
+	ctx context.Context, a db.Approval, p chat.Press, l i18n.Lang, log zerolog.Logger,
+) (toast string, settled bool, err error) {
 	if p.Actor.Name == "" { // asking the platform would take too long
 		if p.Actor.Name, err = rs.store.Approvals().AskerName(ctx, a, p.Actor.ID); err != nil {
-			return "", err
+			return "", false, err
 		}
 	}
 	d := Decide(a, p, l)
 	if d.Objection != "" {
-		return d.Objection, nil
+		return d.Objection, false, nil
 	}
 	a.Settlement = d.Settlement
 	s := db.Settling{From: db.Waiting, Event: p.ID, Always: p.Action.Do == DoAlways}
 	// The agent may be gone by the time this is stored.
 	if s.GoOn, err = rs.continuation(ctx, a, p.Actor, l); err != nil {
-		return "", err
+		return "", false, err
 	}
 	switch stored, err := rs.resolveSoon(ctx, a, s, d.Agent); {
 	case !stored:
-		return i18n.ApprovalNoted.In(l), nil
+		return i18n.ApprovalNoted.In(l), true, nil
 	case errors.Is(err, db.ErrRepeated), errors.Is(err, db.ErrNotFound):
 		log.Info().Msg("press for a settled or unneeded approval")
 		rs.Reconsider(a.Key)
-		return i18n.ApprovalOver.In(l), nil
+		return i18n.ApprovalOver.In(l), false, nil
 	case err != nil:
-		return "", err
+		return "", false, err
 	}
 	log.Info().Str("state", string(a.State)).Str("tool", a.Tool).Msg("approval decided")
-	return d.Toast, nil
+	return d.Toast, true, nil
 }
 
 // askReason shows the field for the reason of a refusal on the card of an approval. A second press does not draw it

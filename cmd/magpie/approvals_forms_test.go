@@ -83,11 +83,7 @@ func (r *rig) optionOf(m feishusim.Message, label string) (value any) {
 // One question with a few options is answered by one press, or in other words.
 func TestAQuestionIsAnsweredByAButton(t *testing.T) {
 	r := newRig(t)
-	question := modelsim.Tool(claude.QuestionTool, map[string]any{"questions": []any{
-		map[string]any{"question": "用哪种颜色？", "header": "颜色", "multiSelect": false, "options": []any{
-			map[string]string{"label": "红", "description": "热"}, map[string]string{"label": "蓝", "description": "冷"},
-		}},
-	}})
+	question := modelsim.Tool(claude.QuestionTool, map[string]any{"questions": []any{colors()}})
 	r.calls(question, modelsim.Text("知道了"))
 	id := r.sim.Say(r.chat, r.user, "帮我定一件衣服")
 	card := r.approval(r.chat, id, 1)
@@ -118,6 +114,75 @@ func TestAQuestionIsAnsweredByAButton(t *testing.T) {
 	r.closed(card, "小明 已回答 · 绿")
 	if !r.agentRead(`"用哪种颜色？"="绿"`) {
 		t.Error("the agent did not get the answer in other words")
+	}
+}
+
+// colors is a question of the agent.
+func colors() map[string]any {
+	return map[string]any{"question": "用哪种颜色？", "header": "颜色", "multiSelect": false, "options": []any{
+		map[string]string{"label": "红", "description": "热"}, map[string]string{"label": "蓝", "description": "冷"},
+	}}
+}
+
+// A message that is written while the agent has a question answers it. It stays in the History, and is not asked again.
+func TestAQuestionIsAnsweredByAMessage(t *testing.T) {
+	for name, options := range map[string][]func(*config.Config){"scripted": nil, "the CLI": {realCLI(t)}} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t, options...)
+			r.calls(modelsim.Tool(claude.QuestionTool, map[string]any{"questions": []any{colors()}}), modelsim.Text("知道了"))
+			id := r.sim.Say(r.chat, r.user, "帮我定一件衣服")
+			card := r.approval(r.chat, id, 1)
+			words := r.sim.Say(r.chat, r.user, "绿的也可以")
+			if got := visibleText(r.turnDone(r.chat, id)); got != "知道了" {
+				t.Errorf("answer %q", got)
+			}
+			r.closed(card, "小明 已回答 · 绿的也可以")
+			if !r.agentRead(`"用哪种颜色？"="绿的也可以"`) {
+				t.Error("the agent did not get the answer")
+			}
+			n := len(r.model.Requests())
+			if got := r.ask("还有什么？"); got == "" || len(replies(r.sim.View(), r.chat, words)) != 0 {
+				t.Errorf("%q; the answer was asked as a question, too", got)
+			}
+			for _, q := range r.model.Requests()[n:] {
+				if strings.Contains(q.LastUser(), "绿的也可以") {
+					t.Error("the answer was asked as a question, too")
+				}
+			}
+		})
+	}
+}
+
+// What cannot be the answer, or not only, waits: a message of somebody else, with several questions, or beside another
+// request.
+func TestAMessageThatAnswersNoQuestionWaits(t *testing.T) {
+	several := []any{colors(), map[string]any{"question": "多大？", "header": "尺寸", "options": []any{}}}
+	for name, tc := range map[string]struct {
+		questions []any
+		stranger  bool
+		text      string
+	}{
+		"several questions": {questions: several, text: "绿"},
+		"somebody else":     {questions: []any{colors()}, stranger: true, text: "绿"},
+		"too long":          {questions: []any{colors()}, text: strings.Repeat("绿", 2001)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t)
+			other := r.sim.AddUser("小红")
+			group := r.sim.Group("测试群", r.user, other)
+			r.calls(modelsim.Tool(claude.QuestionTool, map[string]any{"questions": tc.questions}), modelsim.Text("知道了"))
+			id := r.sim.Say(group, r.user, "帮我定一件衣服", feishusim.Mention())
+			card := r.approval(group, id, 1)
+			who := r.user
+			if tc.stranger {
+				who = other
+			}
+			words := r.sim.Say(group, who, tc.text, feishusim.Mention())
+			r.submitForm(card, doAllow, map[string]any{"words_0": "蓝", "words_1": "大"})
+			r.turnDone(group, id)
+			r.closed(card, "小明 已回答 · 蓝")
+			r.answer(group, words)
+		})
 	}
 }
 

@@ -117,6 +117,7 @@ var logInChinese = map[string]string{
 	"waiting turns not found; queueing the addition":                       "读不到排队的消息，补充的内容改为排队",
 	"card of a turn not found; taking its quote as a question":             "找不到被引用的卡片，当作新问题处理",
 	"message read by the agent not recorded":                               "没能记录助手已读的消息",
+	"typed answer not stored; passing it to the agent as an addition":      "没能保存对问题的回答，改为补充给助手",
 	"card of the turn not stored":                                          "没能保存卡片",
 	"draft of the answer not stored":                                       "没能保存写到一半的回答",
 	"new session not recorded":                                             "没能记录新会话",
