@@ -65,6 +65,9 @@ type toolUse struct {
 
 func (u toolUse) String() string { return fmt.Sprintf("%s %s: %.300s", u.tool, u.input, u.result) }
 
+// unknown reports whether the CLI does not have the tool, or not yet: it belongs to an MCP server that is starting.
+func (u toolUse) unknown() bool { return strings.Contains(u.result, "No such tool available") }
+
 // tryTools makes the agent of owner call tools, all in one message, and returns the outcome of each.
 func (n twoChats) tryTools(owner string, spec claude.Spec, steps map[string][]any) (list []toolUse) {
 	n.Helper()

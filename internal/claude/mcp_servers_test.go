@@ -109,15 +109,23 @@ func TestTheUsersOwnMCPServers(t *testing.T) {
 					strings.Join(list.Unapproved, " ") != tc.wait {
 					t.Errorf("reported: %+v, %v", list, err)
 				}
-				spec, steps := fresh(), map[string][]any{}
+				steps := map[string][]any{}
+				var own func() claude.Tools
 				if !tc.bare {
-					spec.Tools = ownTools(t)
+					own = ownTools(t)
 					steps[agenttools.Prefix+"say"] = []any{map[string]string{}}
 				}
 				if tc.want != "" {
 					steps["mcp__here__echo"] = []any{map[string]string{}}
 				}
-				tries := n.tryTools("a", spec, steps)
+				var tries []toolUse
+				for range 5 { // the oldest CLI waits three seconds for its servers, in which a busy machine starts none
+					spec := fresh()
+					spec.Tools = own
+					if tries = n.tryTools("a", spec, steps); !slices.ContainsFunc(tries, toolUse.unknown) {
+						break
+					}
+				}
 				if got := started(); got != tc.want {
 					t.Errorf("started: %q, want %q", got, tc.want)
 				}
