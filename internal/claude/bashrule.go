@@ -83,21 +83,15 @@ var bashCommands = func() map[string]bashCommand {
 		},
 		"find": {can: configtype.Mistakef("-exec 会运行别的命令，-delete 和 -fprint 会改动文件",
 			"-exec runs other commands, and -delete and -fprint change files")},
-		"fd": {can: configtype.Mistakef("-x 会运行别的命令", "-x runs other commands")},
-		"rg": {can: configtype.Mistakef("--pre 会运行别的命令", "--pre runs other commands")},
-		"ag": {can: configtype.Mistakef("--pager 会运行别的命令", "--pager runs other commands")},
-		"gfind": {can: configtype.Mistakef("-exec 会运行别的命令，-delete 和 -fprint 会改动文件",
-			"-exec runs other commands, and -delete and -fprint change files")},
+		"fd":    {can: configtype.Mistakef("-x 会运行别的命令", "-x runs other commands")},
+		"rg":    {can: configtype.Mistakef("--pre 会运行别的命令", "--pre runs other commands")},
+		"ag":    {can: configtype.Mistakef("--pager 会运行别的命令", "--pager runs other commands")},
 		"ack":   {can: configtype.Mistakef("--pager 会运行别的命令", "--pager runs other commands")},
 		"ugrep": {can: configtype.Mistakef("--filter 会运行别的命令", "--filter runs other commands")},
 		"bat":   {can: configtype.Mistakef("--pager 会运行别的命令", "--pager runs other commands")},
-		"gsed": {can: configtype.Mistakef("它的 e 和 w 命令会运行别的命令、写任何文件，-i 会改动文件",
-			"its commands e and w run other commands and write any file, and -i changes files")},
 		"sed": {can: configtype.Mistakef("它的 e 和 w 命令会运行别的命令、写任何文件，-i 会改动文件",
 			"its commands e and w run other commands and write any file, and -i changes files")},
 		"tar": {can: configtype.Mistakef("--to-command 和 --checkpoint-action 会运行别的命令，它还能写任何文件",
-			"--to-command and --checkpoint-action run other commands, and it writes any file")},
-		"gtar": {can: configtype.Mistakef("--to-command 和 --checkpoint-action 会运行别的命令，它还能写任何文件",
 			"--to-command and --checkpoint-action run other commands, and it writes any file")},
 		"bsdtar": {can: configtype.Mistakef("--use-compress-program 会运行别的命令，它还能写任何文件",
 			"--use-compress-program runs other commands, and it writes any file")},
@@ -107,14 +101,15 @@ var bashCommands = func() map[string]bashCommand {
 			"-e runs other commands, and it writes any file")},
 		"scp": {can: configtype.Mistakef("-S 会运行别的命令，它还能写任何文件",
 			"-S runs other commands, and it writes any file")},
-		"sftp": {can: configtype.Mistakef("-S 会运行别的命令，它还能写任何文件",
-			"-S runs other commands, and it writes any file")},
 		"sort": {can: configtype.Mistakef("-o 能写任何文件，--compress-program 会运行别的命令",
 			"-o writes any file, and --compress-program runs other commands")},
 		"curl":   {can: configtype.Mistakef("-o 能写任何文件", "-o writes any file")},
 		"wget":   {can: configtype.Mistakef("-O 能写任何文件", "-O writes any file")},
 		"aria2c": {can: configtype.Mistakef("-o 能写任何文件", "-o writes any file")},
 		"date":   {can: configtype.Mistakef("-s 会改系统时间", "-s sets the clock")},
+	}
+	for alias, name := range map[string]string{"gfind": "find", "gsed": "sed", "gtar": "tar", "sftp": "scp"} {
+		all[alias] = all[name]
 	}
 	for can, names := range openCommands {
 		for name := range strings.FieldsSeq(names) {
