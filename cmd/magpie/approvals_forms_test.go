@@ -129,7 +129,8 @@ func TestAQuestionIsAnsweredByAMessage(t *testing.T) {
 	for name, options := range map[string][]func(*config.Config){"scripted": nil, "the CLI": {realCLI(t)}} {
 		t.Run(name, func(t *testing.T) {
 			r := newRig(t, options...)
-			r.calls(modelsim.Tool(claude.QuestionTool, map[string]any{"questions": []any{colors()}}), modelsim.Text("知道了"))
+			question := modelsim.Tool(claude.QuestionTool, map[string]any{"questions": []any{colors()}})
+			r.calls(question, modelsim.Text("知道了"))
 			id := r.sim.Say(r.chat, r.user, "帮我定一件衣服")
 			card := r.approval(r.chat, id, 1)
 			words := r.sim.Say(r.chat, r.user, "绿的也可以")
@@ -170,7 +171,8 @@ func TestAMessageThatAnswersNoQuestionWaits(t *testing.T) {
 			r := newRig(t)
 			other := r.sim.AddUser("小红")
 			group := r.sim.Group("测试群", r.user, other)
-			r.calls(modelsim.Tool(claude.QuestionTool, map[string]any{"questions": tc.questions}), modelsim.Text("知道了"))
+			question := modelsim.Tool(claude.QuestionTool, map[string]any{"questions": tc.questions})
+			r.calls(question, modelsim.Text("知道了"))
 			id := r.sim.Say(group, r.user, "帮我定一件衣服", feishusim.Mention())
 			card := r.approval(group, id, 1)
 			who := r.user

@@ -251,8 +251,8 @@ func visible(v *feishusim.View, chatID, id string) string {
 	return b.String()
 }
 
-// afterTool reports whether a request passes a tool's result to the model. The CLI's own words may follow it: an agent
-// whose bridge has died is told that the server of its tools does not answer.
+// afterTool reports whether a request passes a tool's result to the model. A note of the CLI may follow it: without the
+// bridge, the MCP server of its tools no longer responds.
 func afterTool(r *modelsim.Request) bool {
 	for _, m := range slices.Backward(r.Messages) {
 		if m.Role != "system" {

@@ -134,15 +134,7 @@ func TestASubagentOfTheCLIGoesOnInTheBackground(t *testing.T) {
 		modelsim.Rule{Match: tells("Async agent launched"), Times: 1, Steps: []modelsim.Step{modelsim.Text(begun)}},
 	)
 	id := r.sim.Say(r.chat, r.user, begins)
-	var asked feishusim.Message
-	r.await("the subagent's approval", func(v *feishusim.View) bool {
-		list := replies(v, r.chat, id)
-		i := slices.IndexFunc(list, func(m feishusim.Message) bool { return offers(m, "allow") })
-		if i >= 0 {
-			asked = list[i]
-		}
-		return i >= 0 && r.count(`SELECT COUNT(*) FROM turns WHERE id = 1 AND state = 'done'`) == 1
-	})
+	asked := r.askedByASubagent(id)
 	if got := r.ask("数到 3"); got != "1 2 3" {
 		t.Errorf("meanwhile: %q", got)
 	}
@@ -192,15 +184,7 @@ func TestASubagentAsksWhileAFollowUpEnds(t *testing.T) {
 		modelsim.Rule{Match: tells("Async agent launched"), Times: 1, Steps: []modelsim.Step{modelsim.Text(begun)}},
 	)
 	id := r.sim.Say(r.chat, r.user, begins)
-	var asked feishusim.Message
-	r.await("the subagent's approval", func(v *feishusim.View) bool {
-		list := replies(v, r.chat, id)
-		i := slices.IndexFunc(list, func(m feishusim.Message) bool { return offers(m, "allow") })
-		if i >= 0 {
-			asked = list[i]
-		}
-		return i >= 0 && r.count(`SELECT COUNT(*) FROM turns WHERE id = 1 AND state = 'done'`) == 1
-	})
+	asked := r.askedByASubagent(id)
 	close(hold)
 	r.awaitFollowUp(id, followUp)
 	r.until("the next follow-up to be expected", func() bool {
@@ -765,4 +749,18 @@ func TestAFollowUpWhoseQuestionIsDeleted(t *testing.T) {
 	r.until("the cost of the suggestion", func() bool {
 		return r.count(`SELECT COUNT(*) FROM ledger WHERE purpose = 'suggestion' AND user_id = '' AND cost_usd > 0`) == 1
 	})
+}
+
+// askedByASubagent is the card on which a subagent of the first turn, which has ended, asks for a permission.
+func (r *rig) askedByASubagent(id string) (asked feishusim.Message) {
+	r.Helper()
+	r.await("the subagent's approval", func(v *feishusim.View) bool {
+		list := replies(v, r.chat, id)
+		i := slices.IndexFunc(list, func(m feishusim.Message) bool { return offers(m, "allow") })
+		if i >= 0 {
+			asked = list[i]
+		}
+		return i >= 0 && r.count(`SELECT COUNT(*) FROM turns WHERE id = 1 AND state = 'done'`) == 1
+	})
+	return asked
 }
