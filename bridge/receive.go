@@ -111,7 +111,7 @@ var goOn = regexp.MustCompile(`(?i)^\s*(继续|接着说|continue|go on)\s*[。.
 func (rc *receiver) acceptQuestion(ctx context.Context, m chat.Incoming) error {
 	e := db.Inbound{Incoming: m, Class: chat.Talk, Lang: rc.languages.detect(ctx, m)}
 	l := rc.languages.LanguageFor(ctx, m.Key, e.Lang)
-	asking, answer := rc.answers.answerTo(m)
+	asking, answer := rc.answers.answerTo(ctx, m)
 	switch {
 	case rc.cfg.isLate(m):
 		e.Held = func(turn int64) chat.Card { return heldCard(turn, l, m.Time) }

@@ -256,6 +256,8 @@ type Settling struct {
 	AgentWaiting bool          // an agent is waiting for it; otherwise the turn that continues gets it
 	GoOn         *Continuation // continues an interrupted turn; nil = none
 	Action       Action        // the decision for the History; without a Decision it is not recorded
+	// prompt ID of the steered message that decides: its agent has read it with the decision; empty = none
+	Prompt string
 	// not empty: the decision cannot be passed on to an agent, of which people are told with this text. Its turn must be
 	// interrupted and undecided
 	GiveUp string
@@ -309,6 +311,11 @@ func (as Approvals) settle(ctx context.Context, tx *sql.Tx, a Approval, s Settli
 	done := RecordedAction{Action: s.Action, Key: a.Key, Turn: a.Turn, Epoch: epoch, By: a.By, Time: now}
 	if s.Action.Decision != "" {
 		if err := as.db.Messages().Actions().record(ctx, tx, []RecordedAction{done}); err != nil {
+			return err
+		}
+	}
+	if s.Prompt != "" {
+		if err := execForSteers(ctx, tx, readSteer, neededBy, []string{s.Prompt}); err != nil {
 			return err
 		}
 	}
@@ -392,6 +399,17 @@ func (as Approvals) SetCard(ctx context.Context, id, card string) error {
 		return fmt.Errorf("set card of approval %s: %w", id, err)
 	}
 	return nil
+}
+
+const approvalCard = `SELECT card_id FROM approvals WHERE id = ?1`
+
+// CardOf is the ID of an approval's card; empty = none yet. It returns [ErrNotFound] for an unknown approval.
+func (as Approvals) CardOf(ctx context.Context, id string) (string, error) {
+	card, err := queryOne(ctx, as.db.read, scanText, approvalCard, id)
+	if err != nil && !errors.Is(err, ErrNotFound) {
+		return "", fmt.Errorf("card of approval %s: %w", id, err)
+	}
+	return card, err
 }
 
 const forgetApprovals = `DELETE FROM approvals WHERE state <> 'waiting' AND decided_at < ?1`

@@ -37,13 +37,14 @@ func (rs *Requests) Press(ctx context.Context, p chat.Press, l i18n.Lang) (toast
 	if p.Action.Do == DoExplain {
 		return rs.askReason(ctx, a, l)
 	}
-	toast, _, err = rs.settlePress(ctx, a, p, l, log)
+	toast, _, err = rs.settlePress(ctx, a, p, "", l, log)
 	return toast, err
 }
 
-// settlePress settles an approval as a press that has passed all checks decides. settled is false if it has no effect.
+// settlePress settles an approval as a press that has passed all checks decides. prompt is not empty for a message that
+// decides; see [db.Settling]. settled is false if the press has no effect.
 func (rs *Requests) settlePress(
-	ctx context.Context, a db.Approval, p chat.Press, l i18n.Lang, log zerolog.Logger,
+	ctx context.Context, a db.Approval, p chat.Press, prompt string, l i18n.Lang, log zerolog.Logger,
 ) (toast string, settled bool, err error) {
 	if p.Actor.Name == "" { // asking the platform would take too long
 		if p.Actor.Name, err = rs.store.Approvals().AskerName(ctx, a, p.Actor.ID); err != nil {
@@ -55,7 +56,7 @@ func (rs *Requests) settlePress(
 		return d.Objection, false, nil
 	}
 	a.Settlement = d.Settlement
-	s := db.Settling{From: db.Waiting, Event: p.ID, Always: p.Action.Do == DoAlways}
+	s := db.Settling{From: db.Waiting, Event: p.ID, Always: p.Action.Do == DoAlways, Prompt: prompt}
 	// The agent may be gone by the time this is stored.
 	if s.GoOn, err = rs.continuation(ctx, a, p.Actor, l); err != nil {
 		return "", false, err

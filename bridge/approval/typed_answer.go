@@ -18,13 +18,12 @@ type TypedAnswer struct {
 }
 
 // TypedAnswer returns a message as the answer to what the agent of a turn asks. ok is false unless that is a single
-// question, and nothing else waits for a decision: otherwise it would not be clear what the message answers.
-func (rs *Requests) TypedAnswer(turn int64, m chat.Incoming) (answer TypedAnswer, ok bool) {
-	open := rs.open.forTurn(turn)
-	if len(open) != 1 || open[0].Tool != claude.QuestionTool || !mayDecide(rs.access.Load(), open[0], m.Actor) {
+// question, and it is clear that the message answers it.
+func (rs *Requests) TypedAnswer(ctx context.Context, turn int64, m chat.Incoming) (answer TypedAnswer, ok bool) {
+	a, ok := rs.requestAnsweredBy(ctx, turn, m)
+	if !ok || a.Tool != claude.QuestionTool || !mayDecide(rs.access.Load(), a, m.Actor) {
 		return TypedAnswer{}, false
 	}
-	a := open[0]
 	list, err := questionsOf(a.Input)
 	if err != nil || len(list) != 1 || strings.TrimSpace(m.Text) == "" || utf8.RuneCountInString(m.Text) > longestAnswer {
 		return TypedAnswer{}, false
@@ -35,9 +34,30 @@ func (rs *Requests) TypedAnswer(turn int64, m chat.Incoming) (answer TypedAnswer
 	}}, true
 }
 
-// Answer settles the question with a typed answer. It returns false if somebody else has settled it meanwhile.
-func (rs *Requests) Answer(ctx context.Context, t TypedAnswer, l i18n.Lang) (settled bool, err error) {
+// requestAnsweredBy is the request of a turn's agent whose card a message quotes or, if it quotes nothing, the only one.
+func (rs *Requests) requestAnsweredBy(ctx context.Context, turn int64, m chat.Incoming) (a db.Approval, ok bool) {
+	open := rs.open.forTurn(turn)
+	if len(m.Files) == 0 && len(open) == 1 {
+		return open[0], true
+	}
+	if len(m.Files) != 1 || m.Files[0].Kind != chat.Quote {
+		return db.Approval{}, false
+	}
+	for _, a := range open {
+		card, err := rs.store.Approvals().CardOf(ctx, a.ID)
+		if err != nil {
+			rs.log.Error().Err(err).Str("approval", a.ID).Msg("card of an approval not found; taking its quote as a question")
+		} else if rs.outbox.Shows(card, m.Files[0].Of) {
+			return a, true
+		}
+	}
+	return db.Approval{}, false
+}
+
+// Answer settles the question with a typed answer, a message steered to the turn under a prompt ID. It returns false if
+// somebody else has settled it meanwhile.
+func (rs *Requests) Answer(ctx context.Context, t TypedAnswer, prompt string, l i18n.Lang) (settled bool, err error) {
 	log := rs.log.With().Stringer("chat", t.press.Key).Str("user", t.press.Actor.ID).Str("approval", t.approval.ID).Logger()
-	_, settled, err = rs.settlePress(ctx, t.approval, t.press, l, log)
+	_, settled, err = rs.settlePress(ctx, t.approval, t.press, prompt, l, log)
 	return settled, err
 }

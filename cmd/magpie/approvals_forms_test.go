@@ -154,6 +154,30 @@ func TestAQuestionIsAnsweredByAMessage(t *testing.T) {
 	}
 }
 
+// A reply to the card of a question answers it, also while something else waits for a decision. A reply to the other
+// card does not.
+func TestAReplyToAQuestionAnswersIt(t *testing.T) {
+	r := newRig(t, realCLI(t))
+	r.model.Script(modelsim.Rule{Times: 1, Steps: []modelsim.Step{
+		modelsim.Tool(claude.QuestionTool, map[string]any{"questions": []any{colors()}}),
+		modelsim.Tool("WebFetch", map[string]string{"url": "https://one.example/page", "prompt": "看看"}),
+	}}, modelsim.Rule{Times: 1, Steps: []modelsim.Step{modelsim.Text("知道了")}})
+	id := r.sim.Say(r.chat, r.user, "帮我定一件衣服")
+	question, other := r.approval(r.chat, id, 1), r.approval(r.chat, id, 2)
+	if strings.Contains(question.Text(), "one.example") { // the order of the cards varies
+		question, other = other, question
+	}
+	waits := r.sim.Say(r.chat, r.user, "紫", feishusim.ReplyTo(other.ID))
+	r.sim.Say(r.chat, r.user, "绿", feishusim.ReplyTo(question.ID))
+	r.closed(question, "小明 已回答 · 绿")
+	r.refuse(other, "不用")
+	r.turnDone(r.chat, id)
+	if !r.agentRead(`"用哪种颜色？"="绿"`) || r.agentRead(`="紫"`) {
+		t.Error("the agent did not get the answer, or what answers nothing")
+	}
+	r.answer(r.chat, waits)
+}
+
 // What cannot be the answer, or not only, waits: a message of somebody else, with several questions, or beside another
 // request.
 func TestAMessageThatAnswersNoQuestionWaits(t *testing.T) {

@@ -298,6 +298,49 @@ func TestACrashRightAfterADecision(t *testing.T) {
 	s.clean()
 }
 
+// The program is killed around a message that answers the agent's question. If the answer was not stored, the question
+// is still open, and the turn that continues gets the message, too. In any case the agent reads what was written.
+func TestACrashAroundATypedAnswer(t *testing.T) {
+	t.Parallel()
+	for _, step := range []string{"answer: typed", "decision: stored"} {
+		t.Run(step, func(t *testing.T) {
+			t.Parallel()
+			s := newService(t, feishusim.Config{}, realCLI(t))
+			s.run("MAGPIE_CRASH_AT=" + step)
+			s.connected()
+			question := modelsim.Tool(claude.QuestionTool, map[string]any{"questions": []any{colors()}})
+			s.model.Script(modelsim.Rule{Times: 1, Steps: []modelsim.Step{question}})
+			id := s.sim.Say(s.chat, s.user, "帮我定一件衣服")
+			card := s.approval(s.chat, id, 1)
+			words := s.sim.Say(s.chat, s.user, "绿的也可以")
+			if !s.died(patience) {
+				t.Fatalf("the program did not come to this step: %s", s.logs)
+			}
+			s.awaitNoAgents(patience)
+			s.run()
+			s.connected()
+			if step == "answer: typed" {
+				card = s.awaitOpenApproval(id)
+				s.calls(question, modelsim.Text("知道了"))
+				s.pressOption(card, "蓝")
+			} else {
+				s.closed(card, "小明 已回答 · 绿的也可以")
+				s.calls(modelsim.Text("知道了"))
+				s.press(s.turnDone(s.chat, id), doContinue)
+			}
+			if got := visibleText(s.awaitContinued(id, 2)); got != "知道了" {
+				t.Errorf("answer %q", got)
+			}
+			if !s.agentRead("绿的也可以") {
+				t.Error("the agent did not read the message")
+			}
+			s.checkUnanswered(s.chat, words)
+			s.terminate()
+			s.clean()
+		})
+	}
+}
+
 func TestARefusalOutlivesTheBridge(t *testing.T) {
 	outlivesTheBridge(t, func(r *rig, leftOpen leftOpen) {
 		id, card := leftOpen(bash(appendLine("out.txt")))

@@ -115,6 +115,7 @@ var logInChinese = map[string]string{
 	"next turn not begun":                                                  "没能开始下一轮回答",
 	"next turn not found; trying again":                                    "读不到下一条要回答的消息，稍后再试",
 	"waiting turns not found; queueing the addition":                       "读不到排队的消息，补充的内容改为排队",
+	"card of an approval not found; taking its quote as a question":        "找不到被引用的确认卡片，当作新问题处理",
 	"card of a turn not found; taking its quote as a question":             "找不到被引用的卡片，当作新问题处理",
 	"message read by the agent not recorded":                               "没能记录助手已读的消息",
 	"typed answer not stored; passing it to the agent as an addition":      "没能保存对问题的回答，改为补充给助手",
