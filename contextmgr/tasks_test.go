@@ -121,10 +121,11 @@ func TestTitles(t *testing.T) {
 		"\n\n  Title: \"Deploy it\" ": "Deploy it",
 		"```\nCode `first`\n```":      "Code first",
 		"- C# and *stars*":            "C# and *stars",
-		"":                            "",
-		" \n**\n":                     "",
-		strings.Repeat("长", 61):       strings.Repeat("长", 57) + "...",
-		strings.Repeat("长", 60):       strings.Repeat("长", 60),
+		"a\u202eb\u2066 \u200f👨‍👩‍👧":  "ab 👨‍👩‍👧",
+		"":                      "",
+		" \n**\n":               "",
+		strings.Repeat("长", 61): strings.Repeat("长", 57) + "...",
+		strings.Repeat("长", 60): strings.Repeat("长", 60),
 		strings.Repeat("a", 55) + "👨‍👩‍👧 and more":               strings.Repeat("a", 55) + "...",
 		strings.Repeat("a", 45) + " [REDACTED_BANK_CARD] is his": strings.Repeat("a", 45) + "...",
 		strings.Repeat("a", 41) + "[REDACTED_PHONE]":             strings.Repeat("a", 41) + "[REDACTED_PHONE]",
@@ -150,7 +151,8 @@ func TestTitlesFromQuestions(t *testing.T) {
 		"the number is [REDACTED_PHONE], [REDACTED_EMAIL] knows": "the number is [REDACTED_PHONE]",
 		strings.Repeat("x", 36) + " e\u0301te\u0301 et hiver":    strings.Repeat("x", 36),
 		strings.Repeat("x", 39) + "👨‍👩‍👧":                        strings.Repeat("x", 39),
-		"": "",
+		"a\u202eb": "ab",
+		"":         "",
 	} {
 		if got := FallbackTitle(question); got != want {
 			t.Errorf("FallbackTitle(%q) = %q, want %q", question, got, want)

@@ -71,9 +71,16 @@ func isWordRune(r rune) bool {
 		classOf(r) != classSyllable
 }
 
-// firstProse is the first line with text, not just markup or fences.
+// firstProse is the first line with text, not just markup or fences. Characters that change the direction of what
+// follows are left out: a title stands in front of other text.
 func firstProse(s string) string {
-	for line := range strings.Lines(validUTF8(s)) {
+	s = strings.Map(func(r rune) rune {
+		if unicode.Is(unicode.Bidi_Control, r) {
+			return -1
+		}
+		return r
+	}, validUTF8(s))
+	for line := range strings.Lines(s) {
 		if line = text.OneLine(line); stripMarkup(line) != "" && !strings.HasPrefix(line, "```") {
 			return line
 		}
