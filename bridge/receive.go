@@ -68,7 +68,7 @@ func (rc *receiver) handleMessage(ctx context.Context, m chat.Incoming) error {
 		return err
 	}
 	cmd, name, args := parseCommand(m.Text)
-	if stopWord.MatchString(m.Text) && !hasFiles(m) {
+	if stopWord.MatchString(m.Text) && !m.HasFiles() {
 		if begun, err := rc.inbox.turns.hasBegun(ctx, m.Key); err != nil {
 			return err
 		} else if begun {
@@ -98,11 +98,6 @@ func (rc *receiver) handleMessage(ctx context.Context, m chat.Incoming) error {
 // stopWord matches a message that only says to stop. It is a command only while a turn is running, is to be run again
 // after a crash, or goes on in the background; at any other time it may be an answer to the agent.
 var stopWord = regexp.MustCompile(`(?i)^\s*(停止|停下|停|stop|cancel)\s*[。.!！~]*\s*$`)
-
-// hasFiles reports whether a message has attachments of its own. Those of a quoted message do not count.
-func hasFiles(m chat.Incoming) bool {
-	return slices.ContainsFunc(m.Files, func(f chat.File) bool { return f.Kind != chat.Quote })
-}
 
 // goOn matches a message that asks to continue an interrupted answer.
 var goOn = regexp.MustCompile(`(?i)^\s*(继续|接着说|continue|go on)\s*[。.!！~]*\s*$`)

@@ -82,12 +82,12 @@ var addition = regexp.MustCompile(`(?i)^\s*(补充(一下|一点|说明)?\s*([:�
 // questions that wait, if there are any. A limit that is reached refuses the message, as it would refuse a question.
 func (s *steering) turnFor(ctx context.Context, m chat.Incoming) (int64, error) {
 	turn := s.lanes.RunningTurn(m.Key)
-	if turn == 0 || hasFiles(m) {
+	if turn == 0 || m.HasFiles() {
 		return 0, nil
 	}
-	quotes := len(m.Files) > 0
-	adds := quotes && s.quotesCard(ctx, turn, m) || !quotes && addition.MatchString(m.Text)
-	if !adds && (quotes || !s.always || s.hasWaiting(ctx, m.Key)) || !s.mayAdd(turn, m) {
+	quoted := m.Quoted()
+	adds := quoted != "" && s.isCardOf(ctx, turn, quoted) || quoted == "" && addition.MatchString(m.Text)
+	if !adds && (quoted != "" || !s.always || s.hasWaiting(ctx, m.Key)) || !s.mayAdd(turn, m) {
 		return 0, nil
 	}
 	return turn, s.budget.checkAddition(ctx, turn, m)
@@ -111,17 +111,13 @@ func (s *steering) hasWaiting(ctx context.Context, key chat.Key) bool {
 	return err != nil || len(waiting) > 0
 }
 
-// quotesCard reports whether a message replies to one of the messages that show the answer of a turn.
-func (s *steering) quotesCard(ctx context.Context, turn int64, m chat.Incoming) bool {
-	i := slices.IndexFunc(m.Files, func(f chat.File) bool { return f.Kind == chat.Quote })
-	if i < 0 {
-		return false
-	}
+// isCardOf reports whether a message is one of those that show the answer of a turn.
+func (s *steering) isCardOf(ctx context.Context, turn int64, message string) bool {
 	card, err := s.turns.CardOf(ctx, turn)
 	if err != nil && !errors.Is(err, db.ErrNotFound) {
 		s.log.Error().Err(err).Int64("turn", turn).Msg("card of a turn not found; taking its quote as a question")
 	}
-	return card != "" && s.cards.Shows(card, m.Files[i].Of)
+	return card != "" && s.cards.Shows(card, message)
 }
 
 // handToAgent passes a stored message to the agent of its turn, now or once the agent has the question.

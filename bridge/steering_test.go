@@ -14,6 +14,7 @@ import (
 func TestWhichMessagesARunningTurnGets(t *testing.T) {
 	t.Parallel()
 	quote := func(of string) []chat.File { return []chat.File{{Number: 1, Kind: chat.Quote, Of: of}} }
+	topic := []chat.File{{Number: 1, Kind: chat.Quote, Of: "om_1", Topic: true}}
 	picture := []chat.File{{Number: 1, Kind: chat.Picture, Key: "img_1"}}
 	for name, tc := range map[string]struct {
 		text    string
@@ -29,6 +30,9 @@ func TestWhichMessagesARunningTurnGets(t *testing.T) {
 		"quotes the card":                 {text: "and red?", files: quote("card"), want: true},
 		"quotes the card, others wait":    {text: "and red?", files: quote("card"), waiting: true, want: true},
 		"quotes another message":          {text: "also: red", files: quote("om_9")},
+		"in a topic":                      {text: "and red?", files: topic},
+		"in a topic, marked":              {text: "also: red", files: topic, want: true},
+		"in a topic, always":              {text: "and red?", files: topic, always: true, want: true},
 		"always":                          {text: "and red?", always: true, want: true},
 		"always, others wait":             {text: "and red?", always: true, waiting: true},
 		"always, marked, others wait":     {text: "also: red", always: true, waiting: true, want: true},

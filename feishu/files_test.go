@@ -135,7 +135,7 @@ func TestQuotes(t *testing.T) {
 	next(t, rec.messages)
 	p.Say(room, ann, "sum it up", feishusim.Mention(), feishusim.ReplyTo(first))
 	m := next(t, rec.messages)
-	if len(m.Files) != 1 || m.Files[0].Kind != chat.Quote || m.Files[0].Of != first || m.Text != "sum it up" {
+	if len(m.Files) != 1 || m.Files[0].Kind != chat.Quote || m.Quoted() != first || m.Text != "sum it up" {
 		t.Fatalf("got %+v", m)
 	}
 	q, err := p.FetchQuoted(p.ctx(), m.Key, first)

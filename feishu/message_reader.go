@@ -28,7 +28,19 @@ type rawMessage struct {
 	content     string // JSON, by its form
 	mentions    []mention
 	createTime  string // in milliseconds
-	parentID    string // the message that it replies to; empty = none
+	repliesTo   repliedTo
+}
+
+// repliedTo is the message that a message replies to.
+type repliedTo struct {
+	id      string // empty = none
+	isFirst bool   // of its topic or chain of replies
+}
+
+// repliedToOf reads the message that a message of an event or of a list replies to.
+func repliedToOf(msg gjson.Result) repliedTo {
+	parent := msg.Get("parent_id")
+	return repliedTo{openapi.String(parent), parent.String() == msg.Get("root_id").String()}
 }
 
 // fromEvent reads a message of an event (page im-v1/message/events/receive).
@@ -41,7 +53,7 @@ func fromEvent(event gjson.Result) rawMessage {
 		senderType: event.Get("sender.sender_type").String(),
 		msgType:    msg.Get("message_type").String(), content: msg.Get("content").String(),
 		mentions: mentionsOf(msg, "id.open_id"), createTime: msg.Get("create_time").String(),
-		parentID: openapi.String(msg.Get("parent_id")),
+		repliesTo: repliedToOf(msg),
 	}
 	if msg.Get("chat_type").String() == "p2p" {
 		s.kind = chat.Private
@@ -62,7 +74,7 @@ func fromList(item gjson.Result, in listQuery, kind chat.Kind) rawMessage {
 		senderName: openapi.String(item.Get("sender.sender_name")),
 		msgType:    item.Get("msg_type").String(), content: item.Get("body.content").String(),
 		mentions: mentionsOf(item, "id"), createTime: item.Get("create_time").String(),
-		parentID: openapi.String(item.Get("parent_id")),
+		repliesTo: repliedToOf(item),
 	}
 }
 
@@ -124,8 +136,10 @@ func (r *messageReader) incoming(s rawMessage) (chat.Incoming, bool) {
 // lacks the first message.
 func (r *messageReader) resolveChat(ctx context.Context, s rawMessage, in *chat.Incoming) (err error) {
 	in.Key, err = r.topics.chatOf(ctx, s)
-	if s.parentID != "" && (s.thread == "" || in.Key.Thread != "") {
-		in.Files = append(in.Files, chat.File{Number: len(in.Files) + 1, Kind: chat.Quote, Of: s.parentID})
+	if s.repliesTo.id != "" && (s.thread == "" || in.Key.Thread != "") {
+		in.Files = append(in.Files, chat.File{
+			Number: len(in.Files) + 1, Kind: chat.Quote, Of: s.repliesTo.id, Topic: s.thread != "" && s.repliesTo.isFirst,
+		})
 	}
 	return err
 }

@@ -36,18 +36,21 @@ func (rs *Requests) TypedAnswer(ctx context.Context, turn int64, m chat.Incoming
 
 // requestAnsweredBy is the request of a turn's agent whose card a message quotes or, if it quotes nothing, the only one.
 func (rs *Requests) requestAnsweredBy(ctx context.Context, turn int64, m chat.Incoming) (a db.Approval, ok bool) {
-	open := rs.open.forTurn(turn)
-	if len(m.Files) == 0 && len(open) == 1 {
-		return open[0], true
-	}
-	if len(m.Files) != 1 || m.Files[0].Kind != chat.Quote {
+	if m.HasFiles() {
 		return db.Approval{}, false
+	}
+	open, quoted := rs.open.forTurn(turn), m.Quoted()
+	if quoted == "" {
+		if len(open) != 1 {
+			return db.Approval{}, false
+		}
+		return open[0], true
 	}
 	for _, a := range open {
 		card, err := rs.store.Approvals().CardOf(ctx, a.ID)
 		if err != nil {
 			rs.log.Error().Err(err).Str("approval", a.ID).Msg("card of an approval not found; taking its quote as a question")
-		} else if rs.outbox.Shows(card, m.Files[0].Of) {
+		} else if rs.outbox.Shows(card, quoted) {
 			return a, true
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"magpie/internal/claude"
 	"magpie/internal/config"
 	"magpie/internal/feishusim"
 	"magpie/internal/modelsim"
@@ -124,6 +125,34 @@ func TestAnApprovalInATopic(t *testing.T) {
 		t.Errorf("the command ran %d times", got)
 	}
 	th.checkInTopic(3)
+}
+
+// In a topic every message replies to the first one. That is no reply to something else: a message there answers the
+// agent's question, or adds to the running turn, as it does elsewhere.
+func TestAMessageInATopicBelongsToTheRunningTurn(t *testing.T) {
+	r := newRig(t, withTopics)
+	th := r.newTopic()
+	r.calls(modelsim.Tool(claude.QuestionTool, map[string]any{"questions": []any{colors()}}), modelsim.Text("知道了"))
+	th.mentionBot("帮我定一件衣服")
+	card := th.awaitApproval()
+	th.mentionBot("绿的也可以")
+	r.closed(card, "小明 已回答 · 绿的也可以")
+	th.awaitEnd("知道了")
+	if !r.agentRead(`"用哪种颜色？"="绿的也可以"`) {
+		t.Error("the agent did not get the answer")
+	}
+
+	drawn, goOn := make(chan struct{}), make(chan struct{})
+	r.model.Script(modelsim.Rule{Match: tells("再加一件"), Steps: []modelsim.Step{modelsim.Text("加上了")}},
+		modelsim.Rule{Times: 1, Steps: []modelsim.Step{modelsim.Text("正在"), modelsim.Hold(drawn), modelsim.Text("下单。"), modelsim.Hold(goOn)}})
+	th.mentionBot("下单吧")
+	close(drawn)
+	th.card("the answer", func(m feishusim.Message) bool { return strings.Contains(m.Text(), "正在") })
+	th.mentionBot("补充：再加一件")
+	r.until("the message to be handed over", func() bool { return r.count(`SELECT COUNT(*) FROM steers`) == 1 })
+	close(goOn)
+	th.awaitEnd("加上了")
+	th.checkInTopic(4)
 }
 
 // A rule that was created in a topic counts there, and neither in its group nor in another topic.

@@ -8,6 +8,7 @@ import (
 	"crypto/sha1" //nolint:gosec // a stable short name, not a security measure
 	"encoding/hex"
 	"errors"
+	"slices"
 	"strings"
 	"time"
 	"unicode"
@@ -180,6 +181,20 @@ type Incoming struct {
 	ToOthers bool
 	// Unreadable is the platform's type of a message whose content cannot be read; Text is then a mark for it.
 	Unreadable string
+}
+
+// HasFiles reports whether a message has attachments of its own. Messages that it quotes do not count.
+func (m Incoming) HasFiles() bool {
+	return slices.ContainsFunc(m.Files, func(f File) bool { return f.Kind != Quote })
+}
+
+// Quoted is the platform's ID of the message that the author replies to; empty = none.
+func (m Incoming) Quoted() string {
+	i := slices.IndexFunc(m.Files, func(f File) bool { return f.Kind == Quote && !f.Topic })
+	if i < 0 {
+		return ""
+	}
+	return m.Files[i].Of
 }
 
 // Activity is the time up to which the messages of a chat are known.

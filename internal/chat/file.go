@@ -23,6 +23,7 @@ type File struct {
 	Path  string // on this machine, after the download; empty for messages
 	Said  string // text: a transcript or the content of a message; untrusted
 	Shown bool   // it is part of the prompt, so the agent need not open it
+	Topic bool   // quote: of the first message of a topic, to which every message there replies; not stored
 }
 
 // FileKind is the kind of a [File].
