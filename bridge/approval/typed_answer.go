@@ -2,6 +2,7 @@ package approval
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -34,14 +35,15 @@ func (rs *Requests) TypedAnswer(ctx context.Context, turn int64, m chat.Incoming
 	}}, true
 }
 
-// requestAnsweredBy is the request of a turn's agent whose card a message quotes or, if it quotes nothing, the only one.
+// requestAnsweredBy is the request of a turn's agent whose card a message quotes. A message of an asker that quotes nothing
+// belongs to the only request; somebody else, such as an admin, may mean anything.
 func (rs *Requests) requestAnsweredBy(ctx context.Context, turn int64, m chat.Incoming) (a db.Approval, ok bool) {
 	if m.HasFiles() {
 		return db.Approval{}, false
 	}
 	open, quoted := rs.open.forTurn(turn), m.Quoted()
 	if quoted == "" {
-		if len(open) != 1 {
+		if len(open) != 1 || !slices.Contains(open[0].Askers, m.Actor.ID) {
 			return db.Approval{}, false
 		}
 		return open[0], true

@@ -8,6 +8,7 @@ import (
 
 	"github.com/tidwall/gjson"
 
+	"magpie/bridge/access"
 	"magpie/internal/claude"
 	"magpie/internal/config"
 	"magpie/internal/feishusim"
@@ -178,17 +179,18 @@ func TestAReplyToAQuestionAnswersIt(t *testing.T) {
 	r.answer(r.chat, waits)
 }
 
-// What cannot be the answer, or not only, waits: a message of somebody else, with several questions, or beside another
-// request.
+// What cannot be the answer, or may mean something else, waits: a message of somebody else, even of an admin, or with
+// several questions.
 func TestAMessageThatAnswersNoQuestionWaits(t *testing.T) {
 	several := []any{colors(), map[string]any{"question": "多大？", "header": "尺寸", "options": []any{}}}
 	for name, tc := range map[string]struct {
 		questions []any
-		stranger  bool
+		by        string // who writes; empty = who has asked
 		text      string
 	}{
 		"several questions": {questions: several, text: "绿"},
-		"somebody else":     {questions: []any{colors()}, stranger: true, text: "绿"},
+		"somebody else":     {questions: []any{colors()}, by: "another member", text: "绿"},
+		"an admin":          {questions: []any{colors()}, by: "an admin", text: "绿"},
 		"too long":          {questions: []any{colors()}, text: strings.Repeat("绿", 2001)},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -197,13 +199,17 @@ func TestAMessageThatAnswersNoQuestionWaits(t *testing.T) {
 			group := r.sim.Group("测试群", r.user, other)
 			question := modelsim.Tool(claude.QuestionTool, map[string]any{"questions": tc.questions})
 			r.calls(question, modelsim.Text("知道了"))
+			if tc.by == "an admin" {
+				r.prog.bridge.SetAccess(access.Config{Allow: []string{"*"}, Admins: []string{other.OpenID}})
+			}
 			id := r.sim.Say(group, r.user, "帮我定一件衣服", feishusim.Mention())
 			card := r.approval(group, id, 1)
 			who := r.user
-			if tc.stranger {
+			if tc.by != "" {
 				who = other
 			}
 			words := r.sim.Say(group, who, tc.text, feishusim.Mention())
+			r.awaitReceived(words)
 			r.submitForm(card, doAllow, map[string]any{"words_0": "蓝", "words_1": "大"})
 			r.turnDone(group, id)
 			r.closed(card, "小明 已回答 · 蓝")
