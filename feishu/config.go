@@ -165,6 +165,11 @@ func (c Config) PlatformName() error {
 	return configtype.Mistakef("飞书", "Feishu")
 }
 
+// HasOwnAddress reports whether BaseURL is the address of a server, not the name of one of the two public platforms.
+func (c Config) HasOwnAddress() bool {
+	return !slices.Contains([]string{hostFeishu, hostLark}, c.baseURL())
+}
+
 // publicAckWait is the public platform's timeout for acknowledgements (page "Event subscription overview").
 const publicAckWait = 3 * time.Second
 

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"magpie/bridge/i18n"
 	"magpie/db"
 	"magpie/feishu"
 	"magpie/internal/chat"
@@ -32,7 +33,7 @@ func CheckPlatform(ctx context.Context, r *Report, c config.Config) feishu.Check
 	case found.IsRefused():
 		r.AddFinding(Fail, r.text(textCopyAgain, console.Credentials()), textRefused, c.Feishu.PlatformName(), reason(found.Credentials))
 	case found.Credentials != nil:
-		r.AddFinding(Fail, r.text(textCheckNetwork), textUnreached, c.Feishu.PlatformName(), reason(found.Credentials))
+		r.AddFinding(Fail, r.text(adviceOf(c.Feishu)), textUnreached, c.Feishu.PlatformName(), reason(found.Credentials))
 	default:
 		r.AddFinding(OK, "", textTaken, c.Feishu.PlatformName())
 		checkApp(r, found, found.App.Missing(scopes(ctx, c)...), console)
@@ -47,6 +48,14 @@ func CheckPlatform(ctx context.Context, r *Report, c config.Config) feishu.Check
 		r.AddFinding(OK, "", textClockRight)
 	}
 	return found
+}
+
+// adviceOf is what to do about a platform that cannot be reached.
+func adviceOf(c feishu.Config) i18n.Phrase {
+	if c.HasOwnAddress() {
+		return textCheckAddress
+	}
+	return textCheckNetwork
 }
 
 // scopes are the permissions that the app needs because of the configuration, and of the groups' own settings.

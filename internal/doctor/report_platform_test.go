@@ -1,6 +1,7 @@
 package doctor
 
 import (
+	"strings"
 	"testing"
 
 	"magpie/bridge/i18n"
@@ -23,6 +24,20 @@ func TestFindingsNameThePlatform(t *testing.T) {
 		r.AddFinding(OK, "", textTaken, feishu.Config{BaseURL: tc.url}.PlatformName())
 		if got := r.Findings[0].What; got != tc.want {
 			t.Errorf("%s, %q: %q, want %q", tc.lang, tc.url, got, tc.want)
+		}
+	}
+}
+
+// Who uses a public platform has set no address that could be wrong.
+func TestTheAddressIsOnlyDoubtedWhereItIsSet(t *testing.T) {
+	for address, doubted := range map[string]bool{
+		"": false, "lark": false, "Feishu": false, "https://open.feishu.cn/": false, "https://feishu.example.org": true,
+	} {
+		got := adviceOf(feishu.Config{BaseURL: address})
+		for _, text := range []string{got.ZH, got.EN} {
+			if strings.Contains(text, "base_url") != doubted {
+				t.Errorf("%q: %s", address, text)
+			}
 		}
 	}
 }

@@ -242,6 +242,10 @@ var (
 	}
 	textUnreached    = i18n.Phrase{ZH: "%v：连接不上：%v", EN: "%v: could not connect: %v"}
 	textCheckNetwork = i18n.Phrase{
+		ZH: "检查网络和代理",
+		EN: "check the network and the proxy",
+	}
+	textCheckAddress = i18n.Phrase{
 		ZH: "检查网络、代理和 [feishu] base_url",
 		EN: "check the network, the proxy and [feishu] base_url",
 	}
