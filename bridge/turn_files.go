@@ -23,8 +23,8 @@ const wordsWait = 3 * time.Second
 
 // wordless reports whether a message is nothing but pictures and files.
 func wordless(m chat.Incoming) bool {
-	speaks := func(f chat.File) bool { return f.Kind == chat.Sound || f.Kind == chat.Quote }
-	return len(m.Files) > 0 && chat.WithoutMarks(m.Text) == "" && !slices.ContainsFunc(m.Files, speaks)
+	sound := slices.ContainsFunc(m.Files, func(f chat.File) bool { return f.Kind == chat.Sound })
+	return m.HasFiles() && chat.WithoutMarks(m.Text) == "" && m.Quoted() == "" && !sound
 }
 
 // repeatedFiles returns the files of a repeated question: its attachments, and the message it quotes. A forwarded

@@ -427,3 +427,26 @@ func TestOldFilesAreSweptUp(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// Pictures and files alone wait for their words. In a topic every message replies to the first one, which says nothing.
+func TestFilesWithoutWords(t *testing.T) {
+	t.Parallel()
+	picture, topic := chat.File{Kind: chat.Picture}, chat.File{Kind: chat.Quote, Of: "om_1", Topic: true}
+	for name, tc := range map[string]struct {
+		text  string
+		files []chat.File
+		want  bool
+	}{
+		"a picture":                 {files: []chat.File{picture}, want: true},
+		"a picture in a topic":      {files: []chat.File{picture, topic}, want: true},
+		"a picture with words":      {text: "what is it?", files: []chat.File{picture}},
+		"a picture in a reply":      {files: []chat.File{picture, {Kind: chat.Quote, Of: "om_1"}}},
+		"a recording":               {files: []chat.File{{Kind: chat.Sound}}},
+		"a mention in a topic":      {files: []chat.File{topic}},
+		"a mention in reply to one": {files: []chat.File{{Kind: chat.Quote, Of: "om_1"}}},
+	} {
+		if got := wordless(chat.Incoming{Text: tc.text, Files: tc.files}); got != tc.want {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+}
