@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -298,11 +299,13 @@ func TestACrashRightAfterADecision(t *testing.T) {
 	s.clean()
 }
 
+var typedAnswerSteps = []string{"answer: typed"}
+
 // The program is killed around a message that answers the agent's question. If the answer was not stored, the question
 // is still open, and the turn that continues gets the message, too. In any case the agent reads what was written.
 func TestACrashAroundATypedAnswer(t *testing.T) {
 	t.Parallel()
-	for _, step := range []string{"answer: typed", "decision: stored"} {
+	for _, step := range append(slices.Clone(typedAnswerSteps), "decision: stored") {
 		t.Run(step, func(t *testing.T) {
 			t.Parallel()
 			s := newService(t, feishusim.Config{}, realCLI(t))

@@ -72,6 +72,7 @@ func ofOthers(all []string) map[string][]string {
 	}
 	return map[string][]string{
 		"TestACrashAroundADecision":       decisionSteps,
+		"TestACrashAroundATypedAnswer":    typedAnswerSteps,
 		"TestACrashAroundAnAddition":      steerSteps,
 		"TestACrashAroundAFollowUp":       slices.Collect(maps.Keys(followUpSteps)),
 		"TestACrashWhilePeopleAreAsked":   slices.Collect(maps.Keys(askingSteps)),
