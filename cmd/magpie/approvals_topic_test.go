@@ -144,7 +144,9 @@ func TestAMessageInATopicBelongsToTheRunningTurn(t *testing.T) {
 
 	drawn, goOn := make(chan struct{}), make(chan struct{})
 	r.model.Script(modelsim.Rule{Match: tells("再加一件"), Steps: []modelsim.Step{modelsim.Text("加上了")}},
-		modelsim.Rule{Times: 1, Steps: []modelsim.Step{modelsim.Text("正在"), modelsim.Hold(drawn), modelsim.Text("下单。"), modelsim.Hold(goOn)}})
+		modelsim.Rule{Times: 1, Steps: []modelsim.Step{
+			modelsim.Text("正在"), modelsim.Hold(drawn), modelsim.Text("下单。"), modelsim.Hold(goOn),
+		}})
 	th.mentionBot("下单吧")
 	close(drawn)
 	th.card("the answer", func(m feishusim.Message) bool { return strings.Contains(m.Text(), "正在") })
