@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"database/sql"
 	"errors"
 	"fmt"
@@ -24,7 +25,8 @@ func TestAStoppedStartEndsQuietly(t *testing.T) {
 			must(t, os.Mkdir(filepath.Dir(path), 0o700))
 			raw, err := sql.Open("sqlite3", "file:"+path+"?_txlock=exclusive")
 			must(t, err)
-			tx, err := raw.BeginTx(t.Context(), nil) // nobody else can set the database up
+			// Nobody else can set the database up. The test's context ends before its cleanup, and a transaction with it.
+			tx, err := raw.BeginTx(context.Background(), nil)
 			must(t, err)
 			t.Cleanup(func() { must(t, errors.Join(tx.Rollback(), raw.Close())) })
 			return magpie(t, dir, "serve"), func() bool {

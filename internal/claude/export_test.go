@@ -1,6 +1,9 @@
 package claude
 
-import "strings"
+import (
+	"context"
+	"strings"
+)
 
 // OpenCommands is the number of commands that can do anything.
 func OpenCommands() (n int) {
@@ -34,4 +37,10 @@ func (pl *Pool) Ready() bool {
 		}
 	}
 	return true
+}
+
+// AwaitInput waits until the CLI has read all that was sent to it: it answers a request after what came before.
+func (p *Process) AwaitInput(ctx context.Context) error {
+	_, err := requestControl(ctx, p, object{"subtype": "get_usage"})
+	return err
 }

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -22,10 +23,13 @@ func agents(t *testing.T, test func(t *testing.T, command string)) {
 	t.Run("scripted", func(t *testing.T) { test(t, claudetest.Scripted(t)) })
 }
 
-// steeredTurn runs a turn to which messages are handed at certain events, and returns their ids.
+// steeredTurn runs a turn to which messages are handed at the first event that when accepts, and returns their ids. Once
+// they are in the agent's input it calls arrived.
 func (r *rig) steeredTurn(ctx context.Context, p *claude.Process, id string, when func(claude.Event) bool,
-	messages ...string) (ids []string, a answer) {
+	arrived func(), messages ...string) (ids []string, a answer) {
 	r.Helper()
+	var waiting sync.WaitGroup
+	defer waiting.Wait()
 	for ev, err := range p.Run(ctx, id, "go on") {
 		if err != nil {
 			a.err = err
@@ -41,6 +45,12 @@ func (r *rig) steeredTurn(ctx context.Context, p *claude.Process, id string, whe
 				r.Errorf("%q was not accepted", text)
 			}
 		}
+		waiting.Go(func() {
+			if err := p.AwaitInput(ctx); err != nil {
+				r.Error(err)
+			}
+			arrived()
+		})
 	}
 	return ids, a
 }
@@ -75,7 +85,7 @@ func TestAMessageReachesTheAgentAfterATool(t *testing.T) {
 		ids, a := r.steeredTurn(t.Context(), p, id, func(ev claude.Event) bool {
 			_, ok := ev.(claude.ToolUse)
 			return ok
-		}, "also: the blue ones")
+		}, func() {}, "also: the blue ones")
 		if a.err != nil || a.text() != "first|second" || !slices.Equal(a.steered(), ids) {
 			t.Errorf("answer %q, read %v, want %v; %v", a.text(), a.steered(), ids, a.err)
 		}
@@ -123,13 +133,7 @@ func TestAMessageMakesTheAnswerGoOn(t *testing.T) {
 			modelsim.Rule{Times: 1, Steps: []modelsim.Step{modelsim.Usage(1500), modelsim.Text("three")}})
 		spec, id := fresh(), uuid.NewString()
 		p := r.acquire("a", spec)
-		ids, a := r.steeredTurn(t.Context(), p, id, func(ev claude.Event) bool {
-			if isText(ev) { // both arrive before the answer ends
-				time.AfterFunc(100*time.Millisecond, func() { close(hold) })
-				return true
-			}
-			return false
-		}, "also: four", "also: five")
+		ids, a := r.steeredTurn(t.Context(), p, id, isText, func() { close(hold) }, "also: four", "also: five")
 		if a.err != nil || a.text() != "one two|three" || !slices.Equal(a.steered(), ids) {
 			t.Errorf("answer %q, read %v, want %v; %v", a.text(), a.steered(), ids, a.err)
 		}
@@ -162,12 +166,8 @@ func TestAnUnreadMessageEndsWithItsTurn(t *testing.T) {
 		ctx, stop := context.WithCancelCause(t.Context())
 		defer stop(nil)
 		why := errors.New("stopped by a test")
-		ids, a := r.steeredTurn(ctx, p, id, func(ev claude.Event) bool {
-			if isText(ev) {
-				time.AfterFunc(200*time.Millisecond, func() { stop(why) })
-			}
-			return isText(ev)
-		}, "also: more")
+		stopSoon := func() { time.AfterFunc(200*time.Millisecond, func() { stop(why) }) } // as soon as a person could
+		ids, a := r.steeredTurn(ctx, p, id, isText, stopSoon, "also: more")
 		if !errors.Is(a.err, why) || len(ids) != 1 || len(a.steered()) != 0 {
 			t.Errorf("handed over %v, read %v; %v", ids, a.steered(), a.err)
 		}
@@ -200,11 +200,8 @@ func TestAMessageIsReadAfterAFailure(t *testing.T) {
 			modelsim.Rule{Steps: []modelsim.Step{modelsim.Hold(hold), modelsim.Fail(400, "invalid_request_error", "bad")}})
 		ids, a := r.steeredTurn(t.Context(), r.acquire("a", fresh()), uuid.NewString(), func(ev claude.Event) bool {
 			_, ok := ev.(claude.Started)
-			if ok {
-				time.AfterFunc(100*time.Millisecond, func() { close(hold) })
-			}
 			return ok
-		}, "/also: more") // not a command of the CLI
+		}, func() { close(hold) }, "/also: more") // not a command of the CLI
 		if a.err != nil || a.result.Failure != "" || a.text() != "read" || !slices.Equal(a.steered(), ids) {
 			t.Errorf("answer %q, %+v, read %v, want %v; %v", a.text(), a.result, a.steered(), ids, a.err)
 		}
@@ -257,12 +254,7 @@ func TestAMessageThatAHookRefuses(t *testing.T) {
 			modelsim.Usage(1000), modelsim.Text("one"), modelsim.Hold(hold), modelsim.Text(" two"),
 		}})
 		p := r.acquire("a", fresh())
-		ids, a := r.steeredTurn(t.Context(), p, uuid.NewString(), func(ev claude.Event) bool {
-			if isText(ev) {
-				time.AfterFunc(100*time.Millisecond, func() { close(hold) })
-			}
-			return isText(ev)
-		}, "also: four")
+		ids, a := r.steeredTurn(t.Context(), p, uuid.NewString(), isText, func() { close(hold) }, "also: four")
 		if a.err != nil || a.text() != "one two" || a.result.Failure != "" || a.result.CostUSD <= 0 {
 			t.Errorf("answer %q, %+v, %v", a.text(), a.result, a.err)
 		}
