@@ -1,6 +1,7 @@
 package bridge
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"math"
@@ -204,6 +205,22 @@ func TestTasksOutsideChatsAreCharged(t *testing.T) {
 		if _, over := errors.AsType[*spentError](err); !over || l.pool.Stats().Started != began {
 			t.Errorf("above %+v: %v", limit, err)
 		}
+	}
+}
+
+// A background task that the end of the program cuts off costs nothing, and no error is logged.
+func TestATaskThatIsCutOffLogsNoError(t *testing.T) {
+	t.Parallel()
+	l := newBridgeRig(t, &deliverytest.Recorder{})
+	l.bridge.SetBudget(Budget{UserDayTokens: 1e6, ChatDayTokens: 1e6})
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err := l.bridge.runner.agents.budget.askAgent(ctx, room, "title", claude.Task{System: "x", Text: "x"})
+	if !errors.Is(err, context.Canceled) || strings.Contains(l.logs.String(), `"level":"error"`) {
+		t.Errorf("%v, logged %s", err, l.logs)
+	}
+	if n := l.count(`SELECT COUNT(*) FROM ledger`); n != 0 {
+		t.Errorf("booked %d times", n)
 	}
 }
 
