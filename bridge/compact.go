@@ -189,7 +189,8 @@ const noticeableWork = 5 * time.Second
 // announceStart is best effort. The idempotency key prevents a second notice when a restart repeats it.
 func (sm summaries) announceStart(ctx context.Context, c db.Chat) {
 	to := chat.Ref{Key: c.Key, ID: c.CompactTo}
-	if _, err := sm.out.Reply(ctx, to, i18n.CompactBegun.In(sm.cfg.langOf(c)), "begun:"+c.Compacting); err != nil {
+	if _, err := sm.out.Reply(ctx, to, i18n.CompactBegun.In(sm.cfg.langOf(c)), "begun:"+c.Compacting); err != nil &&
+		ctx.Err() == nil {
 		sm.log.Warn().Err(err).Stringer("chat", c.Key).Msg("reply failed")
 	}
 }

@@ -73,7 +73,7 @@ func (ls languages) privateChat(ctx context.Context, user string) chat.Key {
 // loadChat returns what is known of a chat; empty for a new chat.
 func (ls languages) loadChat(ctx context.Context, key chat.Key) db.Chat {
 	c, err := ls.chats.Get(ctx, key)
-	if err != nil && !errors.Is(err, db.ErrNotFound) {
+	if err != nil && !errors.Is(err, db.ErrNotFound) && !errors.Is(err, context.Canceled) {
 		ls.log.Error().Err(err).Stringer("chat", key).Msg("language of the chat not available")
 	}
 	return c

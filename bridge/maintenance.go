@@ -52,7 +52,9 @@ func (mt maintenance) afterTurn(ctx context.Context, t endedTurn) {
 		return // shutdown; what is due is found before the next turn
 	}
 	c, err := mt.db.Chats().Get(ctx, t.Key)
-	if err != nil {
+	if ctx.Err() != nil {
+		return
+	} else if err != nil {
 		zerolog.Ctx(ctx).Error().Err(err).Msg("chat not reloaded")
 		return
 	}

@@ -139,7 +139,8 @@ func (l *bridgeRig) count(query string) int {
 	return l.store.Count(query)
 }
 
-// logbook keeps what the bridge logs, and shows it with the test's own output.
+// logbook keeps what the bridge logs, and shows it with the test's own output. What somebody has stopped must not look
+// like a failure to the operator.
 type logbook struct {
 	tb testing.TB
 	mu sync.Mutex
@@ -150,6 +151,10 @@ func (l *logbook) Write(p []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.tb.Logf("%s", bytes.TrimSpace(p))
+	failure := bytes.Contains(p, []byte(`"level":"warn"`)) || bytes.Contains(p, []byte(`"level":"error"`))
+	if failure && bytes.Contains(p, []byte(context.Canceled.Error())) {
+		l.tb.Error("something that was stopped is logged as a failure")
+	}
 	return l.b.Write(p)
 }
 

@@ -164,7 +164,9 @@ func (r *turnRunner) prepare(ctx context.Context, t *turn) {
 	}
 	r.maintenance.beforeTurn(ctx, t.claim, func() { t.setView(t.view.Compacting(time.Now())) })
 	c, err := r.db.Chats().Get(ctx, t.claim.Turn.Key)
-	if err != nil {
+	if ctx.Err() != nil {
+		return // stopped before it began
+	} else if err != nil {
 		zerolog.Ctx(ctx).Error().Err(err).Msg("chat not reloaded")
 		return
 	}

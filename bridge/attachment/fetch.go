@@ -345,6 +345,8 @@ func (fs *Store) fetchFile(ctx context.Context, key chat.Key, seq int64, f chat.
 	case errors.Is(err, chat.ErrTooBig):
 		f.State = chat.TooBig
 		return f, 0, err
+	case errors.Is(ctx.Err(), context.Canceled): // its turn was stopped
+		return f, 0, err
 	case err != nil:
 		log.Warn().Err(err).Str("kind", string(f.Kind)).Msg("file not fetched")
 		return f, 0, err

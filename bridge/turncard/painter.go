@@ -77,6 +77,9 @@ const repost = 5 * time.Second
 func (p *Painter) Run(ctx, idle context.Context) {
 	drawn, err := p.openCard(ctx)
 	for err != nil {
+		if ctx.Err() != nil {
+			return
+		}
 		zerolog.Ctx(ctx).Warn().Err(err).Msg("card not posted yet")
 		if isPermanent(err) {
 			return
