@@ -32,8 +32,12 @@ func (t eventHandler) messageUpdated(run context.Context, payload gjson.Result) 
 		case err != nil:
 			return nil //nolint:nilerr // permanent: the message is gone or may not be read
 		}
-		if s = fromList(items[0], listQuery{}, s.kind); s.byBot() {
+		kind := s.kind
+		if s = fromList(items[0], listQuery{}, kind); s.byBot() {
 			return nil
+		}
+		if s.kind, err = t.kindOf(ctx, s, payload.Get("event.message.chat_type")); err != nil {
+			return err
 		}
 	}
 	in, ok := t.client.reader.incoming(s)
@@ -47,6 +51,19 @@ func (t eventHandler) messageUpdated(run context.Context, payload gjson.Result) 
 		in.Actor.Name = t.client.names.lookUp(run, in.Key.ID, in.Actor.ID)
 		return t.handler.HandleEdit(ctx, in)
 	})
+}
+
+// kindOf is the kind of the chat of a message that was read back. If its event does not name the kind, nothing else
+// does; a private chat is known from its other messages.
+func (t eventHandler) kindOf(ctx context.Context, s rawMessage, named gjson.Result) (chat.Kind, error) {
+	if named.Exists() || !wellFormed(s.senderID) {
+		return s.kind, nil
+	}
+	room, err := t.privateChatWith(ctx, s.senderID)
+	if err == nil && room == s.chat {
+		return chat.Private, nil
+	}
+	return s.kind, err
 }
 
 // isOwn reports whether an event is about a message of this bot. The event may lack the sender.

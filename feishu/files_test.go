@@ -282,6 +282,31 @@ func TestAnUpdateThatBringsItsText(t *testing.T) {
 	}
 }
 
+// An update may name only its message. In a private chat that is still a message to the bot, also for a process that has
+// not seen the chat before.
+func TestABareUpdateInAPrivateChat(t *testing.T) {
+	for name, restarted := range map[string]bool{"the same process": false, "after a restart": true} {
+		t.Run(name, func(t *testing.T) {
+			p := newPlatform(t, feishusim.Config{})
+			ann, rec := p.AddUser("Ann"), newRecorder()
+			room := p.PrivateChat(ann)
+			id := p.Say(room, ann, "one")
+			if restarted {
+				rec.private = func(string) (chat.Key, error) { return chat.FeishuChat(room), nil }
+			}
+			p.run(rec)
+			if !restarted {
+				p.Say(room, ann, "two")
+				next(t, rec.messages)
+			}
+			p.Emit("im.message.updated_v1", map[string]any{"message": map[string]any{"message_id": id, "chat_id": room}})
+			if m := next(t, rec.edits); m.Kind != chat.Private || !m.ToBot || m.Text != "one" {
+				t.Errorf("%+v", m)
+			}
+		})
+	}
+}
+
 // The platform may report each change of the bot's own cards. None of these reports leads to a call.
 func TestOwnCardsAreNoEdits(t *testing.T) {
 	for name, told := range map[string]feishusim.CardUpdates{

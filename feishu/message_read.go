@@ -31,19 +31,26 @@ func (t eventHandler) messageRead(run context.Context, payload gjson.Result) err
 	if t.client.reader.anyMalformed("somebody who read a message", []string{id}) {
 		return nil
 	}
-	private := t.client.reader.private
-	room, ok := private.Get(id)
-	if !ok {
-		key, err := t.handler.PrivateChat(run, id)
-		if err != nil {
-			zerolog.Ctx(run).Debug().Err(err).Str("user", id).Msg("feishu: private chat of a reader not found")
-			return nil // the next message is read soon
-		}
-		room = key.ID
-		private.ContainsOrAdd(id, room) // none until they write
-	}
-	if room != "" {
+	room, err := t.privateChatWith(run, id)
+	switch {
+	case err != nil:
+		zerolog.Ctx(run).Debug().Err(err).Str("user", id).Msg("feishu: private chat of a reader not found")
+	case room != "":
 		t.handler.HandleRead(run, chat.FeishuChat(room), chat.Actor{ID: id})
 	}
-	return nil
+	return nil // after an error, too: the next message is read soon
+}
+
+// privateChatWith returns the private chat with a person; empty = none is known.
+func (t eventHandler) privateChatWith(ctx context.Context, id string) (room string, err error) {
+	private := t.client.reader.private
+	if room, ok := private.Get(id); ok {
+		return room, nil
+	}
+	key, err := t.handler.PrivateChat(ctx, id)
+	if err != nil {
+		return "", err
+	}
+	private.ContainsOrAdd(id, key.ID) // none until they write
+	return key.ID, nil
 }
