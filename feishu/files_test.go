@@ -307,6 +307,29 @@ func TestABareUpdateInAPrivateChat(t *testing.T) {
 	}
 }
 
+// A message of a chat stays one, and the group stays what it is, when a topic was started on the message before it is
+// edited: the event of the edit names that topic.
+func TestAnEditOfAMessageWithATopic(t *testing.T) {
+	p := newPlatform(t, feishusim.Config{})
+	ann, rec := p.AddUser("Ann"), newRecorder()
+	p.Client = p.configured(Config{Topics: true})
+	room := p.Group("team", ann)
+	p.run(rec)
+	id := p.Say(room, ann, "one", feishusim.Mention())
+	next(t, rec.messages)
+	p.Say(room, ann, "about it", feishusim.ReplyTo(id), feishusim.Thread(feishusim.NewThread))
+	if m := next(t, rec.messages); m.Key.Thread == "" {
+		t.Fatalf("in the topic: %+v", m)
+	}
+	p.Server.Edit(id, json.RawMessage(`{"text":"two"}`))
+	if m := next(t, rec.edits); m.Key != chat.FeishuChat(room) || m.Text != "two" {
+		t.Errorf("edited: %+v", m)
+	}
+	if mode, err := p.topics.groupMode(p.ctx(), room); err != nil || mode != modeChat {
+		t.Errorf("the group's mode is %v, %v", mode, err)
+	}
+}
+
 // The platform may report each change of the bot's own cards. None of these reports leads to a call.
 func TestOwnCardsAreNoEdits(t *testing.T) {
 	for name, told := range map[string]feishusim.CardUpdates{

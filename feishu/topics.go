@@ -53,8 +53,9 @@ func newTopicCache(ms messages, on bool, patience time.Duration) *topics {
 }
 
 // chatOf returns the chat of a message. A topic's first message belongs to the topic only in groups where every message
-// is in a topic. Elsewhere it was written in the chat before the topic existed, and belongs there. An event shows this
-// by itself; for a message of a list the group's mode is needed, and an error means that it is unknown.
+// is in a topic. Elsewhere it was written in the chat before the topic existed, and belongs there. The event of a new
+// message shows this by itself; for one of a list, and for an edited one, the group's mode is needed, and an error means
+// that it is unknown.
 func (t *topics) chatOf(ctx context.Context, s rawMessage) (chat.Key, error) {
 	key := chat.FeishuChat(s.chat)
 	switch {
@@ -62,7 +63,7 @@ func (t *topics) chatOf(ctx context.Context, s rawMessage) (chat.Key, error) {
 		return key, nil
 	case !wellFormed(s.thread):
 		return key, fmt.Errorf("%w: its topic's id is none", errUnknownChat)
-	case s.startsTopic && !s.fromList:
+	case s.startsTopic && !s.fromList && !s.edited:
 		t.setGroupMode(s.chat, modeTopics)
 	case s.startsTopic:
 		m, err := t.groupMode(ctx, s.chat)
