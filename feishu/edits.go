@@ -12,14 +12,14 @@ import (
 )
 
 // messageUpdated passes on an edited message. The event is not documented (the SDK has no type for it): it looks like
-// that of a new message, and a missing text is fetched. Returning nil acknowledges it.
+// that of a new message, and a missing text or author is fetched. Returning nil acknowledges it.
 func (t eventHandler) messageUpdated(run context.Context, payload gjson.Result) error {
 	s := fromEvent(payload.Get("event"))
 	s.edited = true
 	if t.isOwn(s) || s.byBot() || t.client.reader.anyMalformed("an edited message", []string{s.id}) {
 		return nil // the event comes for each update of a bot's card, too
 	}
-	if s.content == "" || s.chat == "" {
+	if s.content == "" || s.chat == "" || s.senderID == "" {
 		ctx, cancel := context.WithTimeout(run, t.client.waits.message)
 		defer cancel()
 		if !t.client.messages.readBacks.waitToRead(ctx, s.id) {

@@ -307,6 +307,22 @@ func TestABareUpdateInAPrivateChat(t *testing.T) {
 	}
 }
 
+// Without its author nobody may have an edit answered, so the message is read back although the event has the text.
+func TestAnUpdateWithoutItsAuthor(t *testing.T) {
+	p := newPlatform(t, feishusim.Config{})
+	ann, rec := p.AddUser("Ann"), newRecorder()
+	room := p.PrivateChat(ann)
+	p.run(rec)
+	id := p.Say(room, ann, "one")
+	next(t, rec.messages)
+	p.Emit("im.message.updated_v1", map[string]any{"message": map[string]any{
+		"message_id": id, "chat_id": room, "chat_type": "p2p", "message_type": "text", "content": `{"text":"one"}`,
+	}})
+	if m := next(t, rec.edits); m.Actor.ID != ann.OpenID || m.Kind != chat.Private || m.Text != "one" {
+		t.Errorf("%+v", m)
+	}
+}
+
 // A message of a chat stays one, and the group stays what it is, when a topic was started on the message before it is
 // edited: the event of the edit names that topic.
 func TestAnEditOfAMessageWithATopic(t *testing.T) {
