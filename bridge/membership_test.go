@@ -166,6 +166,27 @@ func TestRemovedAndAddedAgain(t *testing.T) {
 	}
 }
 
+// Whoever adds the bot to a group again, in which it was muted, is greeted: it is not muted any more.
+func TestAddedAgainAfterBeingMuted(t *testing.T) {
+	t.Parallel()
+	out := &deliverytest.Recorder{}
+	l := newBridgeRig(t, out)
+	l.must(l.bridge.HandleMembership(t.Context(), changed(chat.Added, 1000)))
+	topic := room
+	topic.Thread = "omt_1"
+	for _, key := range []chat.Key{room, topic} {
+		l.must(l.bridge.db.Chats().Silences().Record(t.Context(), key, "muted"))
+	}
+	l.must(l.bridge.HandleMembership(t.Context(), changed(chat.Removed, 2000)))
+	l.must(l.bridge.HandleMembership(t.Context(), changed(chat.Added, 3000)))
+	l.start()
+	l.until("an empty outbox", func() bool { return l.count(`SELECT COUNT(*) FROM outbox`) == 0 })
+	l.stop()
+	if n := l.count(`SELECT COUNT(*) FROM silenced`); n != 0 || len(out.Said) != 1 {
+		t.Errorf("%d chats are silenced, said %q", n, out.Said)
+	}
+}
+
 // A running turn of the chat or of one of its topics is stopped, also one that was claimed and has not begun.
 func TestRemovedWhileATurnRuns(t *testing.T) {
 	t.Parallel()

@@ -34,6 +34,8 @@ const (
 		AND id IN (SELECT file_delivery_id FROM outbox WHERE ` + inChat + `)`
 	dropPosts = `DELETE FROM outbox WHERE ` + inChat
 
+	unsilenceAll = `DELETE FROM silenced WHERE ` + inChat
+
 	selectRunning = `SELECT chat_key, id FROM turns INDEXED BY turns_open WHERE ` + inChat + `
 		AND state = 'running'` + isOpen
 )
@@ -53,12 +55,16 @@ func (cs Chats) RecordOpened(ctx context.Context, c chat.Change, greeting string
 	})
 }
 
-// recordEntry stores the greeting in the transaction that records the event, so that a repeated event greets once.
+// recordEntry stores the greeting in the transaction that records the event, so that a repeated event greets once. A
+// chat in which the bot might not write, before it was removed, is tried again.
 func (cs Chats) recordEntry(
 	ctx context.Context, c chat.Change, note string, at time.Time, greeting *Post,
 ) (fresh bool, err error) {
 	err = cs.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
-		if fresh, err = recordChange(ctx, tx, c, note, at); err != nil || !fresh || greeting == nil {
+		if fresh, err = recordChange(ctx, tx, c, note, at); err != nil || !fresh {
+			return err
+		}
+		if _, err := tx.ExecContext(ctx, unsilenceAll, c.Key.String()); err != nil || greeting == nil {
 			return err
 		}
 		return cs.db.Outbox().post(ctx, tx, *greeting)
