@@ -139,7 +139,7 @@ func (p *Painter) draw(ctx context.Context, v State, c chat.Card) error {
 	failpoint.At("card: drawing")
 	err := p.out.Edit(ctx, p.ID, c)
 	failpoint.At("card: drawn")
-	if err != nil {
+	if err != nil && ctx.Err() == nil {
 		zerolog.Ctx(ctx).Warn().Err(err).Msg("card not drawn")
 	}
 	if isPermanent(err) {
