@@ -222,6 +222,10 @@ func WithoutURL(err error) error {
 // parseAnswer turns every answer that is not a success into an [Error].
 func parseAnswer(op string, resp *larkcore.ApiResp) (gjson.Result, error) {
 	e := &Error{Op: op, LogID: resp.RequestId(), Status: resp.StatusCode}
+	if s, err := strconv.ParseFloat(resp.Header.Get("X-Ogw-Ratelimit-Reset"), 64); err == nil && s > 0 {
+		// capped: an absurd value must not stop the client for long
+		e.wait = min(time.Duration(s*float64(time.Second)), time.Minute)
+	}
 	if !gjson.ValidBytes(resp.RawBody) {
 		e.Msg = "the answer is not JSON"
 		return gjson.Result{}, e
@@ -234,10 +238,6 @@ func parseAnswer(op string, resp *larkcore.ApiResp) (gjson.Result, error) {
 	e.Code, e.Msg = int(code.Int()), answer.Get("msg").String()
 	if e.LogID == "" {
 		e.LogID = answer.Get("error.log_id").String()
-	}
-	if s, err := strconv.ParseFloat(resp.Header.Get("X-Ogw-Ratelimit-Reset"), 64); err == nil && s > 0 {
-		// capped: an absurd value must not stop the client for long
-		e.wait = min(time.Duration(s*float64(time.Second)), time.Minute)
 	}
 	return gjson.Result{}, e
 }

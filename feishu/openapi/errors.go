@@ -153,10 +153,7 @@ func ClassOf(err error) Class {
 	}
 	switch e.Code {
 	case 0:
-		if errors.Is(e.Err, ErrCircuitOpen) {
-			return CircuitOpen
-		}
-		return Unknown
+		return e.classWithoutCode()
 	case 99991661, 99991663, 99991664, 99991671, 99991677:
 		return BadToken
 	case 99991400, 230020, 11232:
@@ -181,6 +178,19 @@ func ClassOf(err error) Class {
 		return RateLimited
 	}
 	return Refused
+}
+
+// classWithoutCode is the class of a call that was not made, that got no reply, or that only a gateway has answered.
+func (e *Error) classWithoutCode() Class {
+	switch {
+	case errors.Is(e.Err, ErrCircuitOpen):
+		return CircuitOpen
+	case e.Status == http.StatusTooManyRequests:
+		return RateLimited
+	case e.Status == http.StatusRequestEntityTooLarge:
+		return Refused
+	}
+	return Unknown
 }
 
 // MissingPermission reports whether the app lacks a permission for the call.

@@ -76,6 +76,11 @@ func TestClassesOfCodes(t *testing.T) {
 	if got := ClassOf(tables); got != Refused {
 		t.Errorf("a card with too many tables: class %d", got)
 	}
+	for status, want := range map[int]Class{502: Unknown, 404: Unknown, 200: Unknown, 0: Unknown, 429: RateLimited, 413: Refused} {
+		if got := ClassOf(&Error{Status: status}); got != want { // of a gateway, which gives no code
+			t.Errorf("HTTP %d: class %d, want %d", status, got, want)
+		}
+	}
 	if got := ClassOf(&Error{Code: 2200, Status: 500}); got != Unknown {
 		t.Errorf("an internal error: class %d", got)
 	}

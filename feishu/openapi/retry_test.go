@@ -4,10 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"slices"
 	"testing"
 	"testing/synctest"
+	"time"
 
+	"github.com/cenkalti/backoff/v5"
+	larkcore "github.com/larksuite/oapi-sdk-go/v3/core"
 	"github.com/rs/zerolog"
 	"github.com/tidwall/gjson"
 )
@@ -43,6 +47,22 @@ func TestRequestsAreRepeatedUntilTheirOutcomeIsKnown(t *testing.T) {
 				t.Errorf("%v: %d calls, want %d; %v", tt.err, calls, tt.calls, err)
 			}
 		})
+	}
+}
+
+// After too many calls the client waits as long as the platform says, also if a gateway answers without a code.
+func TestTheResetOfARateLimitIsAwaited(t *testing.T) {
+	for _, body := range []string{`{"code":99991400,"msg":"request trigger frequency limit"}`, "<html>", "{}"} {
+		for reset, want := range map[string]time.Duration{
+			"7": 7 * time.Second, "0.5": time.Second, "": time.Second, "soon": time.Second, "86400": time.Minute,
+		} {
+			answer := &larkcore.ApiResp{StatusCode: http.StatusTooManyRequests, RawBody: []byte(body), Header: http.Header{}}
+			answer.Header.Set("X-Ogw-Ratelimit-Reset", reset)
+			_, err := parseAnswer("send", answer)
+			if wait, again := pauseFor(err, &backoff.ExponentialBackOff{}); !again || wait != want {
+				t.Errorf("%s, reset %q: wait %v, %v", body, reset, wait, again)
+			}
+		}
 	}
 }
 
