@@ -289,7 +289,7 @@ func TestCards(t *testing.T) {
 	t.Parallel()
 	cards := replyCards(t)
 	maps.Copy(cards, askings())
-	cards["51-late"] = heldCard(7, i18n.Chinese, time.Now().Add(-3*time.Hour-time.Minute))
+	cards["51-late"] = heldCard(7, i18n.Chinese, 3*time.Hour+time.Minute)
 	cards["67-edited"], cards["68-edited-en"] = editedCard(7, i18n.Chinese), editedCard(7, i18n.English)
 	for name, s := range stories() {
 		cards[name] = s.Card(s.now)

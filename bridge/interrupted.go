@@ -14,8 +14,8 @@ import (
 )
 
 // heldCard asks about a question that arrived so late that it is answered only on request.
-func heldCard(turn int64, l i18n.Lang, sent time.Time) chat.Card {
-	text := fmt.Sprintf(i18n.Late.In(l), i18n.RoughDuration(time.Since(sent), l))
+func heldCard(turn int64, l i18n.Lang, age time.Duration) chat.Card {
+	text := fmt.Sprintf(i18n.Late.In(l), i18n.RoughDuration(age, l))
 	head := i18n.HeaderLate.In(l)
 	return chat.Card{Title: head, State: chat.CardNeedsYou, Body: text, Summary: text, Buttons: []chat.Button{
 		{Label: i18n.AnswerButton.In(l), Action: chat.Action{Do: turncard.DoContinue, Turn: turn}},

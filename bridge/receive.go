@@ -82,7 +82,7 @@ func (rc *receiver) handleMessage(ctx context.Context, m chat.Incoming) error {
 	case strings.TrimSpace(m.Text) == "" && len(m.Files) == 0:
 		p, args = say(i18n.AskMe), ""
 	case name != "" && rc.cfg.isLate(m):
-		p = tooLatePlan(name)
+		p = tooLatePlan(name, rc.cfg.Age(m.Time))
 	case cmd != nil:
 		p = rc.commands.planOf(cmd, m.Actor)
 	case name != "":
@@ -109,7 +109,7 @@ func (rc *receiver) acceptQuestion(ctx context.Context, m chat.Incoming) error {
 	asking, answer := rc.answers.answerTo(ctx, m)
 	switch {
 	case rc.cfg.isLate(m):
-		e.Held = func(turn int64) chat.Card { return heldCard(turn, l, m.Time) }
+		e.Held = func(turn int64) chat.Card { return heldCard(turn, l, rc.cfg.Age(m.Time)) }
 	case asking != 0:
 		e.Steer = db.Steer{Turn: asking, Prompt: uuid.NewString()}
 	case goOn.MatchString(m.Text):

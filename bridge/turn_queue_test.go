@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"testing"
+	"time"
 
 	"magpie/bridge/delivery/deliverytest"
 	"magpie/bridge/turncard"
@@ -132,6 +133,32 @@ func TestALateQuestionIsNotClaimed(t *testing.T) {
 	l.must(l.bridge.HandleMessage(t.Context(), file))
 	if got := l.statesOf(); len(got) != 2 || got[0] != db.Interrupted || got[1] != db.Queued {
 		t.Errorf("%v", got)
+	}
+}
+
+// Whether a question is late is decided by the platform's clock, since this machine's may be off by hours.
+func TestAgesAreThoseOfThePlatform(t *testing.T) {
+	t.Parallel()
+	for name, ahead := range map[string]time.Duration{"ahead": 8 * time.Hour, "behind": -8 * time.Hour} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			theirs := func() time.Time { return time.Now().Add(-ahead) }
+			l := newBridgeRig(t, &deliverytest.Recorder{})
+			l.bridge.receiver.cfg.Age = func(sent time.Time) time.Duration { return theirs().Sub(sent) }
+			close(l.bridge.queues.turns.recovered) // nobody runs the turns yet
+			m := incoming("om_1", "are you there?")
+			m.Time = theirs().Add(-2 * l.bridge.cfg.MaxAge)
+			l.must(l.bridge.HandleMessage(t.Context(), m))
+			m = incoming("om_2", "are you there now?")
+			m.Time = theirs()
+			l.must(l.bridge.HandleMessage(t.Context(), m))
+			if got := l.statesOf(); len(got) != 2 || got[0] != db.Interrupted || got[1] == db.Interrupted {
+				t.Errorf("%v", got)
+			}
+			if n := l.count(`SELECT COUNT(*) FROM outbox WHERE content LIKE '%2 h%'`); n != 1 {
+				t.Errorf("%d cards say how late it is", n)
+			}
+		})
 	}
 }
 

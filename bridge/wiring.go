@@ -18,6 +18,9 @@ import (
 
 // New makes a bridge. Run starts it.
 func New(cfg Config, store *db.DB, pool *claude.Pool, out delivery.Messenger, log zerolog.Logger) *Bridge {
+	if cfg.Age == nil {
+		cfg.Age = time.Since
+	}
 	w := newWiring(cfg, store, pool, out, log)
 	app := access.App{ID: cfg.App, Founder: cfg.Founder, Found: cfg.Found, Lang: w.languages.ofOwner}
 	control := access.Control{

@@ -96,6 +96,9 @@ func New(cfg Config, log zerolog.Logger) *Client {
 	}
 }
 
+// Age is how long ago, at least, a time of the platform was, whatever this machine's clock says.
+func (c *Client) Age(at time.Time) time.Duration { return c.api.Age(at) }
+
 // keyOf is the idempotency key of one send: the same for the same seed, kind and part, also in another process. The
 // platform keeps it for an hour and allows 50 characters (page im-v1/message/reply). The kind is part of it because a
 // refused send may be followed by another kind of message, which needs another key.

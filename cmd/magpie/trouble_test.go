@@ -147,3 +147,15 @@ func TestAnAnswerThatCouldNotBeStoredAtOnce(t *testing.T) {
 		t.Errorf("the first card now says %q", got)
 	}
 }
+
+// A message is late by the platform's clock: this machine's may be off by hours.
+func TestAWrongClockMakesNobodyLate(t *testing.T) {
+	const behind = 8 * time.Hour
+	r := makeRig(t, feishusim.Config{ClockBehind: behind})
+	r.start()
+	t.Cleanup(func() { r.stop(); r.clean() })
+	id := r.sim.Say(r.chat, r.user, "/help", feishusim.Time(time.Now().Add(-behind)))
+	if got := visibleText(r.answer(r.chat, id)); strings.Contains(got, "小时") || !strings.Contains(got, "/new") {
+		t.Errorf("/help: %q", got)
+	}
+}

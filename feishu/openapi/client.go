@@ -172,6 +172,9 @@ func (c *Client) Ready(ctx context.Context, method, path string) error {
 // platform has sent its time.
 func (c *Client) SurelyAfter(at, t time.Time) bool { return c.clock.surelyAfter(at, t) }
 
+// Age is how long ago, at least, the platform's time at was. Until the platform has sent its time, our clock decides.
+func (c *Client) Age(at time.Time) time.Duration { return c.clock.age(at) }
+
 // CheckCredentials fetches an access token, unless there is a valid one. An error says why the app gets none.
 func (c *Client) CheckCredentials(ctx context.Context) error {
 	_, err := c.tokens.get(ctx, "")

@@ -30,6 +30,13 @@ func (c *clock) observe(date string, sent, now time.Time) {
 	c.known, c.least, c.most = true, least, most
 }
 
+// age implements [Client.Age].
+func (c *clock) age(at time.Time) time.Duration {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return time.Since(at) + c.least
+}
+
 // surelyAfter implements [Client.SurelyAfter].
 func (c *clock) surelyAfter(at, t time.Time) bool {
 	c.mu.Lock()

@@ -25,6 +25,10 @@ func TestClockOfThePlatform(t *testing.T) {
 		if !c.surelyAfter(now.Add(ahead+100*time.Millisecond), now) {
 			t.Errorf("ahead %v: not sure after 200 answers: between %v and %v", ahead, c.least, c.most)
 		}
+		// To the whole second, and never too old.
+		if age := c.age(time.Now().Add(ahead - time.Hour)); age > time.Hour+10*time.Millisecond || age < time.Hour-time.Second {
+			t.Errorf("ahead %v: an hour ago is %v ago", ahead, age)
+		}
 		c.observe(now.Add(ahead+time.Minute).UTC().Format(http.TimeFormat), now, now)
 		if c.surelyAfter(now.Add(ahead+30*time.Second), now) {
 			t.Errorf("ahead %v: a clock that was changed is not followed", ahead)

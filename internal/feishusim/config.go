@@ -28,6 +28,8 @@ type Config struct {
 	Limits       Limits
 	CardUpdates  CardUpdates
 
+	ClockBehind time.Duration // the platform's clock, as its replies tell it, compared with this machine's
+
 	// the cards in a merged forward can be read as they were sent; else such a read fails, as some observe
 	ForwardedCards bool
 }

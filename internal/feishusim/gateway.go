@@ -126,6 +126,7 @@ func api(pattern string, f func(*request) (any, *refusal)) route {
 // gateway is in front of all APIs: it handles faults, tokens, the app's rate limit, the envelope and the records.
 type gateway struct {
 	limits Limits
+	behind time.Duration // the platform's clock
 	auth   *auth
 	page   *console
 	rec    *records
@@ -305,6 +306,7 @@ func (g *gateway) write(w http.ResponseWriter, q *request, rep reply) {
 	for k, v := range rep.header {
 		h[k] = v
 	}
+	h.Set("Date", time.Now().Add(-g.behind).UTC().Format(http.TimeFormat))
 	h.Set("X-Tt-Logid", q.logID)
 	h.Set("X-Request-Id", q.logID)
 	raw := rep.raw

@@ -100,8 +100,8 @@ func (s *Server) Close() error {
 func (s *Server) routes() http.Handler {
 	limit := newLimiter()
 	g := &gateway{
-		limits: s.cfg.Limits, auth: s.auth, page: s.console, rec: s.records, faults: s.faults, limit: limit,
-		onCard: make(map[string][]*cardCall),
+		limits: s.cfg.Limits, behind: s.cfg.ClockBehind, auth: s.auth, page: s.console, rec: s.records, faults: s.faults,
+		limit: limit, onCard: make(map[string][]*cardCall),
 	}
 	im := &imAPI{world: s.world, push: s.push, limit: limit, limits: s.cfg.Limits, mentionsOnly: s.cfg.MentionsOnly}
 	kit := &cardAPI{world: s.world, push: s.push, limit: limit, cfg: s.cfg}
