@@ -282,6 +282,8 @@ func (d *decoder) decodeResult(v gjson.Result) []Event {
 	if v.Get("is_error").Bool() {
 		r.Failure = d.classify(v, r)
 	}
+	calls := v.Get("num_turns")
+	r.empty = d.unasked && calls.Exists() && calls.Int() == 0 && r.Failure == ""
 	return []Event{r}
 }
 

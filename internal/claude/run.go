@@ -95,7 +95,7 @@ type run struct {
 
 	steers     steers
 	sendPrompt func()  // sends the prompt when the turn that the agent started by itself has ended; nil = it was sent
-	held       *Result // a result after which the agent continues with messages: the sum so far; nil = none
+	held       *Result // a result after which the agent continues: the sum so far; nil = none
 	goes       bool    // it has continued since
 }
 
@@ -180,14 +180,15 @@ func (r *run) sweepStopped() {
 	}
 }
 
-// endAbandoned ends the turn with its last result if the agent has not continued with the messages that were passed to
-// it.
+// endAbandoned ends the turn with its last result if the agent has not continued, for example with the messages that
+// were passed to it.
 func (r *run) endAbandoned() bool {
 	if r.held == nil || r.goes {
 		return false
 	}
-	r.p.spoiled = r.steers.close()
-	r.p.child.Signal(syscall.SIGTERM)
+	if r.p.spoiled = r.steers.close(); r.p.spoiled {
+		r.p.child.Signal(syscall.SIGTERM)
+	}
 	r.emit(*r.held, nil)
 	return true
 }
@@ -296,10 +297,10 @@ var errInputClosed = errors.New("claude does not read its input")
 // errUnauthorized stops a turn whose retries cannot succeed; it becomes a failed Result, not an error.
 var errUnauthorized = errors.New("not logged in")
 
-// goesOn reports whether the agent continues after a result, with messages that were passed to the turn; it does so
-// even after a failure, unless the process cannot.
+// goesOn reports whether the agent continues after a result: with messages that were passed to the turn, even after a
+// failure, unless the process cannot; or because the result is empty.
 func (r *run) goesOn(e Result) bool {
-	if e.Failure == FailSession || r.steers.turnEnded() {
+	if e.Failure == FailSession || r.steers.turnEnded() && !e.empty {
 		return false
 	}
 	r.held, r.goes = &e, false

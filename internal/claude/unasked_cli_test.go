@@ -2,6 +2,7 @@ package claude_test
 
 import (
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -110,6 +111,35 @@ func TestACommandInTheBackground(t *testing.T) {
 	if a := r.turn(t.Context(), "a", resumed(spec), "数到 2"); a.err != nil || a.text() != "1 2" ||
 		r.pool.Stats().Started != before {
 		t.Errorf("the next turn: %q %v", a.text(), a.err)
+	}
+}
+
+// The agent tells about two background commands that end at once in one turn, whose answer is complete.
+func TestTwoCommandsEndAtOnce(t *testing.T) {
+	r := unaskedRig(t, func(c *claude.Config) { c.AllowedTools = []string{"Bash"} })
+	gate := filepath.Join(r.TempDir(), "gate")
+	wait := modelsim.Tool("Bash", map[string]any{"description": "wait", "run_in_background": true,
+		"command": "until [ -e " + gate + " ]; do sleep 0.05; done"})
+	spec := withDir(fresh(), r.cfg.Project)
+	p, err := r.pool.Acquire(t.Context(), "a", spec)
+	must(t, err)
+	w := watched{make(chan struct{}, 9), make(chan claude.UnaskedEnd, 9)}
+	p.Unasked().Watch(w.watcher())
+	r.pool.Release("a", p)
+	r.model.Script(
+		modelsim.Rule{Times: 1, Steps: []modelsim.Step{wait, wait}},
+		modelsim.Rule{Times: 1, Steps: []modelsim.Step{modelsim.Text("started both")}},
+		modelsim.Rule{Steps: []modelsim.Step{modelsim.Text("it is done")}},
+	)
+	if a := r.turn(t.Context(), "a", spec, "go"); a.text() != "started both" {
+		t.Fatalf("%q %v", a.text(), a.err)
+	}
+	must(t, os.WriteFile(gate, nil, 0o600))
+	for r.pool.UnaskedState("a") != claude.Resting { // they may just not have ended at once
+		await(t, "the agent's own turn", w.woken)
+		if a := r.follow(); a.err != nil || a.text() != "it is done" {
+			t.Errorf("it tells %q %v", a.text(), a.err)
+		}
 	}
 }
 
