@@ -37,21 +37,25 @@ func (h *outputRouter) deliver(line []byte) {
 	if h.deliverResponse(line) || h.suggestions.handleLine(line) || h.unasked.handlePermissionLine(line) {
 		return
 	}
-	h.mu.Lock()
 	h.unasked.track(line)
-	r := h.turn
-	if r == nil && !h.unasked.handleBetweenTurns(line) {
+	// Outside of the lock: the turn may read slowly, and control responses must still get through.
+	for r := h.route(line); r != nil; r = h.route(line) {
+		select {
+		case r.lines <- line:
+			return
+		case <-r.done: // it has ended with an earlier line
+		}
+	}
+}
+
+// route returns the turn that gets a line. Between turns it handles the line and returns nil.
+func (h *outputRouter) route(line []byte) *run {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.turn == nil && !h.unasked.handleBetweenTurns(line) {
 		h.discardBetweenTurns(line)
 	}
-	h.mu.Unlock()
-	if r == nil {
-		return
-	}
-	// Outside of the lock: the turn may read slowly, and control responses must still get through.
-	select {
-	case r.lines <- line:
-	case <-r.done:
-	}
+	return h.turn
 }
 
 // discardBetweenTurns handles output between turns that nobody reads: a subagent in the background may ask for
