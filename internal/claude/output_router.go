@@ -52,10 +52,17 @@ func (h *outputRouter) deliver(line []byte) {
 func (h *outputRouter) route(line []byte) *run {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.turn == nil && !h.unasked.handleBetweenTurns(line) {
-		h.discardBetweenTurns(line)
+	if h.turn == nil {
+		h.handleBetweenTurns(line)
 	}
 	return h.turn
+}
+
+// handleBetweenTurns handles a line that belongs to no running turn. The caller holds mu.
+func (h *outputRouter) handleBetweenTurns(line []byte) {
+	if !h.unasked.handleBetweenTurns(line) {
+		h.discardBetweenTurns(line)
+	}
 }
 
 // discardBetweenTurns handles output between turns that nobody reads: a subagent in the background may ask for
@@ -126,11 +133,15 @@ func (h *outputRouter) attach(r *run) (backlog [][]byte, woken bool) {
 	return h.unasked.attach()
 }
 
-// Close done outside of the lock: a waiter may call back at once.
-func (h *outputRouter) detach(r *run) {
+// unread are the lines that came before the end of the turn and do not belong to it. Close done outside of the lock: a
+// waiter may call back at once.
+func (h *outputRouter) detach(r *run, unread ...[]byte) {
 	h.mu.Lock()
 	h.turn = nil
 	h.unasked.detach()
+	for _, line := range unread {
+		h.handleBetweenTurns(line)
+	}
 	h.mu.Unlock()
 	close(r.done)
 }

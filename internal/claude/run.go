@@ -43,7 +43,8 @@ func (p *Process) runTurn(ctx context.Context, steerable bool, ask func()) iter.
 		p.child.SetInputSent()
 		p.meter.beginTurn()
 		backlog, woken := p.out.attach(r)
-		defer p.out.detach(r)
+		var rest [][]byte // of the backlog: the agent has started another turn since
+		defer func() { p.out.detach(r, rest...) }()
 		sendPrompt := func() {
 			p.session.mode.restore(p.in, p.spec.Mode)
 			ask()
@@ -58,7 +59,7 @@ func (p *Process) runTurn(ctx context.Context, steerable bool, ask func()) iter.
 		case ask != nil:
 			sendPrompt()
 		}
-		r.loop(ctx, backlog)
+		rest = r.loop(ctx, backlog)
 		for _, q := range r.asks.removeAll() { // of subagents in the background, which continue
 			p.in.refuse(q)
 		}
@@ -103,16 +104,16 @@ type run struct {
 // dropped silently.
 const steerWait = 15 * time.Second
 
-// loop runs until the turn or the process has ended.
-func (r *run) loop(ctx context.Context, backlog [][]byte) {
+// loop runs until the turn or the process has ended. It returns the rest of the backlog.
+func (r *run) loop(ctx context.Context, backlog [][]byte) (rest [][]byte) {
 	bounds := newTurnTimers(r.p.timeouts.turn, r.p.timeouts.silence)
 	defer bounds.stop()
 	defer r.stop.stopTimers()
-	for _, line := range backlog {
+	for i, line := range backlog {
 		if ended := r.handleLine(line); r.left {
 			r.stopTurn(context.Canceled)
 		} else if ended {
-			return
+			return backlog[i+1:]
 		}
 	}
 	for ended, deaf := ctx.Done(), r.p.in.failed; ; {
@@ -128,7 +129,7 @@ func (r *run) loop(ctx context.Context, backlog [][]byte) {
 			}
 			if result {
 				r.sweepStopped()
-				return
+				return nil
 			}
 			bounds.restart(r.silenceLimit())
 		case <-r.asks.signal:
@@ -136,7 +137,7 @@ func (r *run) loop(ctx context.Context, backlog [][]byte) {
 			bounds.restart(r.silenceLimit())
 		case <-bounds.silence.C:
 			if r.endAbandoned() {
-				return
+				return nil
 			}
 			r.stopTurn(ErrSilent)
 		case <-bounds.turn.C:
@@ -151,7 +152,7 @@ func (r *run) loop(ctx context.Context, backlog [][]byte) {
 			r.stop.escalate()
 		case <-r.p.child.Exited():
 			r.handleExit()
-			return
+			return nil
 		}
 	}
 }

@@ -71,10 +71,9 @@ func (r *rig) follow() (a answer) {
 
 func unaskedRig(t *testing.T, change ...func(*claude.Config)) *rig {
 	t.Helper()
-	return newRig(t, append(change, func(c *claude.Config) {
-		c.AllowedTools = []string{"Bash(sleep *)"}
-		c.BackgroundLimit.Duration = max(c.BackgroundLimit.Duration, 5*time.Minute)
-	})...)
+	return newRig(t, append([]func(*claude.Config){func(c *claude.Config) {
+		c.AllowedTools, c.BackgroundLimit.Duration = []string{"Bash(sleep *)"}, 5*time.Minute
+	}}, change...)...)
 }
 
 // The end of a background command starts a turn of its own, which can ask people. A message that arrives while the
@@ -139,6 +138,36 @@ func TestTwoCommandsEndAtOnce(t *testing.T) {
 		await(t, "the agent's own turn", w.woken)
 		if a := r.follow(); a.err != nil || a.text() != "it is done" {
 			t.Errorf("it tells %q %v", a.text(), a.err)
+		}
+	}
+}
+
+// If the agent has started two turns before anybody reads the first one, for example on a busy machine, both are read.
+func TestTwoTurnsOfTheAgentsOwn(t *testing.T) {
+	r := unaskedRig(t, scripted(t), func(c *claude.Config) { c.AllowedTools = []string{"Bash"} })
+	gate := filepath.Join(r.TempDir(), "gate")
+	until := func(file string) string { return "until [ -e " + file + " ]; do sleep 0.05; done" }
+	spec := fresh()
+	w := r.inBackground(spec, until(gate), modelsim.Text("the second one"))
+	r.model.Script( // before the rules so far
+		modelsim.Rule{Times: 1, Steps: []modelsim.Step{modelsim.Tool("Bash",
+			map[string]any{"command": until(gate + "2"), "description": "wait", "run_in_background": true})}},
+		modelsim.Rule{Times: 1, Steps: []modelsim.Step{modelsim.Text("started another")}},
+		modelsim.Rule{Times: 1, Steps: []modelsim.Step{modelsim.Text("the first one")}},
+	)
+	if a := r.turn(t.Context(), "a", resumed(spec), "go on"); a.text() != "started another" {
+		t.Fatalf("%q %v", a.text(), a.err)
+	}
+	must(t, os.WriteFile(gate, nil, 0o600))
+	await(t, "the agent's own turn", w.woken)
+	must(t, os.WriteFile(gate+"2", nil, 0o600))
+	must(t, poll(t.Context(), "the second turn", func() bool { return len(r.model.Requests()) == 6 }))
+	for _, want := range []string{"the first one", "the second one"} {
+		if got := r.pool.UnaskedState("a"); got != claude.Woken {
+			t.Fatalf("before it tells %q it is %q", want, got)
+		}
+		if a := r.follow(); a.err != nil || a.text() != want {
+			t.Errorf("it tells %q %v, want %q", a.text(), a.err, want)
 		}
 	}
 }
