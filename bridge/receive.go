@@ -106,12 +106,18 @@ var goOn = regexp.MustCompile(`(?i)^\s*(继续|接着说|continue|go on)\s*[。.
 func (rc *receiver) acceptQuestion(ctx context.Context, m chat.Incoming) error {
 	e := db.Inbound{Incoming: m, Class: chat.Talk, Lang: rc.languages.detect(ctx, m)}
 	l := rc.languages.LanguageFor(ctx, m.Key, e.Lang)
-	asking, answer := rc.answers.answerTo(ctx, m)
+	answer, err := rc.answers.answerTo(ctx, m)
 	switch {
+	case err != nil:
+		return err
 	case rc.cfg.isLate(m):
 		e.Held = func(turn int64) chat.Card { return heldCard(turn, l, rc.cfg.Age(m.Time)) }
-	case asking != 0:
-		e.Steer = db.Steer{Turn: asking, Prompt: uuid.NewString()}
+	case answer.Interrupted:
+		if err := rc.answers.approvals.Continue(ctx, &answer, &e, l); err != nil {
+			return err
+		}
+	case answer.Turn != 0:
+		e.Steer = db.Steer{Turn: answer.Turn, Prompt: uuid.NewString()}
 	case goOn.MatchString(m.Text):
 		if err := rc.interrupted.continueNewest(ctx, &e, l); err != nil {
 			return err
@@ -125,8 +131,7 @@ func (rc *receiver) acceptQuestion(ctx context.Context, m chat.Incoming) error {
 		}
 		e.Steer = db.Steer{Turn: turn, Prompt: uuid.NewString()}
 	}
-	if e.Steer.Turn == 0 { // otherwise it has no files, and quotes what the agent is saying
-		var err error
+	if e.Steer.Turn == 0 && len(e.Effects) == 0 { // otherwise it has no files, and quotes what the agent is saying
 		if e.Files, err = rc.files.FilesOf(ctx, m); err != nil {
 			return err
 		}
@@ -145,7 +150,9 @@ func (rc *receiver) acceptQuestion(ctx context.Context, m chat.Incoming) error {
 		rc.inbox.reactions.Set([]chat.Message{{Key: m.Key, ID: m.ID}}, chat.Working)
 	}
 	switch {
-	case got.Steered && asking != 0:
+	case got.Decided:
+		rc.answers.approvals.Continued(ctx, answer)
+	case got.Steered && answer.Turn != 0:
 		rc.answers.give(ctx, e.Steer, got.Message, answer, l)
 	case got.Steered:
 		rc.steering.handToAgent(got.Turn, e.Steer.Prompt, got.Message)

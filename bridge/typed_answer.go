@@ -2,10 +2,10 @@ package bridge
 
 import (
 	"context"
+	"slices"
 
 	"magpie/bridge/approval"
 	"magpie/bridge/i18n"
-	"magpie/bridge/workqueue"
 	"magpie/db"
 	"magpie/internal/chat"
 	"magpie/internal/failpoint"
@@ -14,22 +14,42 @@ import (
 // typedAnswers takes a message that is written while the agent has a question as the answer to it: people answer the way
 // they talk, and a message that waited for the end of the turn would wait for its own answer.
 type typedAnswers struct {
-	lanes     *workqueue.Lanes
+	turns     *turnQueue
+	store     db.Approvals
 	steering  *steering
 	approvals *approval.Requests
 }
 
-// answerTo returns the running turn whose agent a message answers, and the answer; 0 = it answers none. A message with a
-// file does not, nor one that says that it is an addition.
-func (ta typedAnswers) answerTo(ctx context.Context, m chat.Incoming) (turn int64, answer approval.TypedAnswer) {
-	if turn = ta.lanes.RunningTurn(m.Key); turn == 0 || addition.MatchString(m.Text) {
-		return 0, approval.TypedAnswer{}
+// answerTo returns the answer that a message gives to what an agent asks. A message with a file gives none, nor does one
+// that says that it is an addition.
+func (ta typedAnswers) answerTo(ctx context.Context, m chat.Incoming) (approval.TypedAnswer, error) {
+	if addition.MatchString(m.Text) {
+		return approval.TypedAnswer{}, nil
 	}
-	answer, ok := ta.approvals.TypedAnswer(ctx, turn, m)
-	if !ok {
-		return 0, approval.TypedAnswer{}
+	if err := ta.awaitRecovery(ctx, m.Key); err != nil {
+		return approval.TypedAnswer{}, err
 	}
-	return turn, answer
+	running := ta.turns.lanes.RunningTurn(m.Key)
+	if running == 0 && m.Quoted() == "" && goOn.MatchString(m.Text) { // without an answer
+		return approval.TypedAnswer{}, nil
+	}
+	return ta.approvals.TypedAnswer(ctx, running, m), nil
+}
+
+// awaitRecovery waits for the recovery of the previous run if it has asked something in the chat.
+func (ta typedAnswers) awaitRecovery(ctx context.Context, key chat.Key) error {
+	if ta.turns.isRecovered() {
+		return nil
+	}
+	left, err := ta.store.Waiting(ctx)
+	if err != nil {
+		ta.steering.log.Error().Err(err).Stringer("chat", key).
+			Msg("what an earlier run has asked not found; taking a message as a question")
+	}
+	if slices.ContainsFunc(left, func(a db.Approval) bool { return a.Key == key }) {
+		return ta.turns.awaitRecovery(ctx)
+	}
+	return nil
 }
 
 // give gives the agent the answer of a stored message. If somebody else has answered meanwhile, the message is passed to

@@ -251,6 +251,59 @@ func TestUnansweredApprovals(t *testing.T) {
 }
 
 // Settled approvals are deleted after a while; waiting ones stay.
+// A message that decides what an interrupted turn needs continues it. If it comes too late, it is an ordinary question.
+func TestAMessageDecidesAnApproval(t *testing.T) {
+	for name, tc := range map[string]struct {
+		before func(d *db.DB, a db.Approval) error
+		want   bool
+	}{
+		"in time": {func(*db.DB, db.Approval) error { return nil }, true},
+		"settled before": {func(d *db.DB, a db.Approval) error {
+			a.State = db.Expired
+			return d.Approvals().Settle(t.Context(), a, db.Settling{From: db.Waiting})
+		}, false},
+		"turn dropped before": {func(d *db.DB, a db.Approval) error {
+			return d.Turns().Interruptions().Decide(t.Context(), db.Decision{Key: oc, Turn: a.Turn})
+		}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := fresh(t)
+			accept(t, d, say("om_1", "go"))
+			claim, err := d.Queue().Claim(t.Context(), oc, db.TurnIDs{Session: "s", Prompt: "p"}, true)
+			if err != nil {
+				t.Fatal(err)
+			}
+			a := asking(t, d, claim.Turn.ID)
+			if err := d.Turns().Finish(t.Context(), db.TurnResult{Turn: claim.Turn, State: db.Interrupted}); err != nil {
+				t.Fatal(err)
+			}
+			if err := tc.before(d, a); err != nil {
+				t.Fatal(err)
+			}
+			was, err := d.Approvals().Get(t.Context(), a.ID)
+			if err != nil {
+				t.Fatal(err)
+			}
+			a.Settlement = db.Settlement{State: db.Approved, By: chat.Actor{ID: "ou_1"}, Words: "green"}
+			e := say("om_2", "green")
+			e.Continues = a.Turn
+			e.Effects = []db.Effect{db.DecideApproval{Approval: a, Settling: db.Settling{From: db.Waiting}}}
+			got, err := d.Messages().Accept(t.Context(), e)
+			if err != nil || !got.Fresh || got.Turn == 0 || got.Decided != tc.want {
+				t.Fatalf("%+v, %v", got, err)
+			}
+			next, err := d.Queue().Claim(t.Context(), oc, db.TurnIDs{Session: "s2", Prompt: "p2"}, true)
+			if err != nil || next.Turn.ID != got.Turn || (next.Turn.Continues == a.Turn) != tc.want {
+				t.Errorf("%+v, %v", next.Turn, err)
+			}
+			now, err := d.Approvals().Get(t.Context(), a.ID)
+			if err != nil || tc.want && now.Words != "green" || !tc.want && now.State != was.State {
+				t.Errorf("%+v, %v", now, err)
+			}
+		})
+	}
+}
+
 func TestOldApprovalsAreSwept(t *testing.T) {
 	d := fresh(t)
 	turn := accept(t, d, say("om_1", "go")).Turn

@@ -21,6 +21,7 @@ type acceptance struct {
 	db      *DB
 	in      Inbound
 	message chat.Message // as stored in the History
+	decided bool         // see [AcceptResult]
 }
 
 // exec runs a statement for the chat of the message, whose key is the first argument.
@@ -87,6 +88,25 @@ func (e DropTurn) apply(ctx context.Context, tx *sql.Tx, a *acceptance) error {
 	err := a.db.Turns().Interruptions().drop(ctx, tx, a.in.Key, e.Turn, e.Over)
 	if errors.Is(err, ErrNotFound) {
 		return nil
+	}
+	return err
+}
+
+// DecideApproval decides an approval that an interrupted turn needs; the message continues the turn. If that was decided
+// before, the message is an ordinary question.
+type DecideApproval struct {
+	Approval Approval
+	Settling Settling
+}
+
+func (e DecideApproval) apply(ctx context.Context, tx *sql.Tx, a *acceptance) error {
+	_, err := loadUndecided(ctx, tx, a.in.Key, a.in.Continues)
+	if err == nil {
+		err = a.db.Approvals().settle(ctx, tx, e.Approval, e.Settling)
+	}
+	a.decided = err == nil
+	if errors.Is(err, ErrNotFound) {
+		a.in.Continues, err = 0, nil
 	}
 	return err
 }

@@ -36,6 +36,7 @@ type AcceptResult struct {
 	Steered bool         // that turn is running, and must be given the message
 	Message chat.Message // as stored
 	Claim   *Claim       // the turn that Inbound.Start has claimed; nil = none
+	Decided bool         // [DecideApproval] has taken effect
 }
 
 const (
@@ -125,11 +126,11 @@ func (ms Messages) Accept(ctx context.Context, e Inbound) (AcceptResult, error) 
 				return err
 			}
 		}
-		a.Message = in.message
+		a.Message, a.Decided = in.message, in.decided
 		if e.Class != chat.Talk {
 			return nil
 		}
-		return d.Queue().accept(ctx, tx, e, &a)
+		return d.Queue().accept(ctx, tx, in.in, &a)
 	})
 	if err != nil {
 		return AcceptResult{}, fmt.Errorf("accept message %s: %w", e.ID, err)

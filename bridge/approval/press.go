@@ -46,14 +46,9 @@ func (rs *Requests) Press(ctx context.Context, p chat.Press, l i18n.Lang) (toast
 func (rs *Requests) settlePress(
 	ctx context.Context, a db.Approval, p chat.Press, prompt string, l i18n.Lang, log zerolog.Logger,
 ) (toast string, settled bool, err error) {
-	if p.Actor.Name == "" { // asking the platform would take too long
-		if p.Actor.Name, err = rs.store.Approvals().AskerName(ctx, a, p.Actor.ID); err != nil {
-			return "", false, err
-		}
-	}
-	d := Decide(a, p, l)
-	if d.Objection != "" {
-		return d.Objection, false, nil
+	d, err := rs.evaluate(ctx, a, p, l)
+	if err != nil || d.Objection != "" {
+		return d.Objection, false, err
 	}
 	a.Settlement = d.Settlement
 	s := db.Settling{From: db.Waiting, Event: p.ID, Always: p.Action.Do == DoAlways, Prompt: prompt}
@@ -73,6 +68,16 @@ func (rs *Requests) settlePress(
 	}
 	log.Info().Str("state", string(a.State)).Str("tool", a.Tool).Msg("approval decided")
 	return d.Toast, true, nil
+}
+
+// evaluate is [Decide] that names the user.
+func (st *settler) evaluate(ctx context.Context, a db.Approval, p chat.Press, l i18n.Lang) (d Decision, err error) {
+	if p.Actor.Name == "" { // asking the platform would take too long
+		if p.Actor.Name, err = st.store.Approvals().AskerName(ctx, a, p.Actor.ID); err != nil {
+			return Decision{}, err
+		}
+	}
+	return Decide(a, p, l), nil
 }
 
 // askReason shows the field for the reason of a refusal on the card of an approval. A second press does not draw it

@@ -78,6 +78,11 @@ type recorder struct {
 
 // settle stores the outcome of an approval and adds it to the History.
 func (r recorder) settle(ctx context.Context, a db.Approval, s db.Settling) error {
+	return r.store.Approvals().Settle(ctx, a, r.withAction(a, s))
+}
+
+// withAction adds the outcome of an approval for the History.
+func (r recorder) withAction(a db.Approval, s db.Settling) db.Settling {
 	s.Action = db.Action{
 		Use: a.ID, Tool: a.Tool, Input: ShortInput(a.Input, r.redact),
 		Decision: outcomes[a.State], Reason: r.redact(a.Words),
@@ -85,7 +90,7 @@ func (r recorder) settle(ctx context.Context, a db.Approval, s db.Settling) erro
 	if s.Always {
 		s.Action.Decision, s.Action.Reason = db.AllowedAlways, ""
 	}
-	return r.store.Approvals().Settle(ctx, a, s)
+	return s
 }
 
 // outcomes map approval states to outcomes in the History.

@@ -75,21 +75,31 @@ func (st *settler) withdrawUnseen(ctx context.Context, id, notice string) bool {
 // resolve stores the outcome of an approval, and then tells the agent or the turn that continues.
 func (st *settler) resolve(ctx context.Context, a db.Approval, s db.Settling, v claude.Decision) error {
 	ctx = context.WithoutCancel(ctx)
-	l := st.language(ctx, a.Key)
+	a, s = st.complete(ctx, a, s)
+	if err := st.settle(ctx, a, s); err != nil {
+		return err
+	}
+	return st.settled(ctx, a, s, v)
+}
+
+// complete prepares an outcome for the store: without secrets, with the card that shows it.
+func (st *settler) complete(ctx context.Context, a db.Approval, s db.Settling) (db.Approval, db.Settling) {
 	a.Words = st.secrets.Text(a.Words) // the agent reads the text as it was written
 	if s.AgentWaiting = st.open.hasAgent(a.ID); s.AgentWaiting {
 		s.GoOn, a.Answers = nil, nil
 	} else if a.Answers != nil {
 		a.Answers = json.RawMessage(st.secrets.Text(string(a.Answers)))
 	}
-	s.Card = Card(a, l)
+	s.Card = Card(a, st.language(ctx, a.Key))
 	// until the agent writes, only the turn's card above this one changes
 	if s.AgentWaiting && a.State != db.Withdrawn {
-		s.Card.Footer = i18n.ApprovalGoesOnBelow.In(l)
+		s.Card.Footer = i18n.ApprovalGoesOnBelow.In(st.language(ctx, a.Key))
 	}
-	if err := st.settle(ctx, a, s); err != nil {
-		return err
-	}
+	return a, s
+}
+
+// settled tells the agent, or the turn that continues, an outcome that is stored.
+func (st *settler) settled(ctx context.Context, a db.Approval, s db.Settling, v claude.Decision) error {
 	crashAfter(a.State)
 	st.outbox.Wake(a.Key)
 	if s.GoOn != nil {
@@ -104,7 +114,7 @@ func (st *settler) resolve(ctx context.Context, a db.Approval, s db.Settling, v 
 	}
 	// The turn ended while this was stored, so nothing was run.
 	a.Settlement = db.Settlement{State: db.Withdrawn}
-	err := st.settle(ctx, a, db.Settling{From: db.Approved, Card: Card(a, l)})
+	err := st.settle(ctx, a, db.Settling{From: db.Approved, Card: Card(a, st.language(ctx, a.Key))})
 	st.outbox.Wake(a.Key)
 	return err
 }

@@ -344,6 +344,60 @@ func TestACrashAroundATypedAnswer(t *testing.T) {
 	}
 }
 
+// A message that answers what an earlier run has asked counts once, also if the program is killed once more, or has not
+// yet recovered the interrupted turn.
+func TestACrashAroundAnAnswerToAnEarlierRun(t *testing.T) {
+	t.Parallel()
+	for _, step := range []string{"message: received", "decision: stored", "not recovered"} {
+		t.Run(step, func(t *testing.T) {
+			t.Parallel()
+			s := newService(t, feishusim.Config{Redeliver: crashRedeliver})
+			s.run()
+			s.connected()
+			question := modelsim.Tool(claude.QuestionTool, map[string]any{"questions": []any{colors()}})
+			s.model.Script(modelsim.Rule{Times: 1, Steps: []modelsim.Step{question}})
+			id := s.sim.Say(s.chat, s.user, "帮我定一件衣服")
+			card := s.approval(s.chat, id, 1)
+			s.until("the card to be known", func() bool {
+				return s.count(`SELECT COUNT(*) FROM approvals WHERE card_id <> ''`) == 1
+			})
+			s.kill()
+			s.awaitNoAgents(patience)
+			s.calls(question, modelsim.Text("知道了"))
+			if step == "not recovered" {
+				known := s.holdRecovery()
+				s.run()
+				s.connected()
+				s.sim.Say(s.chat, s.user, "绿的也可以", feishusim.ReplyTo(card.ID))
+				s.awaitLog("turn not recovered; trying again")
+				known()
+			} else {
+				s.run("MAGPIE_CRASH_AT=" + step)
+				s.connected()
+				if step != "message: received" {
+					s.awaitOpenApproval(id)
+				}
+				s.sim.Say(s.chat, s.user, "绿的也可以", feishusim.ReplyTo(card.ID))
+				if !s.died(patience) {
+					t.Fatalf("the program did not come to this step: %s", s.logs)
+				}
+				s.run()
+				s.connected()
+			}
+			s.closed(card, "小明 已回答 · 绿的也可以")
+			s.until("the answer", func() bool {
+				return s.count(`SELECT COUNT(*) FROM turns WHERE state = 'done' AND continues > 0`) == 1
+			})
+			if n := s.count(`SELECT COUNT(*) FROM turns`); n != 2 || !s.agentRead(`"用哪种颜色？"="绿的也可以"`) {
+				t.Errorf("%d turns, or the agent did not get the answer", n)
+			}
+			s.checkApprovals(id, 1)
+			s.terminate()
+			s.clean()
+		})
+	}
+}
+
 func TestARefusalOutlivesTheBridge(t *testing.T) {
 	outlivesTheBridge(t, func(r *rig, leftOpen leftOpen) {
 		id, card := leftOpen(bash(appendLine("out.txt")))
@@ -415,6 +469,40 @@ func TestAnswersOutliveTheBridge(t *testing.T) {
 		}
 		r.checkApprovals(id, 1)
 	}, realCLI(t)) // which must ask the same again
+}
+
+// A message answers what an earlier run has asked as it does while the agent waits: a reply to the card, or the next
+// message of the person who was asked. It continues the turn, and is not asked again.
+func TestAnAnswerInWordsOutlivesTheBridge(t *testing.T) {
+	t.Parallel()
+	for name, quotes := range map[string]bool{"reply to the card": true, "next message": false} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t)
+			question := modelsim.Tool(claude.QuestionTool, map[string]any{"questions": []any{colors()}})
+			id, card := r.leftOpen(question)
+			r.calls(question, modelsim.Text("知道了"))
+			var how []feishusim.SendOption
+			if quotes {
+				how = append(how, feishusim.ReplyTo(card.ID))
+			}
+			words := r.sim.Say(r.chat, r.user, "绿的也可以", how...)
+			r.closed(card, "小明 已回答 · 绿的也可以")
+			if got := visibleText(r.turnDone(r.chat, words)); got != "知道了" {
+				t.Errorf("answer %q", got)
+			}
+			for _, want := range []string{
+				`"decision":"answered","answers":{"用哪种颜色？":"绿的也可以"}`, `"用哪种颜色？"="绿的也可以"`,
+			} {
+				if !r.agentRead(want) {
+					t.Errorf("the agent did not read %s", want)
+				}
+			}
+			r.checkApprovals(id, 1)
+			if cut := ofTurns(r.sim.View(), r.chat, id); len(cut) != 1 || hasButtons(cut[0]) {
+				t.Errorf("the interrupted turn: %d cards, %s", len(cut), cut[0].Last().Card)
+			}
+		})
+	}
 }
 
 func TestAPlanOutlivesTheBridge(t *testing.T) {
