@@ -42,6 +42,7 @@ func (b *Bridge) HandleRecall(ctx context.Context, room chat.Key, id string) err
 	}
 	b.queues.reactions.Forget(func(to chat.Ref) bool { return to.ID == id && to.Key.Parent() == room.Parent() })
 	b.receiver.files.Remove(r.Files...)
+	b.presses.approvals.Reconsider(r.Key)
 	b.queues.outbox.Wake(r.Key)
 	zerolog.Ctx(ctx).Info().Stringer("chat", r.Key).Int("files", len(r.Files)).Msg("message recalled")
 	return nil

@@ -606,11 +606,11 @@ func TestARecalledQuestionAsksNothing(t *testing.T) {
 	r.until("the recall", func() bool {
 		return r.count(`SELECT COUNT(*) FROM messages WHERE message_id = ?1 AND state = 'recalled'`, id) == 1
 	})
+	r.closed(card, "回答已结束，没有执行")
 	got, err := r.sim.Press(t.Context(), card.ID, r.user, value)
 	if err != nil || !strings.Contains(string(got), "已失效") {
 		t.Errorf("%s, %v", got, err)
 	}
-	r.closed(card, "回答已结束，没有执行")
 	r.checkRuns("out.txt", 0)
 }
 
