@@ -71,7 +71,7 @@ func (rc *receiver) handleMessage(ctx context.Context, m chat.Incoming) error {
 	if stopWord.MatchString(m.Text) && !m.HasFiles() {
 		if begun, err := rc.inbox.turns.hasBegun(ctx, m.Key); err != nil {
 			return err
-		} else if begun {
+		} else if begun || rc.answers.approvals.UndecidedTurn(m.Key) != 0 {
 			cmd, name, args = parseCommand("/stop")
 		}
 	}
@@ -96,7 +96,7 @@ func (rc *receiver) handleMessage(ctx context.Context, m chat.Incoming) error {
 }
 
 // stopWord matches a message that only says to stop. It is a command only while a turn is running, is to be run again
-// after a crash, or goes on in the background; at any other time it may be an answer to the agent.
+// after a crash, waits for a decision, or goes on in the background; at any other time it may be an answer to the agent.
 var stopWord = regexp.MustCompile(`(?i)^\s*(停止|停下|停|stop|cancel)\s*[。.!！~]*\s*$`)
 
 // goOn matches a message that asks to continue an interrupted answer.

@@ -666,6 +666,11 @@ func TestADecisionThatNoTurnNeeds(t *testing.T) {
 				r.Errorf("got %q", got)
 			}
 		},
+		"stopped in plain words": func(r *rig, _ string) {
+			if got := r.ask("停止"); !strings.Contains(got, "已停止") {
+				r.Errorf("got %q", got)
+			}
+		},
 		"dropped":          func(r *rig, id string) { r.press(r.turnDone(r.chat, id), doDrop) },
 		"new conversation": func(r *rig, _ string) { r.ask("/new") },
 	} {
