@@ -23,7 +23,8 @@ func heldCard(turn int64, l i18n.Lang, age time.Duration) chat.Card {
 	}}
 }
 
-// interruptedTurns resumes or drops interrupted turns, as their askers decide.
+// interruptedTurns resumes or drops interrupted turns, as anybody decides who may ask in the chat: they could ask or stop
+// the same themselves. What the agent has asked its askers remains theirs.
 type interruptedTurns struct {
 	store  *db.DB
 	turns  *turnQueue

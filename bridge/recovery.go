@@ -181,7 +181,7 @@ func (r cutOffTurns) outcome(
 		log.Warn().Msg("turn was cut off while it was being stopped")
 		return stoppedOutcome(ctx, r.db.Turns(), t)
 	case unanswered: // the agent may have continued without the permission, but nobody has decided that it should
-		log.Warn().Msg("turn was cut off while people were asked; its asker decides whether it goes on")
+		log.Warn().Msg("turn was cut off while people were asked; people decide whether it goes on")
 		return turncard.Outcome{State: db.Interrupted, Notice: i18n.InterruptedAsking}
 	case did.Ended:
 		end := turncard.OutcomeOf(did.Failure)
@@ -189,7 +189,7 @@ func (r cutOffTurns) outcome(
 			Msg("turn was cut off after the agent had finished; delivering its answer")
 		return end
 	}
-	log.Warn().Msg("turn was cut off; its asker decides whether it goes on")
+	log.Warn().Msg("turn was cut off; people decide whether it goes on")
 	return turncard.Outcome{State: db.Interrupted, Notice: i18n.Interrupted}
 }
 
