@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -67,8 +68,16 @@ var cardProperties = map[string]string{
 	"body":                    "elements direction padding vertical_spacing horizontal_spacing vertical_align horizontal_align",
 }
 
-// enums are the values of enumerated members. Colors also have shades, such as blue-500.
+// enums are the values of enumerated members. Colors also have shades, such as blue-500, and widths may be pixels.
 var enums = map[string]string{
+	"button width":              widths,
+	"input width":               widths,
+	"select_static width":       widths,
+	"multi_select_static width": widths,
+	"column width":              columnWidths,
+
+	"collapsible_panel header icon_expanded_angle": "-180 -90 90 180",
+
 	"config width_mode":                       "default compact fill",
 	"text_tag color":                          "neutral blue turquoise lime orange violet indigo wathet green yellow red purple carmine",
 	"plain_text text_color":                   colors,
@@ -169,12 +178,24 @@ func checkPart(where string, v any, ownColors map[string]any) *flaw {
 
 const colors = "default white bg-white blue carmine green indigo lime grey orange purple red sunflower turquoise violet wathet yellow"
 
+const (
+	widths       = "default fill"
+	columnWidths = "auto weighted"
+)
+
+var pixels = regexp.MustCompile(`^[1-9][0-9]{1,3}px$`)
+
 var shade = regexp.MustCompile(`-(50|100|200|300|350|400|500|600|700|800|900)$`)
 
 func checkEnum(tag, name string, n, ownColors map[string]any) *flaw {
 	values, ok := enums[tag+" "+name]
 	v, has := n[name]
-	if !ok || !has || slices.Contains(strings.Fields(values), text(v)) {
+	value := text(v)
+	if number, isNumber := v.(float64); isNumber {
+		value = strconv.FormatFloat(number, 'g', -1, 64)
+	}
+	inPixels := (values == widths || values == columnWidths) && pixels.MatchString(value)
+	if !ok || !has || inPixels || slices.Contains(strings.Fields(values), value) {
 		return nil
 	}
 	if values == colors {
@@ -183,7 +204,7 @@ func checkEnum(tag, name string, n, ownColors map[string]any) *flaw {
 			return nil
 		}
 	}
-	return &flaw{RuleCard, codeCardJSON, codeKitParam, "unsupported value of " + tag + "." + name + ": " + text(v)}
+	return &flaw{RuleCard, codeCardJSON, codeKitParam, "unsupported value of " + tag + "." + name + ": " + value}
 }
 
 func unknownProperty(where, name string) *flaw {

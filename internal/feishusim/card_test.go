@@ -74,6 +74,15 @@ func TestCardChecks(t *testing.T) {
 					"elements":  []any{obj{"tag": "div", "text": colored("grey-900")}}}},
 			}}}, panel("p"), obj{"tag": "table", "columns": []any{obj{"name": "a", "data_type": "text"}},
 				"rows": []any{obj{"tag": 1}}})},
+		"width of a button": bad(card(false, obj{"tag": "button", "text": title, "width": "wide"})),
+		"width of a column": bad(
+			card(false, obj{"tag": "column_set", "columns": []any{obj{"tag": "column", "width": "fill", "elements": []any{}}}})),
+		"angle of an icon": bad(card(false, obj{
+			"tag": "collapsible_panel", "header": obj{"title": title, "icon_expanded_angle": 45}, "elements": []any{},
+		})),
+		"widths in pixels": {0, 0, "", card(false, obj{"tag": "column_set", "columns": []any{
+			obj{"tag": "column", "width": "120px", "elements": []any{obj{"tag": "button", "width": "100px", "text": title}}},
+		}})},
 		"color of a tag": bad(
 			headed(obj{"title": title, "text_tag_list": []any{obj{"tag": "text_tag", "text": title, "color": "grey"}}})),
 		"color of a text":  bad(card(false, obj{"tag": "div", "text": colored("own")})),
