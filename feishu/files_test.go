@@ -544,4 +544,9 @@ func TestRecallsDuringAnOutageAreReported(t *testing.T) {
 	if r := next(t, rec.recalls); r.ID != id || r.Key != m.Key {
 		t.Errorf("recalled: %+v", r)
 	}
+	// A recalled message has a notice in place of its content, which is nothing to report.
+	if _, err := p.ListMessages(p.ctx(), m.Key, m.Kind, m.Time, 10); err != nil ||
+		strings.Contains(p.log.String(), "without readable content") {
+		t.Errorf("%v: %s", err, p.log)
+	}
 }

@@ -65,6 +65,10 @@ func fromEvent(event gjson.Result) rawMessage {
 // chat contains only the first message of each topic; in the list of a topic the first message is the one without a
 // root.
 func fromList(item gjson.Result, in listQuery, kind chat.Kind) rawMessage {
+	content := item.Get("body.content").String()
+	if item.Get("deleted").Bool() {
+		content = "" // it only says so
+	}
 	return rawMessage{
 		id: openapi.String(item.Get("message_id")), chat: openapi.String(item.Get("chat_id")),
 		thread: openapi.String(item.Get("thread_id")), kind: kind,
@@ -72,7 +76,7 @@ func fromList(item gjson.Result, in listQuery, kind chat.Kind) rawMessage {
 		senderID:   cmp.Or(openapi.String(item.Get("sender.open_bot_id")), openapi.String(item.Get("sender.id"))),
 		senderType: item.Get("sender.sender_type").String(),
 		senderName: openapi.String(item.Get("sender.sender_name")),
-		msgType:    item.Get("msg_type").String(), content: item.Get("body.content").String(),
+		msgType:    item.Get("msg_type").String(), content: content,
 		mentions: mentionsOf(item, "id"), createTime: item.Get("create_time").String(),
 		repliesTo: repliedToOf(item),
 	}
@@ -125,7 +129,7 @@ func (r *messageReader) incoming(s rawMessage) (chat.Incoming, bool) {
 		in.Unreadable = s.msgType
 	}
 	in.Text, in.Files = text, content.files
-	if text == "" && len(in.Files) == 0 && len(s.mentions) == 0 {
+	if text == "" && s.content != "" && len(in.Files) == 0 && len(s.mentions) == 0 {
 		r.logEmpty(s)
 	}
 	return in, true
