@@ -86,7 +86,7 @@ func New(cfg Config, log zerolog.Logger) *Client {
 		cfg: cfg, log: log, api: a, messages: ms, names: names, state: state, topics: topics,
 		reader: &messageReader{
 			appID: cfg.AppID, answerBots: cfg.AnswerBots, state: state, names: names, topics: topics,
-			private: newPrivateChats(), malformedLog: malformedLog{log: log},
+			private: newPrivateChats(), edits: newEditTimes(), malformedLog: malformedLog{log: log},
 		},
 		cards:     &cards{messages: ms, log: log},
 		reactions: newReactions(a, cfg.AppID),

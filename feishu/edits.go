@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	lru "github.com/hashicorp/golang-lru/v2"
 	"github.com/tidwall/gjson"
 
 	"magpie/feishu/openapi"
@@ -14,7 +15,7 @@ import (
 // messageUpdated passes on an edited message. The event is not documented (the SDK has no type for it): it looks like
 // that of a new message, and a missing text or author is fetched. Returning nil acknowledges it.
 func (t eventHandler) messageUpdated(run context.Context, payload gjson.Result) error {
-	s := fromEvent(payload.Get("event"))
+	s, edited := fromEvent(payload.Get("event")), payload.Get("event.message.update_time").Int()
 	s.edited = true
 	if t.isOwn(s) || s.byBot() || t.client.reader.anyMalformed("an edited message", []string{s.id}) {
 		return nil // the event comes for each update of a bot's card, too
@@ -32,8 +33,8 @@ func (t eventHandler) messageUpdated(run context.Context, payload gjson.Result) 
 		case err != nil:
 			return nil //nolint:nilerr // permanent: the message is gone or may not be read
 		}
-		kind := s.kind
-		if s = fromList(items[0], listQuery{}, kind); s.byBot() {
+		edited = items[0].Get("update_time").Int()
+		if s = fromList(items[0], listQuery{}, s.kind); s.byBot() {
 			return nil
 		}
 		if s.kind, err = t.kindOf(ctx, s, payload.Get("event.message.chat_type")); err != nil {
@@ -49,8 +50,33 @@ func (t eventHandler) messageUpdated(run context.Context, payload gjson.Result) 
 	}
 	return t.runInOrder(run, in.Key.ID, in.Time, func(ctx context.Context) error {
 		in.Actor.Name = t.client.names.lookUp(run, in.Key.ID, in.Actor.ID)
-		return t.handler.HandleEdit(ctx, in)
+		return t.deliverEdit(ctx, in, edited)
 	})
+}
+
+// maxEditTimes is the number of edited messages whose latest edit is remembered.
+const maxEditTimes = 1000
+
+func newEditTimes() *lru.Cache[string, int64] {
+	times, err := lru.New[string, int64](maxEditTimes)
+	if err != nil {
+		panic(err) // fails only for a size that is not positive
+	}
+	return times
+}
+
+// deliverEdit passes on an edit that was made at the given time, in milliseconds; 0 = unknown. It drops one whose event
+// is delivered again after that of a later edit. Edits of a message come one at a time.
+func (t eventHandler) deliverEdit(ctx context.Context, in chat.Incoming, at int64) error {
+	edits := t.client.reader.edits
+	if latest, ok := edits.Get(in.ID); ok && at != 0 && at < latest {
+		return nil
+	}
+	err := t.handler.HandleEdit(ctx, in)
+	if err == nil {
+		edits.Add(in.ID, at)
+	}
+	return err
 }
 
 // kindOf is the kind of the chat of a message that was read back. If its event does not name the kind, nothing else

@@ -307,6 +307,40 @@ func TestABareUpdateInAPrivateChat(t *testing.T) {
 	}
 }
 
+// The event of an edit may be delivered again after that of a later edit.
+func TestAnEarlierEditComesAgain(t *testing.T) {
+	p := newPlatform(t, feishusim.Config{})
+	ann, rec := p.AddUser("Ann"), newRecorder()
+	room := p.PrivateChat(ann)
+	p.run(rec)
+	id := p.Say(room, ann, "one")
+	next(t, rec.messages)
+	edit := func(text, at string) {
+		p.Emit("im.message.updated_v1", map[string]any{
+			"sender": map[string]any{"sender_type": "user", "sender_id": map[string]string{"open_id": ann.OpenID}},
+			"message": map[string]any{
+				"message_id": id, "chat_id": room, "chat_type": "p2p", "message_type": "text", "create_time": "1700000000000",
+				"update_time": at, "content": fmt.Sprintf(`{"text":%q}`, text),
+			},
+		})
+	}
+	edit("two", "1700000001000")
+	next(t, rec.edits)
+	edit("three", "1700000002000")
+	next(t, rec.edits)
+	edit("two", "1700000001000")
+	p.await("acknowledged", func(v *feishusim.View) bool {
+		ds := v.Deliveries()
+		return len(ds) == 4 && ds[3].AckCode == 200
+	})
+	for _, at := range []string{"1700000002000", "1700000003000", ""} { // the same, a later one, of unknown time
+		edit("four", at)
+		if got := next(t, rec.edits).Text; got != "four" {
+			t.Errorf("at %q: edited to %q", at, got)
+		}
+	}
+}
+
 // Without its author nobody may have an edit answered, so the message is read back although the event has the text.
 func TestAnUpdateWithoutItsAuthor(t *testing.T) {
 	p := newPlatform(t, feishusim.Config{})

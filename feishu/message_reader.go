@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"time"
 
+	lru "github.com/hashicorp/golang-lru/v2"
 	"github.com/tidwall/gjson"
 
 	"magpie/feishu/openapi"
@@ -90,6 +91,7 @@ type messageReader struct {
 	names      *names
 	topics     *topics
 	private    privateChats
+	edits      *lru.Cache[string, int64] // when the latest edit of a message was made that the handler has accepted
 	malformedLog
 }
 
