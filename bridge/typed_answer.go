@@ -42,7 +42,9 @@ func (ta typedAnswers) awaitRecovery(ctx context.Context, key chat.Key) error {
 		return nil
 	}
 	left, err := ta.store.Waiting(ctx)
-	if err != nil {
+	if ctx.Err() != nil {
+		return ctx.Err()
+	} else if err != nil {
 		ta.steering.log.Error().Err(err).Stringer("chat", key).
 			Msg("what an earlier run has asked not found; taking a message as a question")
 	}
