@@ -163,9 +163,12 @@ func (f followUps) forWhom(ctx context.Context, t db.Turn) db.Turn {
 const nobodyAsked = "This needs a permission, and nobody could be asked for it right now. Do not try it again or by " +
 	"other means. Report what you wanted to do and why."
 
-// requestDecision asks users about a tool call of a subagent that runs in the background after a turn.
+// requestDecision asks the askers of the turn for which a subagent runs in the background about a tool call.
 func (f followUps) requestDecision(ctx context.Context, last db.Turn, p *claude.Process, q claude.ToolAsk) {
 	ctx = f.log.WithContext(ctx)
+	if id, err := strconv.ParseInt(q.For, 10, 64); err == nil {
+		last = db.Turn{ID: id, Key: last.Key}
+	}
 	c, err := f.store.FindOrCreate(ctx, last)
 	if err != nil {
 		f.log.Error().Err(err).Stringer("chat", last.Key).Msg("nobody could be asked; tool refused")

@@ -3,7 +3,11 @@ package bridge
 import (
 	"testing"
 
+	"github.com/google/uuid"
+
 	"magpie/bridge/delivery/deliverytest"
+	"magpie/db"
+	"magpie/internal/claude"
 )
 
 // What goes on in the background is ended at once, also while there is no place for another turn.
@@ -31,5 +35,29 @@ func TestWhatGoesOnEndsWithoutAPlace(t *testing.T) {
 			return s.Idle+s.Running == 0
 		})
 		free()
+	}
+}
+
+// A subagent in the background asks those for whom it works, also if the chat's follow-up is expected for others.
+func TestASubagentAsksThoseForWhomItWorks(t *testing.T) {
+	t.Parallel()
+	l := newBridgeRig(t, &deliverytest.Recorder{})
+	l.start()
+	l.say("om_1", "你好")
+	l.awaitTurns(1)
+	other := incoming("om_2", "你好")
+	other.Actor.ID = "ou_2"
+	l.must(l.bridge.HandleMessage(t.Context(), other))
+	l.awaitTurns(2)
+	l.sql(`INSERT INTO turns (chat_key, epoch, state, session_id, reply_to, created_at, follows)
+		SELECT chat_key, epoch, 'running', session_id, reply_to, 1, id FROM turns WHERE reply_to = 'om_1'`)
+	p, err := l.pool.Acquire(t.Context(), "other", claude.Spec{Session: uuid.NewString(), Dir: l.config.Project})
+	l.must(err)
+	defer l.pool.Release("other", p)
+	l.bridge.runner.agents.attempts.followUps.requestDecision(t.Context(), db.Turn{ID: 2, Key: room}, p,
+		claude.ToolAsk{ID: "x", Name: "Bash", Input: []byte(`{"command":"touch x"}`), For: "2"})
+	if n := l.count(`SELECT COUNT(*) FROM approvals WHERE askers = '["ou_2"]' AND turn_id IN
+		(SELECT id FROM turns WHERE follows = 1)`); n != 1 {
+		t.Error("the wrong people are asked")
 	}
 }

@@ -53,8 +53,9 @@ func (fs FollowUps) insert(ctx context.Context, tx *sql.Tx, t Turn) error {
 	return nil
 }
 
-// FindOrCreate makes the follow-up of a turn, unless one waits already, and returns it with the questions with which it
-// goes on. The turn may still run. If its questions were recalled nothing follows it: the result is [ErrNotFound].
+// FindOrCreate makes the follow-up of a turn, unless one waits already, which may be that of another turn. It returns
+// the follow-up as a reply to the questions of the given turn, with these. The turn may still run. If its questions were
+// recalled nothing follows it: the result is [ErrNotFound].
 func (fs FollowUps) FindOrCreate(ctx context.Context, last Turn) (c Claim, err error) {
 	err = fs.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) (err error) {
 		if err := fs.insert(ctx, tx, last); err != nil {
@@ -66,7 +67,12 @@ func (fs FollowUps) FindOrCreate(ctx context.Context, last Turn) (c Claim, err e
 		if c.Chat, err = loadChat(ctx, tx, last.Key); err != nil {
 			return err
 		}
-		c.Asked, err = queryMessages(ctx, tx, last.Key, selectAsked, last.Key.String(), c.Turn.questionTurn())
+		asked, err := loadTurn(ctx, tx, last.Key, last.questionTurn())
+		if err != nil {
+			return err
+		}
+		c.Turn.ReplyTo = asked.ReplyTo
+		c.Asked, err = queryMessages(ctx, tx, last.Key, selectAsked, last.Key.String(), asked.ID)
 		return err
 	})
 	if err != nil {

@@ -70,6 +70,13 @@ func TestAFollowUpThatIsNotBegun(t *testing.T) {
 	if err != nil || again.Turn.ID != made.Turn.ID {
 		t.Errorf("a second one: %+v, %v", again.Turn, err)
 	}
+	accept(t, d, say("om_2", "and this"))
+	other := claim(t, d, "s-3")
+	also, err := fs.FindOrCreate(t.Context(), other.Turn)
+	if err != nil || also.Turn.ID != made.Turn.ID || also.Turn.ReplyTo != "om_2" || texts(also.Asked) != "u:and this" {
+		t.Errorf("for another question: %+v, %v", also, err)
+	}
+	finish(t, d, db.TurnResult{Turn: other.Turn, State: db.Done})
 	if _, err := fs.Open(t.Context(), chat.FeishuChat("oc_other")); !errors.Is(err, db.ErrNotFound) {
 		t.Errorf("in another chat: %v", err)
 	}

@@ -73,6 +73,8 @@ type ToolAsk struct {
 	Input json.RawMessage // the exact input of the tool
 	Rules []Rule          // rules that the CLI suggests to allow permanently
 	Mode  string          // current permission mode
+	// for whom the background task was started that asks; see [UnaskedWork.StartFor]. Empty = the turn asks
+	For string
 }
 
 // ToolAskEnd means that a [ToolAsk] needs no answer any more.

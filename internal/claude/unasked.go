@@ -184,11 +184,11 @@ func (u *UnaskedWork) handlePermissionLine(line []byte) bool {
 		return true
 	}
 	q, ok := toolAsk(line)
-	_, ofTask := u.tasks.running[gjson.GetBytes(line, "request.agent_id").String()]
+	someone, ofTask := u.tasks.running[gjson.GetBytes(line, "request.agent_id").String()]
 	if !ok || !ofTask || u.watcher.Asked == nil {
 		return false
 	}
-	q.Mode, u.asks[q.ID] = u.mode, true
+	q.Mode, q.For, u.asks[q.ID] = u.mode, someone, true
 	u.watcher.Asked(q)
 	return true
 }

@@ -62,3 +62,17 @@ func TestWhatRunsInTheBackground(t *testing.T) {
 		}
 	}
 }
+
+// A permission request of a background task says for whom it was started.
+func TestForWhomATaskAsks(t *testing.T) {
+	u := UnaskedWork{allowed: true, tasks: newTasks(), asks: map[string]bool{}}
+	var asked []ToolAsk
+	u.Watch(Watcher{Asked: func(q ToolAsk) { asked = append(asked, q) }})
+	u.StartFor("1")
+	u.track([]byte(`{"type":"system","subtype":"background_tasks_changed","tasks":[{"task_id":"a"}]}`))
+	u.StartFor("2")
+	if !u.handlePermissionLine([]byte(`{"type":"control_request","request_id":"r","request":{"subtype":"can_use_tool",`+
+		`"tool_name":"Bash","input":{},"tool_use_id":"t","agent_id":"a"}}`)) || len(asked) != 1 || asked[0].For != "1" {
+		t.Errorf("asked: %+v", asked)
+	}
+}
