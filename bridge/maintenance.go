@@ -9,6 +9,7 @@ import (
 	"magpie/contextmgr"
 	"magpie/db"
 	"magpie/internal/chat"
+	"magpie/internal/claude"
 )
 
 // maintenance does the work between a chat's turns: summaries, titles, memories, and the reset of stale contexts.
@@ -17,6 +18,7 @@ type maintenance struct {
 	db        *db.DB
 	context   *contextmgr.Manager
 	scheduler *compactionScheduler
+	pool      *claude.Pool
 	notes     notes
 	budget    *budget
 	log       zerolog.Logger
@@ -26,7 +28,14 @@ type maintenance struct {
 // has to wait for a running summary.
 func (mt maintenance) beforeTurn(ctx context.Context, c db.Claim, tell func()) {
 	mt.restartContext(ctx, c)
-	mt.scheduler.beforeTurn(ctx, c.Turn.Key, mt.isDue(c.Chat), tell)
+	due := mt.isDue(c.Chat) && (c.Chat.Compacting != "" || !mt.works(c.Turn.Key))
+	mt.scheduler.beforeTurn(ctx, c.Turn.Key, due, tell)
+}
+
+// works reports whether the chat's agent works in the background, which ends with its session.
+func (mt maintenance) works(key chat.Key) bool {
+	doing := mt.pool.Unasked(key.String())
+	return doing != nil && doing.IsBusy()
 }
 
 // isDue reports whether a summary should replace the session before the chat's next turn.

@@ -585,6 +585,18 @@ func TestACrashInTheSecondFollowUp(t *testing.T) {
 	}
 }
 
+// A session that is full is not replaced by a summary while its agent works in the background, which would end that.
+func TestAFullSessionWaitsForItsBackground(t *testing.T) {
+	r := newRig(t, allowBash)
+	id, end := r.inBackground(modelsim.Text(followUp))
+	r.sql(`UPDATE chats SET session_tokens = 1000000000`)
+	if got := r.ask("数到 3"); got != "1 2 3" || len(r.waiting()) == 0 {
+		t.Fatalf("meanwhile: %q; processes of the command: %q", got, r.waiting())
+	}
+	end()
+	r.awaitFollowUp(id, followUp)
+}
+
 // Recalling a question ends its background command: the agent writes nothing about it later.
 func TestAQuestionIsRecalledWhileItsAgentWorks(t *testing.T) {
 	r := newRig(t, allowBash, suggests)
