@@ -1,6 +1,7 @@
 package feishu
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"strings"
@@ -66,12 +67,16 @@ func (ss *reactions) setTyping(ctx context.Context, message string) error {
 	return nil
 }
 
-// replaceTyping removes the Typing reaction. The new reaction is added first, so that the message is never without one.
+// replaceTyping removes the Typing reaction. The new reaction is added first, so that the message is never without one,
+// unless the platform refuses it.
 func (ss *reactions) replaceTyping(ctx context.Context, message, emoji string) error {
+	var refused error
 	if emoji != "" {
-		if _, err := ss.create(ctx, message, emoji); err != nil {
+		_, err := ss.create(ctx, message, emoji)
+		if err != nil && (openapi.ClassOf(err) != openapi.Refused || ctx.Err() != nil) {
 			return err
 		}
+		refused = err
 	}
 	ids, err := ss.ownTyping(ctx, message)
 	for _, id := range ids {
@@ -80,7 +85,7 @@ func (ss *reactions) replaceTyping(ctx context.Context, message, emoji string) e
 				openapi.Path("/open-apis/im/v1/messages/", message, "/reactions/", id), nil, nil)
 		}
 	}
-	return err
+	return cmp.Or(refused, err)
 }
 
 // ownTyping returns the bot's Typing reactions to a message. Those of an earlier process are looked up on the platform.

@@ -39,6 +39,19 @@ func TestStatesAreShownAsReactions(t *testing.T) {
 	p.clean()
 }
 
+// A question that gets no other reaction, for example because it has too many, does not look unanswered.
+func TestARefusedReactionLeavesNoOther(t *testing.T) {
+	p, ask := newQuestion(t, feishusim.Config{})
+	p.must(p.SetReaction(p.ctx(), ask, chat.Working))
+	p.Inject(feishusim.Fault{Method: "POST", Path: "/open-apis/im/v1/messages/" + ask.ID + "/reactions", Code: 231011})
+	if err := p.SetReaction(p.ctx(), ask, chat.Finished); err == nil {
+		t.Error("the refusal is not reported")
+	}
+	if m, _ := p.Message(ask.ID); len(m.Reactions) != 0 {
+		t.Errorf("the question shows %q", m.Reactions)
+	}
+}
+
 func TestReactionsToWhatIsNoMessage(t *testing.T) {
 	p, ask := newQuestion(t, feishusim.Config{})
 	calls := len(p.Calls())
