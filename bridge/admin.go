@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -24,6 +25,7 @@ type Reloaded struct{ Applied, Later []string }
 type adminCommands struct {
 	cfg    *Config
 	grants db.Grants
+	chats  db.Chats
 	access *access.Authorizer
 	budget *budget
 	pool   *claude.Pool
@@ -85,7 +87,7 @@ const mostListed = 50
 func (cs adminCommands) adminUsers(ctx context.Context, o invocation) (commandResult, error) {
 	word, id := splitWord(o.args)
 	if word != "" {
-		return cs.grant(ctx, o, word, id, "ou_")
+		return cs.grant(ctx, o, word, id, userPrefix)
 	}
 	list, err := cs.grants.List(ctx)
 	if err != nil {
@@ -120,7 +122,7 @@ func (cs adminCommands) adminUsers(ctx context.Context, o invocation) (commandRe
 func (cs adminCommands) adminChats(ctx context.Context, o invocation) (commandResult, error) {
 	word, id := splitWord(o.args)
 	if word != "" {
-		return cs.grant(ctx, o, word, cmp.Or(id, o.m.Key.ID), "oc_")
+		return cs.grant(ctx, o, word, cmp.Or(id, o.m.Key.ID), chatPrefix)
 	}
 	if o.m.Kind != chat.Private {
 		return o.say(i18n.OnlyPrivate)
@@ -142,6 +144,8 @@ func (cs adminCommands) grant(ctx context.Context, o invocation, word, id, kind 
 		return o.say(i18n.AdminUsage)
 	case !strings.HasPrefix(id, kind) || len(id) > 100 || strings.ContainsFunc(id, isSpace):
 		return o.say(i18n.WantsID, kind)
+	case allow && !platformID.MatchString(id): // one that was granted by mistake can be revoked
+		return o.say(i18n.BadID, excerptOf(id), kind)
 	}
 	who, err := cs.grants.List(ctx)
 	if err != nil {
@@ -154,12 +158,26 @@ func (cs adminCommands) grant(ctx context.Context, o invocation, word, id, kind 
 	if !allow {
 		return o.do(db.RevokeAccess{Subject: id}, i18n.GrantRevoked, id)
 	}
-	name := ""
+	name, given := "", i18n.GrantGiven
 	if id == o.m.Key.ID {
 		name = i18n.Visible(o.chat.Title)
+	} else if kind == chatPrefix {
+		if in, err := cs.chats.HasBot(ctx, chat.FeishuChat(id)); err != nil {
+			return commandResult{}, err
+		} else if !in {
+			given = i18n.GrantElsewhere
+		}
 	}
-	return o.do(db.GrantAccess{Subject: id, Name: name, By: o.m.Actor.ID}, i18n.GrantGiven, id)
+	return o.do(db.GrantAccess{Subject: id, Name: name, By: o.m.Actor.ID}, given, id)
 }
+
+// chatPrefix and userPrefix begin the IDs of chats and of users.
+const (
+	chatPrefix = "oc_"
+	userPrefix = "ou_"
+)
+
+var platformID = regexp.MustCompile(`^o[cu]_[0-9A-Za-z_-]+$`)
 
 // adminBudgets shows the limits and the users who have spent most today.
 func (cs adminCommands) adminBudgets(ctx context.Context, o invocation) (commandResult, error) {

@@ -458,3 +458,27 @@ func TestNobodyWasDecidedAbout(t *testing.T) {
 	w.order(boss, "/admin users allow ou_1")
 	w.expect(w.order(boss, "/admin users"), "申请与授权：\n", "`ou_1` 已允许")
 }
+
+// An ID that cannot be one is refused with a reason, and access to a chat without the bot says so.
+func TestAccessForAnID(t *testing.T) {
+	t.Parallel()
+	w := testWorld(t, func(c *Config) { c.Access = access.Config{Owner: "ou_boss"} })
+	boss := place{chat.FeishuChat("oc_boss"), chat.Private, "ou_boss"}
+	w.expect(w.order(boss, "/admin chats allow oc_team。"), "`oc_team。`", "oc_ 后面", "!已允许")
+	w.expect(w.order(boss, "/admin users allow ou_"), "ou_ 后面", "!已允许")
+	w.expect(w.order(boss, "/admin users allow ou_1-a"), "已允许", "!聊天")
+	if _, err := w.store.Chats().Join(w.ctx, chat.Change{
+		Key: chat.FeishuChat("oc_team"), Kind: chat.Group, Did: chat.Added, Time: time.UnixMilli(1),
+	}, nil); err != nil {
+		t.Fatal(err)
+	}
+	w.expect(w.order(boss, "/admin chats allow oc_team"), "已允许 `oc_team`。", "!检查")
+	w.expect(w.order(boss, "/admin chats allow oc_other"), "已允许 `oc_other`。", "检查")
+	if _, _, err := w.store.Chats().Leave(w.ctx, chat.Change{
+		Key: chat.FeishuChat("oc_team"), Kind: chat.Group, Did: chat.Removed, Time: time.UnixMilli(2),
+	}); err != nil {
+		t.Fatal(err)
+	}
+	w.expect(w.order(boss, "/admin chats allow oc_team"), "已允许 `oc_team`。", "检查")
+	w.expect(w.order(boss, "/admin chats revoke oc_team"), "已撤销")
+}

@@ -176,7 +176,7 @@ func (w *wiring) commandSet() *commandSet {
 		reportCommands:   reportCommands{w.cfg, w.db, w.context, w.pool, w.turns, w.authorizer, w.servers, w.log},
 		ruleCommands:     ruleCommands{w.db.Rules(), zone},
 		decisionCommands: decisionCommands{w.db.Messages().Actions(), zone},
-		adminCommands:    adminCommands{w.cfg, w.db.Grants(), w.authorizer, w.budget, w.pool, w.log},
+		adminCommands:    adminCommands{w.cfg, w.db.Grants(), w.db.Chats(), w.authorizer, w.budget, w.pool, w.log},
 		helpCommands:     helpCommands{w.cfg, w.authorizer, w.pool},
 		exportCommand:    exportCommand{w.cfg, w.db, w.authorizer, w.outbox, zone, w.log, new(sync.Map)},
 		digestCommand:    digestCommand{w.db.Digests(), w.authorizer, zone},

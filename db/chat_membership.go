@@ -75,6 +75,16 @@ func (cs Chats) recordEntry(
 	return fresh, nil
 }
 
+const hasBot = `SELECT EXISTS (SELECT 1 FROM chats WHERE key = ?1 AND left_at <= joined_at)`
+
+// HasBot reports whether a chat is known, and the bot has not left it.
+func (cs Chats) HasBot(ctx context.Context, key chat.Key) (has bool, err error) {
+	if err := cs.db.read.QueryRowContext(ctx, hasBot, key.String()).Scan(&has); err != nil {
+		return false, fmt.Errorf("whether the bot is in %v: %w", key, err)
+	}
+	return has, nil
+}
+
 // Leave records that the bot has left a chat. Turns that wait there and in its topics are cancelled, and pending
 // deliveries are dropped. It returns the running turns by chat, for the caller to stop. It returns false and changes
 // nothing for an event that is repeated or out of date.
