@@ -59,7 +59,12 @@ func newTopicCache(ms messages, on bool, patience time.Duration) *topics {
 func (t *topics) chatOf(ctx context.Context, s rawMessage) (chat.Key, error) {
 	key := chat.FeishuChat(s.chat)
 	switch {
-	case !t.enabled || s.thread == "":
+	case !t.enabled:
+		return key, nil
+	case s.thread == "":
+		if !s.fromList && !s.edited {
+			t.forgetTopics(s.chat)
+		}
 		return key, nil
 	case !wellFormed(s.thread):
 		return key, fmt.Errorf("%w: its topic's id is none", errUnknownChat)
@@ -101,6 +106,15 @@ func (t *topics) groupMode(ctx context.Context, chatID string) (groupMode, error
 	}
 	t.setGroupMode(chatID, m)
 	return m, nil
+}
+
+// forgetTopics forgets that all messages of a group are in topics: one that is not has just been written.
+func (t *topics) forgetTopics(chatID string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if m, _ := t.groups.Peek(chatID); m == modeTopics {
+		t.groups.Remove(chatID)
+	}
 }
 
 // setGroupMode caches a group's mode.

@@ -159,6 +159,22 @@ func TestBackfillInTopics(t *testing.T) {
 	p.clean()
 }
 
+// The owner of a group may turn it into one of topics, or into an ordinary one again.
+func TestAGroupThatChangesItsKind(t *testing.T) {
+	p, ann, rec := newTopics(t)
+	room := p.Group("team", ann)
+	p.run(rec)
+	for _, topics := range []bool{false, true, false} {
+		p.TurnIntoTopics(room, topics)
+		p.Say(room, ann, "one")
+		next(t, rec.messages)
+		want := map[bool]groupMode{true: modeTopics, false: modeChat}[topics]
+		if m, err := p.Client.topics.groupMode(p.ctx(), room); err != nil || m != want {
+			t.Errorf("topics: %t, but the mode is %v, %v", topics, m, err)
+		}
+	}
+}
+
 // While the platform cannot say of which kind a group is, no kind is assumed.
 func TestAnUnknownKindOfGroupIsNotGuessed(t *testing.T) {
 	p, ann, _ := newTopics(t)

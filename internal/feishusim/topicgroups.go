@@ -12,6 +12,14 @@ func (w *world) TopicGroup(name string, members ...User) string {
 	return c.ID
 }
 
+// TurnIntoTopics makes a group one in which every message is in a topic, or an ordinary one again.
+func (w *world) TurnIntoTopics(chatID string, on bool) {
+	w.mu.Lock()
+	w.mustChat(chatID).Mode = map[bool]string{true: modeTopic, false: "group"}[on]
+	w.mu.Unlock()
+	w.notify.bump()
+}
+
 // kind is the chat_type in events. The documentation says topic_group for topic groups; some reports say group.
 func (c *chat) kind() string {
 	if c.Mode == modeTopic {
