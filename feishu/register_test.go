@@ -232,3 +232,13 @@ func TestConsole(t *testing.T) {
 		}
 	}
 }
+
+// The event of an edit also comes for each change of a bot's card, at an unknown rate, so nobody is asked to subscribe to
+// it.
+func TestNobodyIsAskedToSubscribeToEdits(t *testing.T) {
+	const edits = "im.message.updated_v1"
+	missing := App{events: []string{}}.Missing()
+	if slices.Contains(slices.Concat(missing.Events, missing.OptionalEvents, requestedAddons().Events.Items.Tenant), edits) {
+		t.Errorf("asked for: %+v", missing)
+	}
+}
