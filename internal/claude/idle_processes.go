@@ -104,7 +104,7 @@ func (ip *idleProcesses) reuse(ctx context.Context, owner string, spec Spec) (p 
 	}
 	if i := ip.list.indexOf(owner); i >= 0 {
 		own := ip.list.remove(i)
-		if own.fits(spec) {
+		if own.fits(spec) && own.logins == ip.processes.logins.Load() {
 			return own, nil, nil
 		}
 		own.out.unasked.setEndReason(EndReplaced)

@@ -31,7 +31,7 @@ var (
 // or of all agents unless each chat has its own login. It returns when the CLI has ended: nil after a successful login,
 // or the cause of ctx if that ended first. Nothing that the CLI shows after a code was pasted leaves this function.
 //
-// Idle processes end afterwards: they may only know the old login.
+// Idle processes end afterwards, and the others when their turn has ended: they may only know the old login.
 func (pl *Pool) LogIn(ctx context.Context, owner string, d Dialog) error {
 	if pl.cfg.ConfigDir != isolatedDir {
 		owner = backgroundOwner

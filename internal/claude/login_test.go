@@ -151,3 +151,26 @@ func TestALoginEndsTheProcessesThatWait(t *testing.T) {
 		t.Errorf("%v, %+v", err, pool.Stats())
 	}
 }
+
+// The same for a process that was serving a turn during the login.
+func TestALoginDuringATurn(t *testing.T) {
+	t.Parallel()
+	cfg := claudetest.ScriptedConfig(t)
+	pool := claude.NewPool(cfg)
+	t.Cleanup(pool.Close)
+	r, spec := &rig{T: t, cfg: cfg, pool: pool}, fresh()
+	a := r.turn(t.Context(), "a", spec, "hello", func(ev claude.Event) {
+		if _, ok := ev.(claude.Result); !ok {
+			return
+		}
+		codes := make(chan string, 1)
+		must(t, pool.LogIn(t.Context(), "a",
+			claude.Dialog{Link: func(string) { codes <- "good#scripted" }, Codes: codes}))
+	})
+	if a.err != nil {
+		t.Fatal(a.err)
+	}
+	if a := r.turn(t.Context(), "a", resumed(spec), "hello"); a.err != nil || pool.Stats().Started != 2 {
+		t.Errorf("the next turn: %v, %+v", a.err, pool.Stats())
+	}
+}
