@@ -64,7 +64,8 @@ func (cs conversationCommands) stop(ctx context.Context, o invocation) (commandR
 	if err != nil && !errors.Is(err, db.ErrNotFound) {
 		return commandResult{}, err
 	}
-	waits := err == nil && !slices.Contains(turns, unasked.ID)
+	// One that is queued has been started by its agent, which nobody reads yet.
+	waits := err == nil && (unasked.State == db.Queued || !slices.Contains(turns, unasked.ID))
 	if waits && !recovered { // its agent is gone, and it is about to end
 		turns, waits = append(turns, unasked.ID), false
 	}

@@ -217,7 +217,7 @@ func (r *Recalled) withdrawFollowUp(ctx context.Context, d *DB, tx *sql.Tx, t Tu
 	return hideAnswer(ctx, d, tx, t)
 }
 
-// DropFollowUp ends the chat's waiting follow-up, because somebody has stopped what it waits for.
+// DropFollowUp ends the chat's follow-up that waits or is queued, because somebody has stopped its agent.
 type DropFollowUp struct{ Turn int64 }
 
 func (e DropFollowUp) apply(ctx context.Context, tx *sql.Tx, a *acceptance) error {
@@ -225,4 +225,4 @@ func (e DropFollowUp) apply(ctx context.Context, tx *sql.Tx, a *acceptance) erro
 }
 
 const dropOwnFollowUp = `UPDATE turns SET state = 'cancelled', ended_at = ?3 WHERE chat_key = ?1 AND id = ?2
-	AND follows > 0` + isOpen
+	AND follows > 0` + isOpen + ` AND (state = 'queued' OR started_at = 0)`
