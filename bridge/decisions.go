@@ -13,6 +13,7 @@ import (
 	"magpie/bridge/i18n"
 	"magpie/bridge/turncard"
 	"magpie/db"
+	"magpie/internal/claude"
 )
 
 // decisionCommands show what agents were allowed to do.
@@ -64,10 +65,20 @@ func (cs decisionCommands) line(r db.RecordedAction, l i18n.Lang) string {
 	if in := turncard.InputLine(json.RawMessage(r.Input)); in != "" {
 		text += " " + i18n.InlineCode(i18n.Excerpt(in, decisionColumn))
 	}
-	if r.Reason != "" && r.By.ID != "" {
-		text += " · " + fmt.Sprintf(i18n.ApprovalSaid.In(l), i18n.PlainText(i18n.Excerpt(r.Reason, decisionColumn)))
+	switch reason := i18n.Excerpt(r.Reason, decisionColumn); {
+	case reason == "" || r.By.ID == "":
+	case r.Tool == claude.QuestionTool && r.Decision == db.AllowedOnce: // the answers, which are without effect already
+		text += " · " + reason
+	default:
+		text += " · " + fmt.Sprintf(i18n.ApprovalSaid.In(l), i18n.PlainText(reason))
 	}
 	return text
+}
+
+// decidedByPerson is how people decide about what is no use of a tool to them.
+var decidedByPerson = map[string]map[db.Outcome]i18n.Phrase{
+	claude.QuestionTool: {db.AllowedOnce: i18n.ApprovalWasAnswered, db.Denied: i18n.ApprovalWasSkipped},
+	claude.PlanTool:     {db.AllowedOnce: i18n.ApprovalWasApproved, db.Denied: i18n.ApprovalWasNotApproved},
 }
 
 // decisionText names who decided what.
@@ -80,6 +91,9 @@ func decisionText(r db.RecordedAction, l i18n.Lang) string {
 		}
 		maker := cmp.Or(i18n.SafeName(r.Of.By.Name), i18n.ApprovalSomebody.In(l))
 		return i18n.DecidedByRuleOf.Sprintf(l, r.Rule, allows, maker)
+	}
+	if says, ok := decidedByPerson[r.Tool][r.Decision]; ok && r.By.ID != "" {
+		return says.Sprintf(l, who)
 	}
 	switch r.Decision {
 	case db.AllowedOnce:
