@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"magpie/bridge/approval"
+	"magpie/bridge/delivery"
 	"magpie/bridge/i18n"
 	"magpie/db"
 	"magpie/internal/chat"
@@ -18,6 +19,7 @@ type typedAnswers struct {
 	store     db.Approvals
 	steering  *steering
 	approvals *approval.Requests
+	reactions *delivery.Reactions
 }
 
 // answerTo returns the answer that a message gives to what an agent asks. A message with a file gives none, nor does one
@@ -54,8 +56,8 @@ func (ta typedAnswers) awaitRecovery(ctx context.Context, key chat.Key) error {
 	return nil
 }
 
-// give gives the agent the answer of a stored message. If somebody else has answered meanwhile, the message is passed to
-// the agent as an addition.
+// give gives the agent the answer of a stored message, which is then done with. If somebody else has answered meanwhile,
+// the message is passed to the agent as an addition.
 func (ta typedAnswers) give(ctx context.Context, s db.Steer, m chat.Message, answer approval.TypedAnswer, l i18n.Lang) {
 	failpoint.At("answer: typed")
 	settled, err := ta.approvals.Answer(ctx, answer, s.Prompt, l)
@@ -65,5 +67,7 @@ func (ta typedAnswers) give(ctx context.Context, s db.Steer, m chat.Message, ans
 	}
 	if !settled {
 		ta.steering.handToAgent(s.Turn, s.Prompt, m)
+		return
 	}
+	ta.reactions.Set([]chat.Message{m}, chat.Finished)
 }

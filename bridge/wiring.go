@@ -33,7 +33,7 @@ func New(cfg Config, store *db.DB, pool *claude.Pool, out delivery.Messenger, lo
 		cfg: w.cfg, access: control, listening: w.listening, background: background, logins: w.logins, files: w.files,
 		languages: w.languages, interrupted: w.cutOff,
 		inbox: inbox{w.history, w.reactions, w.outbox, w.turns}, ahead: w.ahead,
-		steering: w.steering, answers: typedAnswers{w.turns, w.db.Approvals(), w.steering, w.approvals},
+		steering: w.steering, answers: typedAnswers{w.turns, w.db.Approvals(), w.steering, w.approvals, w.reactions},
 	}
 	rc.commands = commandRunner{
 		cfg: w.cfg, chats: store.Chats(), languages: w.languages, access: w.authorizer, set: w.commandSet(),

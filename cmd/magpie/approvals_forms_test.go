@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"maps"
+	"slices"
 	"strings"
 	"testing"
 
@@ -139,6 +140,10 @@ func TestAQuestionIsAnsweredByAMessage(t *testing.T) {
 				t.Errorf("answer %q", got)
 			}
 			r.closed(card, "小明 已回答 · 绿的也可以")
+			r.await("the answer to be marked as read", func(v *feishusim.View) bool {
+				m, _ := v.Message(words)
+				return slices.Equal(m.Reactions, []string{"DONE"})
+			})
 			if !r.agentRead(`"用哪种颜色？"="绿的也可以"`) {
 				t.Error("the agent did not get the answer")
 			}
