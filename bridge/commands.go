@@ -215,6 +215,6 @@ func say(p i18n.Phrase, args ...any) plan {
 // tooLatePlan is the plan for a command that arrived too late to be carried out.
 func tooLatePlan(name string, age time.Duration) plan {
 	return func(_ context.Context, o invocation) (commandResult, error) {
-		return o.say(i18n.LateCommand, name, i18n.RoughDuration(age, o.lang))
+		return o.say(i18n.LateCommand, name, lateBy(age, o.lang))
 	}
 }

@@ -15,13 +15,17 @@ import (
 
 // heldCard asks about a question that arrived so late that it is answered only on request.
 func heldCard(turn int64, l i18n.Lang, age time.Duration) chat.Card {
-	text := fmt.Sprintf(i18n.Late.In(l), i18n.RoughDuration(age, l))
+	text := fmt.Sprintf(i18n.Late.In(l), lateBy(age, l))
 	head := i18n.HeaderLate.In(l)
 	return chat.Card{Title: head, State: chat.CardNeedsYou, Body: text, Summary: text, Buttons: []chat.Button{
 		{Label: i18n.AnswerButton.In(l), Action: chat.Action{Do: turncard.DoContinue, Turn: turn}},
 		{Label: i18n.DropButton.In(l), Action: chat.Action{Do: turncard.DoDrop, Turn: turn}},
 	}}
 }
+
+// lateBy formats an age, which is known to a second or two: a message that came three hours late must not be said to be
+// two hours late.
+func lateBy(age time.Duration, l i18n.Lang) string { return i18n.RoughDuration(age.Round(time.Minute), l) }
 
 // interruptedTurns resumes or drops interrupted turns, as anybody decides who may ask in the chat: they could ask or stop
 // the same themselves. What the agent has asked its askers remains theirs.
