@@ -36,6 +36,8 @@ func (cs reportCommands) status(ctx context.Context, o invocation) (commandResul
 	state, session := i18n.StatusIdle, i18n.StatusNoSession
 	if cs.turns.lanes.RunningTurn(c.Key) != 0 {
 		state = i18n.StatusRunning
+	} else if doing := cs.pool.Unasked(c.Key.String()); doing != nil && doing.IsBusy() {
+		state = i18n.StatusWorking
 	}
 	switch {
 	case c.Session.ID != "" && cs.pool.HasIdle(c.Key.String(), c.Session.ID):

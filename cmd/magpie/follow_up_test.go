@@ -586,9 +586,11 @@ func TestACrashInTheSecondFollowUp(t *testing.T) {
 }
 
 // A session that is full is not replaced by a summary while its agent works in the background, which would end that.
+// /status says that it works.
 func TestAFullSessionWaitsForItsBackground(t *testing.T) {
 	r := newRig(t, allowBash)
 	id, end := r.inBackground(modelsim.Text(followUp))
+	r.shows(r.chat, r.sim.Say(r.chat, r.user, "/status"), "后台还在工作")
 	r.sql(`UPDATE chats SET session_tokens = 1000000000`)
 	if got := r.ask("数到 3"); got != "1 2 3" || len(r.waiting()) == 0 {
 		t.Fatalf("meanwhile: %q; processes of the command: %q", got, r.waiting())
