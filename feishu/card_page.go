@@ -313,7 +313,7 @@ func (p *cardPage) messageJSON(card chat.Card) string {
 // patch replaces the card of a message (page im-v1/message/patch).
 func (p *cardPage) patch(ctx context.Context, a *openapi.Client, card chat.Card, tries int) error {
 	r := openapi.Request{
-		Op: "update a card", Method: http.MethodPatch, Tries: tries,
+		Op: "update a card", Method: http.MethodPatch, Tries: tries, Live: card.Live,
 		Path: openapi.Path("/open-apis/im/v1/messages/", p.message),
 		Body: map[string]string{"content": p.messageJSON(card)},
 	}

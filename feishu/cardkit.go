@@ -193,7 +193,7 @@ func (e *entity) runOperation(ctx context.Context, op, method, where string, bod
 	jump, streams := int32(firstJump), body.Card == nil && body.Settings == ""
 	body.UUID = uuid.NewString()
 	_, err := e.api.Call(ctx, openapi.Request{
-		Op: op, Method: method, Path: where, Body: &body, Tries: tries,
+		Op: op, Method: method, Path: where, Body: &body, Tries: tries, Live: tries == liveTries,
 		Before: func(ctx context.Context) error {
 			if err := openapi.Wait(ctx, e.rate); err != nil {
 				return err

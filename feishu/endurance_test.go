@@ -1,6 +1,7 @@
 package feishu
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"strings"
@@ -46,6 +47,46 @@ func inFakeTimeOf(t *testing.T, cfg feishusim.Config, test func(p *platform, ask
 		if err := sim.Close(); err != nil {
 			t.Error(err)
 		}
+	})
+}
+
+// While the platform takes no more text for a card, nobody waits for it: the answer is shown when it is complete, by
+// another API. The limited one is left alone until it is reset, also for other cards.
+func TestALimitedAPIHoldsUpNothing(t *testing.T) {
+	inFakeTimeOf(t, feishusim.Config{}, func(p *platform, ask chat.Ref) {
+		ctx := p.t.Context()
+		var cards []string
+		for _, idem := range []string{"a", "b"} {
+			id, err := p.Client.Post(ctx, ask, chat.Card{Live: true, Body: "a"}, idem)
+			p.must(err)
+			cards = append(cards, id)
+		}
+		heal := p.Inject(feishusim.Fault{Path: cardAPI + "/*/elements/*/content", Code: 99991400, RetryAfter: 40 * time.Second})
+		began := time.Now()
+		for _, id := range cards {
+			if err := p.Edit(ctx, id, chat.Card{Live: true, Body: "a b"}); err == nil {
+				p.t.Error("drawn")
+			}
+		}
+		if n := p.callsTo(cardAPI + "/*/elements/*/content"); n != 1 {
+			p.t.Errorf("%d calls", n)
+		}
+		p.must(p.Client.Close(ctx, cards[0], chat.Card{Body: "a b c"}))
+		if took := time.Since(began); took > 3*time.Second {
+			p.t.Errorf("closed after %v", took)
+		}
+		idle, stop := context.WithTimeout(ctx, 10*time.Second)
+		if p.Ready(idle, cards[1]) == nil {
+			p.t.Error("ready before the reset")
+		}
+		stop()
+		p.must(p.Ready(ctx, cards[1]))
+		heal()
+		p.must(p.Edit(ctx, cards[1], chat.Card{Live: true, Body: "a b"}))
+		if took := time.Since(began); took < 40*time.Second || took > 45*time.Second {
+			p.t.Errorf("drawn after %v", took)
+		}
+		p.must(p.Client.Close(ctx, cards[1], chat.Card{Body: "a b"}))
 	})
 }
 

@@ -54,6 +54,7 @@ type Request struct {
 	Body        any                       // sent as JSON
 	Form        func() *larkcore.Formdata // instead of Body; called for each attempt, which consumes the form
 	LowPriority bool                      // all other calls to the same API go first
+	Live        bool                      // soon obsolete: it fails rather than wait long for a rate limit
 	Chat        string                    // the chat to which it sends a message, for the rate limit per chat
 
 	// Tries is the maximum number of attempts until the outcome is known; 0 means one. A request with several attempts

@@ -2,6 +2,7 @@ package openapi
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"math"
 	"strings"
@@ -28,6 +29,41 @@ type apiLimits struct {
 	second *rate.Limiter // the platform allows 50 per second
 	minute *rate.Limiter // the platform allows 1000 per minute
 	fifo   fifo          // the queue in front of both
+
+	mu      sync.Mutex
+	limited *Error    // the latest refusal that said when the limit is reset; nil = none
+	reset   time.Time // when that is
+}
+
+// noteRefusal records that the platform takes no calls before it resets a limit.
+func (l *apiLimits) noteRefusal(err error) {
+	var e *Error
+	if ClassOf(err) != RateLimited || !errors.As(err, &e) || e.wait == 0 {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.limited, l.reset = e, time.Now().Add(e.wait)
+}
+
+// untilReset is how long the platform takes no calls, and why.
+func (l *apiLimits) untilReset() (time.Duration, *Error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return time.Until(l.reset), l.limited
+}
+
+// waitForReset waits until the platform takes calls again.
+func (l *apiLimits) waitForReset(ctx context.Context) error {
+	for {
+		wait, _ := l.untilReset()
+		if wait <= 0 {
+			return ctx.Err()
+		}
+		if err := Sleep(ctx, wait); err != nil {
+			return err
+		}
+	}
 }
 
 // slots are the messages to one chat that may be in flight or have arrived within the last second. A slot is taken
@@ -101,10 +137,18 @@ func pathTemplate(path string) string {
 }
 
 // wait waits until the app may make a call.
-func (l *apiLimits) wait(ctx context.Context) error { return l.fifo.wait(ctx, l.minute, l.second) }
+func (l *apiLimits) wait(ctx context.Context) error {
+	if err := l.waitForReset(ctx); err != nil {
+		return err
+	}
+	return l.fifo.wait(ctx, l.minute, l.second)
+}
 
 // waitUntilReady waits until a call would not have to wait.
 func (l *apiLimits) waitUntilReady(ctx context.Context) error {
+	if err := l.waitForReset(ctx); err != nil {
+		return err
+	}
 	if err := WaitForRoom(ctx, l.minute, 1); err != nil {
 		return err
 	}

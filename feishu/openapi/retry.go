@@ -12,6 +12,9 @@ import (
 // tokenTries limits the tokens for one attempt: each may be revoked before the call arrives.
 const tokenTries = 3
 
+// longestLive is how long a live request waits for a rate limit.
+const longestLive = 2 * time.Second
+
 // Backoff while the outcome of a request is unknown.
 const (
 	minBackoff = 200 * time.Millisecond
@@ -39,7 +42,7 @@ func (c *Client) retry(ctx context.Context, r Request, exchange func(token strin
 		token, tokens = "", 0
 		pause, again := pauseFor(err, &wait)
 		switch {
-		case err == nil, again && try >= r.Tries, !again && r.Repair == nil:
+		case err == nil, again && try >= r.Tries, again && r.Live && pause > longestLive, !again && r.Repair == nil:
 			return err
 		case again:
 			if Sleep(ctx, pause) != nil {
@@ -92,6 +95,9 @@ func (c *Client) requestOnce(ctx context.Context, r Request, token *string, exch
 			return err
 		}
 	}
+	if wait, limited := limits.untilReset(); r.Live && wait > longestLive {
+		return &Error{Op: r.Op, Code: limited.Code, Msg: limited.Msg, Status: limited.Status, wait: wait}
+	}
 	if err := limits.wait(ctx); err != nil {
 		return err
 	}
@@ -99,7 +105,9 @@ func (c *Client) requestOnce(ctx context.Context, r Request, token *string, exch
 	if *token, err = c.tokens.get(ctx, *token); err != nil {
 		return err
 	}
-	return c.send(r.Op, func() error { return exchange(*token) })
+	err = c.send(r.Op, func() error { return exchange(*token) })
+	limits.noteRefusal(err)
+	return err
 }
 
 // send makes a call through the circuit breaker and counts its outcome.

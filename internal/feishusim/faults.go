@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"path"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -22,6 +23,8 @@ type Fault struct {
 	Apply  bool   // do the work, then fail the answer
 	Reset  bool   // cut the TCP connection instead of answering
 	Revoke bool   // revoke all tokens first
+
+	RetryAfter time.Duration // of the frequency limit, in whole seconds; default 1s
 }
 
 // matches reports whether the fault applies to a request. A path without a star is a prefix, so that a fault can affect
@@ -57,7 +60,7 @@ func (f *Fault) reply() reply {
 		}
 	}
 	if f.Code == codeTooFrequent {
-		rep.header.Set(headerRateReset, "1")
+		rep.header.Set(headerRateReset, strconv.Itoa(max(1, int(f.RetryAfter/time.Second))))
 	}
 	return rep
 }
