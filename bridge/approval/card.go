@@ -112,6 +112,12 @@ func OutcomeLine(a db.Approval, l i18n.Lang) string {
 		db.Withdrawn: i18n.ApprovalWasWithdrawn,
 	}[a.State]
 	switch {
+	case a.Tool == claude.PlanTool && a.State == db.Expired:
+		line = i18n.PlanWasExpired
+	case a.Tool == claude.QuestionTool && a.State == db.Expired:
+		line = i18n.QuestionWasExpired
+	case a.Tool == claude.QuestionTool && a.State == db.Withdrawn:
+		line = i18n.QuestionWasWithdrawn
 	case a.Tool == claude.PlanTool && a.State == db.Approved:
 		line = i18n.ApprovalWasApproved
 	case a.Tool == claude.PlanTool && a.State == db.Refused:

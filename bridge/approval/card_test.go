@@ -348,3 +348,28 @@ func TestAnOptionAnswersAsTheFormDoes(t *testing.T) {
 		}
 	}
 }
+
+// What nobody has decided is said of questions and plans in their own words: they are not run, and need no permission.
+func TestWhatNobodyHasDecided(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct {
+		tool  string
+		state db.ApprovalState
+		says  i18n.Phrase
+		agent string // empty = not told
+	}{
+		{"Bash", db.Expired, i18n.ApprovalWasExpired, "needs a permission"},
+		{claude.PlanTool, db.Expired, i18n.PlanWasExpired, "Nobody has approved the plan"},
+		{claude.QuestionTool, db.Expired, i18n.QuestionWasExpired, "Nobody has answered"},
+		{"Bash", db.Withdrawn, i18n.ApprovalWasWithdrawn, ""},
+		{claude.QuestionTool, db.Withdrawn, i18n.QuestionWasWithdrawn, ""},
+	} {
+		a := db.Approval{Tool: tc.tool, Settlement: db.Settlement{State: tc.state}}
+		if got := OutcomeLine(a, i18n.English); got != tc.says.EN {
+			t.Errorf("%s %s: the card says %q", tc.tool, tc.state, got)
+		}
+		if got := undecidedText(tc.tool); !strings.Contains(got, tc.agent) {
+			t.Errorf("%s: the agent is told %q", tc.tool, got)
+		}
+	}
+}

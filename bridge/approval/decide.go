@@ -70,6 +70,19 @@ func RefusalText(tool, comment string) string {
 	return text
 }
 
+// undecidedText tells the agent that nobody has decided in time.
+func undecidedText(tool string) string {
+	switch tool {
+	case claude.PlanTool:
+		return "Nobody has approved the plan in time. Do not begin with the work, and do not ask for it again. " +
+			"Tell the user what the plan is, so that they can come back to it."
+	case claude.QuestionTool:
+		return "Nobody has answered these questions in time. Do not ask them again. " +
+			"Go on as well as you can without the answers, or end here and tell the user what you need to know."
+	}
+	return notDecided
+}
+
 // refusalReply is the reply to the user who refused.
 func refusalReply(tool string) i18n.Phrase {
 	switch tool {

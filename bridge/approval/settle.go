@@ -37,12 +37,12 @@ func (st *settler) expire(ctx context.Context, a db.Approval) {
 	a.State = db.Expired
 	failpoint.At("approval: expiring")
 	st.log.Info().Stringer("chat", a.Key).Int64("turn", a.Turn).Str("approval", a.ID).Msg("approval expired")
-	err := st.resolve(ctx, a, db.Settling{From: db.Waiting}, claude.Decision{Why: notDecided})
+	err := st.resolve(ctx, a, db.Settling{From: db.Waiting}, claude.Decision{Why: undecidedText(a.Tool)})
 	// the agent gets its answer anyway; the next start closes the card
 	if err != nil && !errors.Is(err, db.ErrNotFound) {
 		st.log.Error().Err(err).Str("approval", a.ID).Msg("end of an approval not stored")
 		if p, ok := st.open.remove(a.ID); ok {
-			p.tellAgent(claude.Decision{Why: notDecided})
+			p.tellAgent(claude.Decision{Why: undecidedText(a.Tool)})
 		}
 	}
 }

@@ -43,6 +43,9 @@ var (
 	ApprovalWasRefused     = Phrase{"🚫 %s 已拒绝，没有执行", "🚫 Denied by %s; not run"}
 	ApprovalWasExpired     = Phrase{"⌛ 超时无人处理，没有执行", "⌛ Expired without a decision; not run"}
 	ApprovalWasWithdrawn   = Phrase{"⏹ 回答已结束，没有执行", "⏹ The answer has ended; not run"}
+	PlanWasExpired         = Phrase{"⌛ 没有人及时批准计划", "⌛ The plan was not approved in time"}
+	QuestionWasExpired     = Phrase{"⌛ 没有人及时回答", "⌛ Not answered in time"}
+	QuestionWasWithdrawn   = Phrase{"⏹ 这次回答已结束，不用再答", "⏹ The answer has ended; this needs no reply any more"}
 	ApprovalWasApproved    = Phrase{"✅ %s 已批准计划", "✅ Plan approved by %s"}
 	ApprovalWasNotApproved = Phrase{"✏️ %s 要求继续规划", "✏️ %s asked for more planning"}
 	ApprovalWasAnswered    = Phrase{"✅ %s 已回答", "✅ Answered by %s"}
