@@ -70,6 +70,56 @@ func TestEditingTellsOfTheNewText(t *testing.T) {
 	}
 }
 
+// What reports and lists say differently from what one would expect.
+func TestOddFormsOfThePlatform(t *testing.T) {
+	s := start(t, Config{CardUpdates: CardUpdatesBare, Limits: unlimited})
+	c := newRest(t, s)
+	tom, other := s.AddUser("Tom"), s.AddApp("Other")
+	g := s.Group("G", tom)
+	edited := s.Say(g, tom, "one")
+	s.Edit(edited, json.RawMessage(`{"text":"two\nthree"}`))
+	content := func(item any) string { return text(member(item, "body", "content")) }
+	if items, _ := c.want(0, "GET", pathMessages+"/"+edited, nil).Data["items"].([]any); len(items) != 1 ||
+		content(items[0]) != `{"text":"<p>two</p><p>three</p>"}` {
+		t.Errorf("an edited text: %v", items)
+	}
+	for query, want := range map[string]string{"": "", "?with_sender_name=true": "Tom"} {
+		items, _ := c.want(0, "GET", pathMessages+"/"+edited+query, nil).Data["items"].([]any)
+		if got := text(member(items[0], "sender", "sender_name")); got != want {
+			t.Errorf("%q: the author is %q, want %q", query, got, want)
+		}
+	}
+	s.GiveScopes("im:message.group_at_msg.include_bot:readonly")
+	before := len(s.Deliveries())
+	bot := s.Say(g, other, "from a bot", Mention())
+	if m := s.world.messages.must(bot); m.Sender.Type != "app" || !strings.Contains(string(m.event.payload), `"sender_type":"bot"`) ||
+		len(s.Deliveries()) != before+1 {
+		t.Errorf("of a bot: %s, %s", m.Sender.Type, m.event.payload)
+	}
+	s.TakeScopes("im:message.group_at_msg.include_bot:readonly")
+	if s.Say(g, other, "again", Mention()); len(s.Deliveries()) != before+1 {
+		t.Error("a bot's message was delivered without the permission")
+	}
+	for told, want := range map[CardUpdates][2]bool{ // an event, with the sender
+		CardUpdatesUnsubscribed: {false, false}, CardUpdatesOfBot: {true, true}, CardUpdatesBare: {true, false},
+	} {
+		s.world.cardUpdates = told
+		var got [2]bool
+		s.world.pushCardUpdate(s.world.messages.must(bot), func(ev *event) {
+			got = [2]bool{true, strings.Contains(string(ev.payload), s.BotOpenID())}
+		})
+		if got != want {
+			t.Errorf("card updates %d: %v, want %v", told, got, want)
+		}
+	}
+	for _, code := range []int{230035, 230018, 230053} {
+		s.Silence(g, code)
+		c.want(code, "POST", pathMessages+"?receive_id_type=chat_id", obj{
+			"receive_id": g, "msg_type": "text", "content": `{"text":"x"}`, "uuid": "u",
+		})
+	}
+}
+
 func TestForwardsHoldForwards(t *testing.T) {
 	s := start(t, Config{Limits: unlimited})
 	c := newRest(t, s)
