@@ -282,9 +282,15 @@ func (d *decoder) decodeResult(v gjson.Result) []Event {
 	if v.Get("is_error").Bool() {
 		r.Failure = d.classify(v, r)
 	}
-	calls := v.Get("num_turns")
-	r.empty = d.unasked && calls.Exists() && calls.Int() == 0 && r.Failure == ""
+	r.empty = d.unasked && isEmptyResult(v)
 	return []Event{r}
+}
+
+// isEmptyResult reports whether a result ends a turn in which the model was not asked: if several background tasks end
+// at once, the CLI starts a turn for each of them, and tells the model about all of them in the last one (2.1.330).
+func isEmptyResult(v gjson.Result) bool {
+	calls := v.Get("num_turns")
+	return calls.Exists() && calls.Int() == 0 && !v.Get("is_error").Bool()
 }
 
 // modelUsage parses what a process has used of each model since its start: the most expensive model, its window, and

@@ -115,9 +115,7 @@ type Result struct {
 	// ofTurn is the cost of the turn in USD, as the CLI reports it; nil = it reports only a total. The total of 2.1.330
 	// includes earlier processes of the session; that of 2.1.197 starts with the process.
 	ofTurn *float64
-	// the model was not asked, and a turn in which it is follows: if several background tasks end at once, the CLI
-	// starts a turn for each of them, and tells the model about all of them in the last one (2.1.330)
-	empty bool
+	empty  bool // of a turn that the agent has started by itself; see isEmptyResult
 }
 
 // Usage counts the tokens of one turn.

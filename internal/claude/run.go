@@ -9,6 +9,8 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/tidwall/gjson"
+
 	"magpie/internal/claude/proctree"
 	"magpie/internal/failpoint"
 )
@@ -97,7 +99,7 @@ type run struct {
 	steers     steers
 	sendPrompt func()  // sends the prompt when the turn that the agent started by itself has ended; nil = it was sent
 	held       *Result // a result after which the agent continues: the sum so far; nil = none
-	goes       bool    // it has continued since
+	goes       bool    // it has continued since, or started the turn that the prompt waits for
 }
 
 // steerWait is how long the agent may take to continue after a result: messages rejected by the user's hooks are
@@ -116,6 +118,7 @@ func (r *run) loop(ctx context.Context, backlog [][]byte) (rest [][]byte) {
 			return backlog[i+1:]
 		}
 	}
+	bounds.restart(r.silenceLimit())
 	for ended, deaf := ctx.Done(), r.p.in.failed; ; {
 		if r.asks.anyOpen() {
 			bounds.pause()
@@ -136,10 +139,15 @@ func (r *run) loop(ctx context.Context, backlog [][]byte) (rest [][]byte) {
 			r.emitDecisions()
 			bounds.restart(r.silenceLimit())
 		case <-bounds.silence.C:
-			if r.endAbandoned() {
+			switch {
+			case r.sendPrompt != nil && !r.goes && r.stop.cause == nil: // there was nothing that it had to wait for
+				r.sendHeldPrompt()
+				bounds.restart(r.silenceLimit())
+			case r.endAbandoned():
 				return nil
+			default:
+				r.stopTurn(ErrSilent)
 			}
-			r.stopTurn(ErrSilent)
 		case <-bounds.turn.C:
 			r.stopTurn(ErrTurnEnd)
 		case <-ended:
@@ -181,6 +189,12 @@ func (r *run) sweepStopped() {
 	}
 }
 
+// sendHeldPrompt sends the prompt that had to wait.
+func (r *run) sendHeldPrompt() {
+	r.sendPrompt()
+	r.sendPrompt = nil
+}
+
 // endAbandoned ends the turn with its last result if the agent has not continued, for example with the messages that
 // were passed to it.
 func (r *run) endAbandoned() bool {
@@ -212,7 +226,7 @@ func (r *run) silenceLimit() time.Duration {
 	switch {
 	case len(r.open) > 0:
 		return r.p.timeouts.toolSilence
-	case r.held != nil && !r.goes:
+	case (r.held != nil || r.sendPrompt != nil) && !r.goes:
 		return min(steerWait, r.p.timeouts.silence)
 	}
 	return r.p.timeouts.silence
@@ -254,8 +268,9 @@ func (r *run) handleLine(line []byte) (ended bool) {
 		if r.stop.cause != nil {
 			return true
 		}
-		r.sendPrompt()
-		r.sendPrompt = nil
+		if r.goes = !isEmptyResult(gjson.ParseBytes(line)); r.goes {
+			r.sendHeldPrompt()
+		}
 		return false
 	}
 	if id, ok := replayedID(line); ok && r.steers.markRead(id) {

@@ -113,32 +113,58 @@ func TestACommandInTheBackground(t *testing.T) {
 	}
 }
 
-// The agent tells about two background commands that end at once in one turn, whose answer is complete.
-func TestTwoCommandsEndAtOnce(t *testing.T) {
-	r := unaskedRig(t, func(c *claude.Config) { c.AllowedTools = []string{"Bash"} })
+// twoInBackground has the agent start two background commands that end at once when end is called.
+func (r *rig) twoInBackground(spec claude.Spec) (w watched, end func()) {
+	r.Helper()
 	gate := filepath.Join(r.TempDir(), "gate")
 	wait := modelsim.Tool("Bash", map[string]any{"description": "wait", "run_in_background": true,
 		"command": "until [ -e " + gate + " ]; do sleep 0.05; done"})
-	spec := withDir(fresh(), r.cfg.Project)
-	p, err := r.pool.Acquire(t.Context(), "a", spec)
-	must(t, err)
-	w := watched{make(chan struct{}, 9), make(chan claude.UnaskedEnd, 9)}
+	p, err := r.pool.Acquire(r.Context(), "a", spec)
+	must(r.T, err)
+	w = watched{make(chan struct{}, 9), make(chan claude.UnaskedEnd, 9)}
 	p.Unasked().Watch(w.watcher())
 	r.pool.Release("a", p)
 	r.model.Script(
 		modelsim.Rule{Times: 1, Steps: []modelsim.Step{wait, wait}},
 		modelsim.Rule{Times: 1, Steps: []modelsim.Step{modelsim.Text("started both")}},
-		modelsim.Rule{Steps: []modelsim.Step{modelsim.Text("it is done")}},
 	)
-	if a := r.turn(t.Context(), "a", spec, "go"); a.text() != "started both" {
-		t.Fatalf("%q %v", a.text(), a.err)
+	if a := r.turn(r.Context(), "a", spec, "go"); a.text() != "started both" {
+		r.Fatalf("%q %v", a.text(), a.err)
 	}
-	must(t, os.WriteFile(gate, nil, 0o600))
+	return w, func() { must(r.T, os.WriteFile(gate, nil, 0o600)) }
+}
+
+// The agent tells about two background commands that end at once in one turn, whose answer is complete.
+func TestTwoCommandsEndAtOnce(t *testing.T) {
+	r := unaskedRig(t, func(c *claude.Config) { c.AllowedTools = []string{"Bash"} })
+	w, end := r.twoInBackground(withDir(fresh(), r.cfg.Project))
+	r.model.Script(modelsim.Rule{Steps: []modelsim.Step{modelsim.Text("it is done")}})
+	end()
 	for r.pool.UnaskedState("a") != claude.Resting { // they may just not have ended at once
 		await(t, "the agent's own turn", w.woken)
 		if a := r.follow(); a.err != nil || a.text() != "it is done" {
 			t.Errorf("it tells %q %v", a.text(), a.err)
 		}
+	}
+}
+
+// A question that arrives just then is asked after that turn.
+func TestAQuestionAsTwoCommandsEnd(t *testing.T) {
+	r := unaskedRig(t, func(c *claude.Config) { c.AllowedTools = []string{"Bash"} })
+	spec := withDir(fresh(), r.cfg.Project)
+	w, end := r.twoInBackground(spec)
+	r.model.Script(
+		modelsim.Rule{Steps: []modelsim.Step{modelsim.Text("1 2 3")}, Match: func(q *modelsim.Request) bool {
+			return strings.Contains(q.Messages[len(q.Messages)-1].Text, "数到 3")
+		}},
+		modelsim.Rule{Times: 1, Steps: []modelsim.Step{modelsim.Text("it is "), modelsim.Tool("Bash",
+			map[string]any{"command": "sleep 1", "description": "look"})}},
+		modelsim.Rule{Steps: []modelsim.Step{modelsim.Text("done")}},
+	)
+	end()
+	await(t, "the agent's own turn", w.woken)
+	if a := r.turn(t.Context(), "a", resumed(spec), "数到 3"); a.err != nil || a.text() != "it is |done|1 2 3" {
+		t.Errorf("%q %v", a.text(), a.err)
 	}
 }
 
