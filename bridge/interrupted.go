@@ -25,7 +25,9 @@ func heldCard(turn int64, l i18n.Lang, age time.Duration) chat.Card {
 
 // lateBy formats an age, which is known to a second or two: a message that came three hours late must not be said to be
 // two hours late.
-func lateBy(age time.Duration, l i18n.Lang) string { return i18n.RoughDuration(age.Round(time.Minute), l) }
+func lateBy(age time.Duration, l i18n.Lang) string {
+	return i18n.RoughDuration(age.Round(time.Minute), l)
+}
 
 // interruptedTurns resumes or drops interrupted turns, as anybody decides who may ask in the chat: they could ask or stop
 // the same themselves. What the agent has asked its askers remains theirs.
@@ -70,16 +72,41 @@ func (it interruptedTurns) continueNewest(ctx context.Context, e *db.Inbound, l 
 func (it interruptedTurns) decidedCard(
 	ctx context.Context, key chat.Key, turn int64, l i18n.Lang, notice i18n.Phrase,
 ) (chat.Card, error) {
+	v, err := it.view(ctx, key, turn, l)
+	if err != nil {
+		return chat.Card{}, err
+	}
+	return v.Finish(turncard.Outcome{State: db.Done, Notice: notice}).Card(time.Now()), nil
+}
+
+// view is what the agent of an interrupted turn had said.
+func (it interruptedTurns) view(ctx context.Context, key chat.Key, turn int64, l i18n.Lang) (v turncard.State, err error) {
 	answer, err := it.store.Turns().Answer(ctx, key, turn)
 	if err != nil {
-		return chat.Card{}, err
+		return v, err
 	}
 	parts, err := it.store.Turns().Drafts().Parts(ctx, turn, answer)
+	return turncard.New(turn, l, time.Now()).WithAnswer(parts...), err
+}
+
+// AskNoMore draws the card of an interrupted turn again, which waits for no decision after that of an approval has come
+// too late.
+func (it interruptedTurns) AskNoMore(ctx context.Context, a db.Approval, l i18n.Lang) error {
+	v, err := it.view(ctx, a.Key, a.NeededBy, l)
 	if err != nil {
-		return chat.Card{}, err
+		return err
 	}
-	end := turncard.Outcome{State: db.Done, Notice: notice}
-	return turncard.New(turn, l, time.Now()).WithAnswer(parts...).Finish(end).Card(time.Now()), nil
+	err = it.store.Turns().Interruptions().Redraw(ctx, a.Key, a.NeededBy, a.ID, func(t db.Turn) chat.Card {
+		end := turncard.Outcome{State: db.Interrupted, Notice: i18n.Interrupted}
+		if t.Follows != 0 {
+			end.Notice = i18n.BackgroundCut
+		}
+		return v.Finish(end).Card(time.Now())
+	})
+	if err == nil {
+		it.outbox.Wake(a.Key)
+	}
+	return err
 }
 
 // decide handles the buttons of an interrupted turn.

@@ -136,6 +136,33 @@ func (is Interruptions) Decide(ctx context.Context, w Decision) error {
 	return nil
 }
 
+// Redraw enqueues another card for an undecided interrupted turn that nobody is asked about any more. Otherwise it
+// returns [ErrNotFound]. After each approval of the turn there is one such card.
+func (is Interruptions) Redraw(
+	ctx context.Context, key chat.Key, turn int64, approval string, card func(Turn) chat.Card,
+) error {
+	err := is.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
+		t, err := loadUndecided(ctx, tx, key, turn)
+		if err != nil {
+			return err
+		}
+		var asks bool
+		if err := tx.QueryRowContext(ctx, unansweredApproval, turn).Scan(&asks); err != nil {
+			return err
+		} else if asks {
+			return ErrNotFound
+		}
+		over := card(t)
+		return is.db.Outbox().post(ctx, tx, Post{
+			Key: key, Turn: t.ID, Idem: cardIdem(t, "unasked:"+approval), ReplyTo: t.ReplyTo, Card: &over,
+		})
+	})
+	if err != nil {
+		return fmt.Errorf("redraw turn %d: %w", turn, err)
+	}
+	return nil
+}
+
 // drop drops an interrupted turn, or returns [ErrNotFound].
 func (is Interruptions) drop(ctx context.Context, tx *sql.Tx, key chat.Key, id int64, over chat.Card) error {
 	t, err := loadUndecided(ctx, tx, key, id)

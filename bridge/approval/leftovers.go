@@ -27,6 +27,9 @@ type InterruptedTurns interface {
 	AwaitRecovery(ctx context.Context) error
 	// ContinuedCard is the card of an interrupted turn that another turn continues.
 	ContinuedCard(ctx context.Context, key chat.Key, turn int64, l i18n.Lang) (chat.Card, error)
+	// AskNoMore shows that an interrupted turn waits for no decision after this one has come too late. It returns
+	// [db.ErrNotFound] if that is not so.
+	AskNoMore(ctx context.Context, a db.Approval, l i18n.Lang) error
 	// Wake starts work on the chat's turns.
 	Wake(key chat.Key)
 }

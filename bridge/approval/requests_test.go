@@ -85,6 +85,10 @@ func (nothingInterrupted) ContinuedCard(context.Context, chat.Key, int64, i18n.L
 	return chat.Card{}, nil
 }
 
+func (nothingInterrupted) AskNoMore(context.Context, db.Approval, i18n.Lang) error {
+	return db.ErrNotFound
+}
+
 func (nothingInterrupted) Wake(chat.Key) {}
 
 // lateRecovery is an InterruptedTurns whose turns are recovered after a while.

@@ -37,7 +37,12 @@ func (st *settler) expire(ctx context.Context, a db.Approval) {
 	a.State = db.Expired
 	failpoint.At("approval: expiring")
 	st.log.Info().Stringer("chat", a.Key).Int64("turn", a.Turn).Str("approval", a.ID).Msg("approval expired")
+	p, _ := st.open.get(a.ID)
 	err := st.resolve(ctx, a, db.Settling{From: db.Waiting}, claude.Decision{Why: undecidedText(a.Tool)})
+	if err == nil && p.answer == nil {
+		a.NeededBy = p.approval.NeededBy // another turn may have taken it over
+		err = st.interrupted.AskNoMore(context.WithoutCancel(ctx), a, st.language(ctx, a.Key))
+	}
 	// the agent gets its answer anyway; the next start closes the card
 	if err != nil && !errors.Is(err, db.ErrNotFound) {
 		st.log.Error().Err(err).Str("approval", a.ID).Msg("end of an approval not stored")

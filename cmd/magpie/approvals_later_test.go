@@ -646,6 +646,10 @@ func TestAnApprovalExpiresWhileTheBridgeIsDown(t *testing.T) {
 	r.sql(`UPDATE approvals SET expires_at = created_at + 1`)
 	r.start()
 	r.closed(card, "超时无人处理")
+	r.await("the turn to say that it waits no more", func(v *feishusim.View) bool {
+		list := ofTurns(v, r.chat, id)
+		return len(list) == 1 && strings.Contains(list[0].Text(), "回答被中断了") && offers(list[0], doContinue)
+	})
 	got, err := r.sim.Press(t.Context(), card.ID, r.user, value)
 	if err != nil || !strings.Contains(string(got), "已失效") {
 		t.Errorf("%s, %v", got, err)
