@@ -7,6 +7,7 @@ import (
 
 	"magpie/bridge/delivery/deliverytest"
 	"magpie/db"
+	"magpie/internal/chat"
 	"magpie/internal/claude"
 )
 
@@ -18,7 +19,10 @@ func TestWhatGoesOnEndsWithoutAPlace(t *testing.T) {
 		"stopped":            func(l *bridgeRig) error { return l.bridge.HandleMessage(t.Context(), incoming("om_2", "/stop")) },
 		"a bare word":        func(l *bridgeRig) error { return l.bridge.HandleMessage(t.Context(), incoming("om_2", "停")) },
 		"a new conversation": func(l *bridgeRig) error { return l.bridge.HandleMessage(t.Context(), incoming("om_2", "/new")) },
-		"recalled":           func(l *bridgeRig) error { return l.bridge.HandleRecall(t.Context(), room, "om_1") },
+		"a group that is left": func(l *bridgeRig) error {
+			return l.bridge.HandleMembership(t.Context(), changed(chat.Removed, 2000))
+		},
+		"recalled": func(l *bridgeRig) error { return l.bridge.HandleRecall(t.Context(), room, "om_1") },
 	} {
 		for _, state := range []db.TurnState{db.Running, db.Queued} {
 			l := newBridgeRig(t, &deliverytest.Recorder{})

@@ -58,14 +58,14 @@ func (b *Bridge) PrivateChat(ctx context.Context, user string) (chat.Key, error)
 
 // leave stops the running turns of a chat that the bot has left. Waiting turns are dropped.
 func (b *Bridge) leave(ctx context.Context, c chat.Change) error {
-	running, fresh, err := b.db.Chats().Leave(ctx, c)
+	working, fresh, err := b.db.Chats().Leave(ctx, c)
 	if err != nil || !fresh {
 		return err
 	}
-	b.log.Info().Stringer("chat", c.Key).Str("did", string(c.Did)).Int("running", len(running)).
+	b.log.Info().Stringer("chat", c.Key).Str("did", string(c.Did)).Int("working", len(working)).
 		Msg("not in a group any more")
-	for key, turn := range running {
-		b.queues.turns.lanes.HaltTurns(key, turn)
+	for key, turns := range working {
+		b.queues.turns.lanes.HaltTurns(key, turns...)
 		b.runner.agents.attempts.pool.Stop(key.String())
 	}
 	b.queues.reactions.Forget(func(to chat.Ref) bool { return to.Key.Parent() == c.Key })

@@ -36,8 +36,9 @@ const (
 
 	unsilenceAll = `DELETE FROM silenced WHERE ` + inChat
 
-	selectRunning = `SELECT chat_key, id FROM turns INDEXED BY turns_open WHERE ` + inChat + `
-		AND state = 'running'` + isOpen
+	// A follow-up that is queued has been started by its agent.
+	selectWorking = `SELECT chat_key, id FROM turns INDEXED BY turns_open WHERE ` + inChat + `
+		AND (state = 'running' OR follows > 0)` + isOpen
 )
 
 // Join records that the bot was added to a chat, and enqueues say; nil enqueues nothing. It reports
@@ -86,12 +87,15 @@ func (cs Chats) HasBot(ctx context.Context, key chat.Key) (has bool, err error) 
 }
 
 // Leave records that the bot has left a chat. Turns that wait there and in its topics are cancelled, and pending
-// deliveries are dropped. It returns the running turns by chat, for the caller to stop. It returns false and changes
-// nothing for an event that is repeated or out of date.
-func (cs Chats) Leave(ctx context.Context, c chat.Change) (running map[chat.Key]int64, fresh bool, err error) {
+// deliveries are dropped. It returns the turns whose agents work, by chat, for the caller to stop. It returns false and
+// changes nothing for an event that is repeated or out of date.
+func (cs Chats) Leave(ctx context.Context, c chat.Change) (working map[chat.Key][]int64, fresh bool, err error) {
 	key := c.Key.String()
 	err = cs.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
 		if fresh, err = recordChange(ctx, tx, c, setLeft, c.Time); err != nil || !fresh {
+			return err
+		}
+		if working, err = workingIn(ctx, tx, key); err != nil {
 			return err
 		}
 		if _, err := tx.ExecContext(ctx, cancelQueued, key, millis(cs.db.now())); err != nil {
@@ -100,26 +104,23 @@ func (cs Chats) Leave(ctx context.Context, c chat.Change) (running map[chat.Key]
 		if _, err := tx.ExecContext(ctx, dropFileDeliveries, key); err != nil {
 			return err
 		}
-		if running, err = runningIn(ctx, tx, key); err != nil {
-			return err
-		}
 		// Overwritten, not only deleted: the texts belong to people whose chat the bot cannot see any more.
 		return overwritePost(ctx, tx, dropPosts, key)
 	})
 	if err != nil {
 		return nil, false, fmt.Errorf("leave %v: %w", c.Key, err)
 	}
-	return running, fresh, nil
+	return working, fresh, nil
 }
 
-// runningIn returns the running turns in a chat and its topics.
-func runningIn(ctx context.Context, tx *sql.Tx, key string) (turns map[chat.Key]int64, err error) {
-	rows, err := tx.QueryContext(ctx, selectRunning, key)
+// workingIn returns the turns in a chat and its topics whose agents work.
+func workingIn(ctx context.Context, tx *sql.Tx, key string) (turns map[chat.Key][]int64, err error) {
+	rows, err := tx.QueryContext(ctx, selectWorking, key)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, rows.Close()) }()
-	turns = map[chat.Key]int64{}
+	turns = map[chat.Key][]int64{}
 	for rows.Next() {
 		var stored string
 		var id int64
@@ -127,7 +128,7 @@ func runningIn(ctx context.Context, tx *sql.Tx, key string) (turns map[chat.Key]
 			return nil, err
 		}
 		if place, err := chat.ParseKey(stored); err == nil { // damaged keys are skipped, as in collect
-			turns[place] = id
+			turns[place] = append(turns[place], id)
 		}
 	}
 	return turns, rows.Err()
