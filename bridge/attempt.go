@@ -237,7 +237,7 @@ func (r attemptRunner) startSpare(ctx context.Context) {
 	if err == nil {
 		err = r.pool.Ahead().Expect(spec)
 	}
-	if err != nil { // the first turn reports what is wrong
+	if err != nil && ctx.Err() == nil { // the first turn reports what is wrong
 		zerolog.Ctx(ctx).Warn().Err(err).Msg("spare process not started")
 	}
 }
@@ -258,7 +258,7 @@ func (r attemptRunner) takeSpare(ctx context.Context, t *turn) {
 			return id == folder, err
 		})
 	}
-	if err != nil { // the turn starts a process of its own, or reports why it cannot
+	if err != nil && ctx.Err() == nil { // the turn starts a process of its own, or reports why it cannot
 		zerolog.Ctx(ctx).Warn().Err(err).Msg("spare process not taken")
 	}
 }
