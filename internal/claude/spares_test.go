@@ -207,13 +207,15 @@ func TestSpareProcessesAreOfTheLastCombinations(t *testing.T) {
 		must(t, poll(t.Context(), fmt.Sprint("the starts ", want), func() bool {
 			mu.Lock()
 			defer mu.Unlock()
-			return len(starts) >= len(want)
+			return len(slices.Compact(slices.Clone(starts))) >= len(want)
 		}))
 		n.hasSpares(2)
-		if mu.Lock(); !slices.Equal(starts, want) {
-			t.Errorf("started %q, want %q", starts, want)
+		mu.Lock()
+		defer mu.Unlock()
+		// A start for which there was no room, as all cores were busy with others, was tried again.
+		if got := slices.Compact(slices.Clone(starts)); !slices.Equal(got, want) || n.pool.Stats().Started != len(want) {
+			t.Errorf("started %q, want %q, %+v", got, want, n.pool.Stats())
 		}
-		mu.Unlock()
 	}
 	expect("default")
 	expect("plan")
