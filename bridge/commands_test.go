@@ -44,6 +44,7 @@ func TestStopStopsWhatHasNotBegun(t *testing.T) {
 		return l.count(`SELECT COUNT(*) FROM turns WHERE state = 'cancelled'`) == 1 &&
 			l.count(`SELECT COUNT(*) FROM outbox`) == 0
 	})
+	l.stopsQuietly()
 	if n := l.pool.Stats().Started; n != 0 {
 		t.Errorf("%d agents were started", n)
 	}

@@ -64,10 +64,11 @@ func (r recovery) run(ctx context.Context) error {
 		}
 	}
 	for err := r.approvals.Recover(ctx); err != nil && !db.Permanent(err); err = r.approvals.Recover(ctx) {
-		r.log.Error().Err(err).Msg("approvals not recovered; trying again")
-		if workqueue.Sleep(ctx, workqueue.StoreRetry); ctx.Err() != nil {
+		if ctx.Err() != nil {
 			return ctx.Err()
 		}
+		r.log.Error().Err(err).Msg("approvals not recovered; trying again")
+		workqueue.Sleep(ctx, workqueue.StoreRetry)
 	}
 	for _, t := range left {
 		r.turns.wake(t.Key) // it may have been requeued

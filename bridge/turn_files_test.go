@@ -337,6 +337,7 @@ func TestARunningTurnIsStoppedWhenItsQuestionIsTakenBack(t *testing.T) {
 		t.Errorf("shown: %+v", d.rec.Closed)
 	}
 	d.must(d.bridge.HandleRecall(t.Context(), room, "om_unknown"))
+	d.stopsQuietly()
 }
 
 func TestTheFilesOfARecalledMessageAreDeleted(t *testing.T) {

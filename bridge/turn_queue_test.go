@@ -108,6 +108,7 @@ func TestAQuestionIsStoppedBeforeItsTurnBegins(t *testing.T) {
 	l.bridge.queues.turns.recovered = make(chan struct{})
 	l.start()
 	l.until("the end", func() bool { return l.count(`SELECT COUNT(*) FROM turns WHERE state = 'cancelled'`) == 1 })
+	l.stopsQuietly()
 }
 
 // Nothing is claimed before recovery: the chat may have a running turn.
