@@ -142,7 +142,7 @@ func (r *rig) program(j job, environ ...string) program {
 // await reads the program's output up to that word.
 func (p program) await(t *testing.T, word string) {
 	t.Helper()
-	limit := time.AfterFunc(time.Minute, func() { _ = p.Process.Kill() })
+	limit := time.AfterFunc(patience, func() { _ = p.Process.Kill() })
 	defer limit.Stop()
 	for p.says.Scan() {
 		if p.says.Text() == word {
