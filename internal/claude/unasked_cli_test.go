@@ -189,9 +189,8 @@ func TestTwoTurnsOfTheAgentsOwn(t *testing.T) {
 	must(t, os.WriteFile(gate+"2", nil, 0o600))
 	must(t, poll(t.Context(), "the second turn", func() bool { return len(r.model.Requests()) == 6 }))
 	for _, want := range []string{"the first one", "the second one"} {
-		if got := r.pool.UnaskedState("a"); got != claude.Woken {
-			t.Fatalf("before it tells %q it is %q", want, got)
-		}
+		// The model may have been asked before the line that says so was read.
+		must(t, poll(t.Context(), want, func() bool { return r.pool.UnaskedState("a") == claude.Woken }))
 		if a := r.follow(); a.err != nil || a.text() != want {
 			t.Errorf("it tells %q %v, want %q", a.text(), a.err, want)
 		}
