@@ -80,7 +80,9 @@ func (it interruptedTurns) decidedCard(
 }
 
 // view is what the agent of an interrupted turn had said.
-func (it interruptedTurns) view(ctx context.Context, key chat.Key, turn int64, l i18n.Lang) (v turncard.State, err error) {
+func (it interruptedTurns) view(
+	ctx context.Context, key chat.Key, turn int64, l i18n.Lang,
+) (v turncard.State, err error) {
 	answer, err := it.store.Turns().Answer(ctx, key, turn)
 	if err != nil {
 		return v, err

@@ -155,7 +155,8 @@ func (w *wiring) turnRunner(background *background) *turnRunner {
 			},
 		},
 		maintenance: maintenance{
-			cfg: w.cfg, db: w.db, context: w.context, scheduler: w.scheduler, pool: w.pool, budget: w.budget, log: w.log,
+			cfg: w.cfg, db: w.db, context: w.context, scheduler: w.scheduler, pool: w.pool, budget: w.budget,
+			log:   w.log,
 			notes: notes{w.cfg, w.db, w.budget, w.scheduler, w.log},
 		},
 		suggestions: suggestions{w.cfg, w.db.Turns(), w.budget, w.outbox},

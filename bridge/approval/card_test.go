@@ -369,7 +369,7 @@ func TestWhatNobodyHasDecided(t *testing.T) {
 			t.Errorf("%s %s: the card says %q", tc.tool, tc.state, got)
 		}
 		if got := undecidedText(tc.tool); !strings.Contains(got, tc.agent) {
-			t.Errorf("%s: the agent is told %q", tc.tool, got)
+			t.Errorf("%s: the agent reads %q", tc.tool, got)
 		}
 	}
 }

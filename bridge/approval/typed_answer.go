@@ -99,7 +99,8 @@ func (rs *Requests) Continue(ctx context.Context, t *TypedAnswer, e *db.Inbound,
 	a := t.approval
 	a.Settlement = t.decision.Settlement
 	decided, how := rs.complete(ctx, a, db.Settling{From: db.Waiting})
-	e.Continues, e.Effects = t.Turn, []db.Effect{db.DecideApproval{Approval: decided, Settling: rs.withAction(decided, how)}}
+	e.Continues = t.Turn
+	e.Effects = []db.Effect{db.DecideApproval{Approval: decided, Settling: rs.withAction(decided, how)}}
 	t.approval = decided
 	return nil
 }
