@@ -231,6 +231,8 @@ func TestEachRequestIsMade(t *testing.T) {
 	p.must(err)
 	p.must(k.pages[0].entity.setStreaming(ctx, true, 1))
 	p.must(p.Client.Close(ctx, id, card))
+	_, err = p.Find(ctx, ask) // looks the entities of its cards up
+	p.must(err)
 	found := Check(ctx, Config{AppID: p.AppID(), AppSecret: p.AppSecret(), BaseURL: p.URL()})
 	if found.Credentials != nil {
 		t.Error(found.Credentials)
