@@ -191,11 +191,15 @@ func (c Context) fitRecent(msgs []chat.Message, kind chat.Kind, l Limits) []chat
 	return truncate(msgs, l)
 }
 
-// retrieveForLive finds messages for a session that already holds the newest part of the History.
-func (m *Manager) retrieveForLive(ctx context.Context, r Request, past *pendingSearch, c *Context) error {
-	newest, err := selectRecent(m.db.History().ForTurn(ctx, r.Key, r.Epoch, r.After, r.Turn), m.limits(r.Model))
-	if err != nil {
-		return err
+// retrieveForLive finds messages for a session that already holds the newest part of the History. A running process got
+// that part before its first question, unless the mode is economy.
+func (m *Manager) retrieveForLive(ctx context.Context, r Request, past *pendingSearch, c *Context) (err error) {
+	var newest []chat.Message
+	if m.cfg.Mode == Economy {
+		newest, err = selectRecent(m.db.History().ForTurn(ctx, r.Key, r.Epoch, r.After, r.Turn), m.limits(r.Model))
+		if err != nil {
+			return err
+		}
 	}
 	c.Retrieved, err = m.retrieveMissing(ctx, r, past, slices.Concat(newest, c.History, c.Background))
 	return err
