@@ -3,6 +3,7 @@ package bridge
 import (
 	"context"
 	"slices"
+	"time"
 
 	"magpie/bridge/approval"
 	"magpie/bridge/delivery"
@@ -35,6 +36,7 @@ func (ta typedAnswers) answerTo(ctx context.Context, m chat.Incoming) (approval.
 	if running == 0 && m.Quoted() == "" && goOn.MatchString(m.Text) { // without an answer
 		return approval.TypedAnswer{}, nil
 	}
+	m.Time = time.Now().Add(-ta.turns.cfg.Age(m.Time)) // by the clock that says when the agent asked
 	return ta.approvals.TypedAnswer(ctx, running, m), nil
 }
 

@@ -41,7 +41,7 @@ func (rs *Requests) TypedAnswer(ctx context.Context, running int64, m chat.Incom
 }
 
 // requestAnsweredBy is the request whose card a message quotes. A message of an asker that quotes nothing belongs to the
-// only request; somebody else, such as an admin, may mean anything.
+// only request, unless it was written before that and came late; somebody else, such as an admin, may mean anything.
 func (rs *Requests) requestAnsweredBy(ctx context.Context, running int64, m chat.Incoming) (a db.Approval, ok bool) {
 	if m.HasFiles() {
 		return db.Approval{}, false
@@ -54,7 +54,7 @@ func (rs *Requests) requestAnsweredBy(ctx context.Context, running int64, m chat
 		open = rs.open.withoutAgent(m.Key)
 	}
 	if quoted == "" {
-		if len(open) != 1 || !slices.Contains(open[0].Askers, m.Actor.ID) {
+		if len(open) != 1 || !slices.Contains(open[0].Askers, m.Actor.ID) || m.Time.Before(open[0].Created) {
 			return db.Approval{}, false
 		}
 		return open[0], running != 0 || rs.isNewest(ctx, open[0])

@@ -1,0 +1,60 @@
+package bridge
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"magpie/bridge/approval"
+	"magpie/bridge/delivery/deliverytest"
+	"magpie/db"
+	"magpie/internal/chat"
+	"magpie/internal/claude"
+)
+
+// asksInTurn is a bridge whose running turn, asked for by ou_1, has a question of the agent. It returns the turn.
+func asksInTurn(l *bridgeRig) (turn int64) {
+	l.Helper()
+	l.say("om_1", "hello")
+	claim, err := l.store.Queue().Claim(l.Context(), room, db.TurnIDs{Session: uuid.NewString(), Prompt: "p"}, false)
+	l.must(err)
+	l.bridge.queues.turns.lanes.BeginTurn(room, claim.Turn.ID, func(error) {})
+	l.bridge.presses.approvals.RequestDecision(l.Context(), claim, approval.Workspace{}, claude.ToolAsk{
+		ID: "ask", Name: claude.QuestionTool, Input: []byte(`{"questions":[{"question":"Which color?","header":"Color"}]}`),
+	}, func(claude.Decision) bool { return true })
+	return claim.Turn.ID
+}
+
+// A message that was written before the agent asked answers nothing, however late it arrives, unless it quotes the
+// question. The platform's clock counts, which may differ from this machine's.
+func TestAMessageFromBeforeTheQuestionDoesNotAnswerIt(t *testing.T) {
+	t.Parallel()
+	const ahead = 10 * time.Minute // of the platform's clock
+	l := newBridgeRig(t, &deliverytest.Recorder{})
+	l.remake(func(c *Config) { c.Age = func(at time.Time) time.Duration { return time.Since(at) + ahead } })
+	turn := asksInTurn(l)
+	close(l.bridge.queues.turns.recovered)
+	list, err := l.store.Approvals().Waiting(t.Context())
+	l.must(err)
+	l.must(l.store.Approvals().SetCard(t.Context(), list[0].ID, "card"))
+	asked := list[0].Created.Add(ahead)
+	for name, tc := range map[string]struct {
+		at     time.Time
+		quotes bool
+		want   int64
+	}{
+		"before":          {asked.Add(-time.Millisecond), false, 0},
+		"before, a quote": {asked.Add(-time.Millisecond), true, turn},
+		"after":           {asked.Add(time.Millisecond), false, turn},
+	} {
+		m := incoming("om_2", "green")
+		m.Time = tc.at
+		if tc.quotes {
+			m.Files = []chat.File{{Number: 1, Kind: chat.Quote, Of: "card"}}
+		}
+		if got, err := l.bridge.receiver.answers.answerTo(t.Context(), m); err != nil || got.Turn != tc.want {
+			t.Errorf("%s: answers in turn %d, want %d, %v", name, got.Turn, tc.want, err)
+		}
+	}
+}
