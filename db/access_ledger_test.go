@@ -1,6 +1,7 @@
 package db_test
 
 import (
+	"maps"
 	"testing"
 	"time"
 
@@ -129,6 +130,45 @@ func TestTurnsAreBooked(t *testing.T) {
 	for model, want := range map[string]float64{"m": 0.5 / 121, "other": 0} {
 		if usd, err := d.Ledger().Price(t.Context(), model, time.Time{}); err != nil || usd != want {
 			t.Errorf("a token of %s costs %v, %v", model, usd, err)
+		}
+	}
+}
+
+// Who has taken a question back before it was asked pays for none of the others. Who does so while the agent works pays
+// for what it has done until then, and so does the only one who has asked.
+func TestWhoPaysForATurnOfWhichAQuestionIsRecalled(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		waiting, running []string // what is recalled then
+		want             map[string]float64
+	}{
+		"while it waits":    {[]string{"om_1"}, nil, map[string]float64{"ou_2": 0.5}},
+		"while it runs":     {nil, []string{"om_1"}, map[string]float64{"ou_1": 0.25, "ou_2": 0.25}},
+		"all while it runs": {nil, []string{"om_1", "om_2"}, map[string]float64{"ou_1": 0.25, "ou_2": 0.25}},
+	} {
+		d := fresh(t)
+		first, second := say("om_1", "hi"), say("om_2", "and more")
+		second.Actor = chat.Actor{ID: "ou_2", Name: "小红"}
+		accept(t, d, first)
+		accept(t, d, second)
+		for _, id := range tc.waiting {
+			recall(t, d, id)
+		}
+		c := claim(t, d, "s")
+		if err := d.Turns().SetActed(t.Context(), c.Turn.ID); err != nil {
+			t.Fatal(err)
+		}
+		for _, id := range tc.running {
+			recall(t, d, id)
+		}
+		finish(t, d, db.TurnResult{Turn: c.Turn, State: db.Done, Usage: &db.Usage{Model: "m", Input: 2, CostUSD: 0.5}})
+		users, err := d.Ledger().Users(t.Context(), time.Time{}, 10)
+		got := map[string]float64{}
+		for _, u := range users {
+			got[u.ID] = u.USD
+		}
+		if err != nil || !maps.Equal(got, tc.want) {
+			t.Errorf("recalled %s: %v pay, want %v, %v", name, got, tc.want, err)
 		}
 	}
 }
