@@ -187,6 +187,10 @@ func TestConfigMistakesAreShown(t *testing.T) {
 			"[projects]\nside = \"/does/not/exist\"\n[projects.web]\npath = \"/does/not/exist\"\n", nil,
 			[]string{"line 2: [projects] side: there is no folder", "line 3: [projects] web: there is no folder"},
 		},
+		"project of any name": {
+			"[projects]\n\"店铺\" = \"/does/not/exist\"\n\"my shop\" = \".\"\n", nil,
+			[]string{"line 2: [projects] 店铺: there is no folder", "line 3: [projects] my shop: the name must be of letters"},
+		},
 		"bad duration in a variable": {
 			"", []string{"MAGPIE_CLAUDE_KEEP_ALIVE=abc"}, []string{"MAGPIE_CLAUDE_KEEP_ALIVE", `such as "90s"`},
 		},

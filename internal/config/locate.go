@@ -89,13 +89,19 @@ func leaves(err error) (list []error) {
 	return list
 }
 
-// mistakenKey matches the key with which messages about a value begin.
-var mistakenKey = regexp.MustCompile(`^(?:\[([\w.-]+)\] )?([\w-]+)`)
+// mistakenKey matches the key with which messages about a value begin, and mistakenProject the name of a project, which
+// operators choose.
+var (
+	mistakenKey     = regexp.MustCompile(`^(?:\[([\w.-]+)\] )?([\w-]+)`)
+	mistakenProject = regexp.MustCompile(`^\[(projects)\] (.+?): `)
+)
 
 // keyOfMistake is the key that a mistake is about, and its section; both are empty if it names none.
 func keyOfMistake(err error) (section, key string) {
-	if m := mistakenKey.FindStringSubmatch(err.Error()); m != nil {
-		return m[1], m[2]
+	for _, form := range []*regexp.Regexp{mistakenProject, mistakenKey} {
+		if m := form.FindStringSubmatch(err.Error()); m != nil {
+			return m[1], m[2]
+		}
 	}
 	return "", ""
 }
