@@ -191,6 +191,9 @@ func TestConfigMistakesAreShown(t *testing.T) {
 			"[projects]\n\"店铺\" = \"/does/not/exist\"\n\"my shop\" = \".\"\n", nil,
 			[]string{"line 2: [projects] 店铺: there is no folder", "line 3: [projects] my shop: the name must be of letters"},
 		},
+		"bad port": {
+			"[http]\nlisten = \":99999\"\n", nil, []string{`line 2: [http] listen ":99999": the port must be a number from 1 to 65535`},
+		},
 		"bad duration in a variable": {
 			"", []string{"MAGPIE_CLAUDE_KEEP_ALIVE=abc"}, []string{"MAGPIE_CLAUDE_KEEP_ALIVE", `such as "90s"`},
 		},

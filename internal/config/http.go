@@ -28,9 +28,14 @@ func (c HTTP) Validate() error {
 	if c.Listen == "" {
 		return nil
 	}
-	if _, _, err := net.SplitHostPort(c.Listen); err != nil {
+	_, port, err := net.SplitHostPort(c.Listen)
+	if err != nil {
 		return configtype.Mistakef("[http] listen %q：应为 host:port，只限本机时写 :port",
 			"[http] listen %q: must be host:port, or :port for this machine only", c.Listen)
+	}
+	if _, err := net.LookupPort("tcp", port); err != nil {
+		return configtype.Mistakef("[http] listen %q：端口应为 1 到 65535 的数字",
+			"[http] listen %q: the port must be a number from 1 to 65535", c.Listen)
 	}
 	return c.validateHosts()
 }
