@@ -313,6 +313,9 @@ var inWords = map[string]error{
 	"int":      configtype.Mistakef("整数", "a whole number"),
 	"int64":    configtype.Mistakef("整数", "a whole number"),
 	"float64":  configtype.Mistakef("数字", "a number"),
+
+	"map[string]string": configtype.Mistakef(`名字和值，例如 { NAME = "value" }`,
+		`names with their values, as in { NAME = "value" }`),
 }
 
 // tomlTypes are the format's own types of the actual value.
@@ -353,7 +356,8 @@ var complaints = []struct {
 	{[]string{"after inline table key-value", "table is incomplete", "in inline table"}, configtype.Mistakef(
 		"花括号里的逗号不对，或结尾缺少 }", "the commas in the braces are wrong, or the } at their end is missing")},
 	{[]string{"start of key", "expected key"}, configtype.Mistakef(
-		"这里应该是键或 [节]；键只能用英文字母、数字、- 和 _", "a key or a [section] must be here; keys are letters a to z, digits, - and _")},
+		"这里应该是键或 [节]；键只能用英文字母、数字、- 和 _，其他文字的名字要加引号",
+		"a key or a [section] must be here; keys are letters a to z, digits, - and _, other names must be in quotes")},
 	{[]string{"UTF-8"}, configtype.Mistakef(
 		"文件不是 UTF-8 编码，请用 UTF-8 保存", "the file is not in UTF-8: save it in this encoding",
 	)},

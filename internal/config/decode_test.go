@@ -14,8 +14,8 @@ func TestMistakesOfAFileInBothLanguages(t *testing.T) {
 	const header = "[claude]\n"
 	for text, want := range map[string][2]string{
 		"keep_alive = 5": {
-			`line 2: [claude] keep_alive: must be a number and a unit, such as "90s" or "5m", or "auto"`,
-			`第 2 行：[claude] keep_alive：应为数字加单位，例如 "90s"、"5m"，或 "auto"`,
+			`line 2: [claude] keep_alive: must be a number and a unit (s, m or h), such as "90s" or "48h", or "auto"`,
+			`第 2 行：[claude] keep_alive：应为数字加单位（s、m 或 h），例如 "90s"、"48h"，或 "auto"`,
 		},
 		`keep_alive = "5"`: {
 			`line 2: [claude] keep_alive: must be a number and a unit`, `第 2 行：[claude] keep_alive：应为数字加单位`,
@@ -25,6 +25,9 @@ func TestMistakesOfAFileInBothLanguages(t *testing.T) {
 		},
 		"turn_timeout = true": {
 			`line 2: [claude] turn_timeout: must be a number and a unit`, `第 2 行：[claude] turn_timeout：应为数字加单位`,
+		},
+		"[db]\nhistory_ttl = \"30d\"": {
+			`line 3: [db] history_ttl: must be a number and a unit (s, m or h)`, `第 3 行：[db] history_ttl：应为数字加单位（s、m 或 h）`,
 		},
 		"max_turns = 0": {
 			`line 2: [claude] max_turns: must be a whole number, 1 or more, or "auto"`,
@@ -53,6 +56,10 @@ func TestMistakesOfAFileInBothLanguages(t *testing.T) {
 			"line 3: [context] window: must be a whole number, not an inline table",
 			"第 3 行：[context] window：应为整数，而不是内联表",
 		},
+		"env = \"A=B\"": {
+			`line 2: [claude] env: must be names with their values, as in { NAME = "value" }, not text`,
+			`第 2 行：[claude] env：应为名字和值，例如 { NAME = "value" }，而不是文字`,
+		},
 		"env = {X = 1}": {
 			"line 2: [claude] env: must be text in quotes", "第 2 行：[claude] env：应为引号里的文字",
 		},
@@ -79,6 +86,10 @@ func TestMistakesOfAFileInBothLanguages(t *testing.T) {
 		},
 		"【access】": {`line 2: "【" is a full-width character`, `第 2 行："【" 是全角符号`},
 		"项目 = 1":   {"line 2: a key or a [section] must be here", "第 2 行：这里应该是键或 [节]"},
+		"[projects]\n店铺 = \"/x\"": {
+			`line 3: a key or a [section] must be here; keys are letters a to z, digits, - and _, other names must be in quotes`,
+			`第 3 行：这里应该是键或 [节]；键只能用英文字母、数字、- 和 _，其他文字的名字要加引号`,
+		},
 		"[access": {
 			"line 2: the name of a section must be in brackets", "第 2 行：节名要用方括号括起来",
 		},

@@ -16,7 +16,8 @@ type Duration struct{ time.Duration }
 func (d *Duration) UnmarshalText(text []byte) error {
 	v, err := time.ParseDuration(string(text))
 	if err != nil {
-		return Mistakef(`应为数字加单位，例如 "90s"、"5m"`, `must be a number and a unit, such as "90s" or "5m"`)
+		return Mistakef(`应为数字加单位（s、m 或 h），例如 "90s"、"48h"`,
+			`must be a number and a unit (s, m or h), such as "90s" or "48h"`)
 	}
 	d.Duration = v
 	return nil
