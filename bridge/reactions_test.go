@@ -1,10 +1,16 @@
 package bridge
 
 import (
+	"context"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
+	"magpie/bridge/delivery/deliverytest"
+	"magpie/bridge/i18n"
+	"magpie/bridge/turncard"
+	"magpie/db"
 	"magpie/internal/chat"
 )
 
@@ -31,5 +37,57 @@ func TestQuestionsThatNobodyAnswersAreForgotten(t *testing.T) {
 	}))
 	if got := left(); len(got) != 1 || got[0].Key != alice.key {
 		t.Errorf("after the bot has left: %v", got)
+	}
+}
+
+// An interrupted turn is not being answered, and neither is anything that belongs to it: all questions of a turn that a
+// dead process has left, and what a stopped program's agent has not read.
+func TestNothingOfAnInterruptedTurnLooksAnswered(t *testing.T) {
+	t.Parallel()
+	ends := map[string]func(l *bridgeRig){
+		"killed": func(l *bridgeRig) {
+			l.say("om_1", "one")
+			l.abandonedTurn("om_2", "two")
+			l.sql(`UPDATE turns SET acted = 1`)
+			l.start()
+		},
+		"stopped": func(l *bridgeRig) {
+			begun := make(chan struct{})
+			answerWith(l.bridge, func(ctx context.Context, _ *turn) turncard.Outcome {
+				close(begun)
+				<-ctx.Done()
+				return turncard.Outcome{State: db.Interrupted, Notice: i18n.Interrupted}
+			})
+			l.start()
+			l.must(l.bridge.queues.turns.awaitRecovery(t.Context()))
+			l.say("om_1", "one")
+			<-begun
+			l.say("om_2", "also: two")
+			l.stop()
+		},
+	}
+	for name, end := range ends {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			out := &deliverytest.Recorder{}
+			l := newBridgeRig(t, out)
+			end(l)
+			l.until("the end of the turn", func() bool {
+				return l.count(`SELECT COUNT(*) FROM turns WHERE state = 'interrupted'`) == 1
+			})
+			for _, id := range []string{"om_1", "om_2"} {
+				l.until("the last reaction to "+id, func() bool {
+					out.Mu.Lock()
+					defer out.Mu.Unlock()
+					last := ""
+					for _, r := range out.Reactions {
+						if strings.HasPrefix(r, id+" ") {
+							last = r
+						}
+					}
+					return last == id+" "+string(chat.NoReaction)
+				})
+			}
+		})
 	}
 }

@@ -15,7 +15,6 @@ import (
 	"magpie/bridge/turncard"
 	"magpie/bridge/workqueue"
 	"magpie/db"
-	"magpie/internal/chat"
 	"magpie/internal/claude"
 )
 
@@ -167,7 +166,11 @@ func (r cutOffTurns) recover(ctx context.Context, t db.Turn) error {
 	if err := r.history.finish(ctx, e); err != nil {
 		return fmt.Errorf("recover: %w", err)
 	}
-	r.reactions.Set([]chat.Message{{Key: t.Key, ID: t.ReplyTo}}, delivery.ReactionOf(end.State))
+	asked, err := r.db.Messages().Questions(ctx, t) // without what is asked again
+	if err != nil {
+		log.Error().Err(err).Msg("questions not found; their reactions stay")
+	}
+	r.reactions.Set(asked, delivery.ReactionOf(end.State))
 	r.cfg.reportTurnEnd(TurnEnd{State: end.State, Failure: end.Failure, Usage: e.Usage, Took: time.Since(t.Created)})
 	return nil
 }

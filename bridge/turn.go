@@ -142,7 +142,7 @@ func (r *turnRunner) runWith(ctx context.Context, t *turn, answer func(context.C
 		r.display.draw(ctx, t, t.view.Finish(end)) // users should not have to wait because the disk is full
 		err = r.retryStore(ctx, t, end, err)
 	}
-	if end.State == db.Cancelled {
+	if end.State == db.Cancelled || end.State == db.Interrupted { // otherwise they are asked next
 		t.claim.Asked = append(t.claim.Asked, steering.unreadMessages(t.claim.Turn.ID)...)
 	}
 	r.display.showEnd(t, end.State)

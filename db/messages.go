@@ -190,6 +190,15 @@ func (ms Messages) Known(ctx context.Context, key chat.Key, id string) (bool, er
 	return true, nil
 }
 
+// Questions lists the questions that a turn answers, in the order in which they were written.
+func (ms Messages) Questions(ctx context.Context, t Turn) ([]chat.Message, error) {
+	list, err := queryMessages(ctx, ms.db.read, t.Key, selectAsked, t.Key.String(), t.questionTurn())
+	if err != nil {
+		return nil, fmt.Errorf("questions of turn %d: %w", t.ID, err)
+	}
+	return list, nil
+}
+
 // storeMessage is the only place that adds to the History. m has its seq and its epoch. The caller updates the index.
 func storeMessage(ctx context.Context, tx *sql.Tx, m *chat.Message) (id int64, err error) {
 	res, err := tx.ExecContext(ctx, insertMessage, m.Key.String(), m.Seq, m.Epoch, m.Turn, m.ID, m.Role, m.Class,
