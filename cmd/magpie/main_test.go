@@ -186,7 +186,7 @@ func TestFirstStepsInChinese(t *testing.T) {
 		"context --recall-chars x":            {"magpie: --recall-chars：应为整数，而不是 \"x\"\n"},
 		"serve --config":                      {"--config：缺少值\n用法见 magpie serve --help。"},
 		"history export --config " + unborn:   {"magpie: 还没有数据库 " + dir + "/unborn.db：第一次启动鹊桥时会创建\n"},
-		"backup --config " + broken + " x.db": {"数据库 " + dir + "/broken.db 已损坏", "magpie backup 生成的最新备份 复制为"},
+		"backup --config " + broken + " x.db": {"数据库 " + dir + "/broken.db 已损坏", "magpie backup 生成的最新备份复制为"},
 		"completion nothing":                  {`应为 bash、zsh、fish 之一，而不是 "nothing"`},
 	} {
 		t.Run(line, func(t *testing.T) {

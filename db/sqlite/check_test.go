@@ -15,6 +15,7 @@ import (
 	"magpie/db/dbtest"
 	"magpie/db/sqlite"
 	"magpie/internal/chat"
+	"magpie/internal/configtype"
 )
 
 const page = 4096 // bytes
@@ -137,8 +138,16 @@ func TestOtherFilesAreRefused(t *testing.T) {
 	if err := os.WriteFile(path, []byte(strings.Repeat("This is a letter to my aunt. ", 1000)), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := db.Open(t.Context(), db.Config{URL: "sqlite://" + path}); !errors.As(err, new(*sqlite.CorruptError)) {
-		t.Errorf("Open = %v", err)
+	_, err := db.Open(t.Context(), db.Config{URL: "sqlite://" + path})
+	if !errors.As(err, new(*sqlite.CorruptError)) {
+		t.Fatalf("Open = %v", err)
+	}
+	if want := "数据库 " + path + " 已损坏：这个文件不是 SQLite 数据库。停止鹊桥，移走 "; !strings.HasPrefix(configtype.Chinese(err), want) ||
+		!strings.Contains(configtype.Chinese(err), "把 magpie backup 生成的最新备份复制为 "+path+"，再启动鹊桥") {
+		t.Errorf("%s", configtype.Chinese(err))
+	}
+	if want := "database " + path + " is corrupt: the file is not an SQLite database. Stop Magpie,"; !strings.HasPrefix(err.Error(), want) {
+		t.Errorf("%v", err)
 	}
 }
 

@@ -3,6 +3,7 @@ package sqlite
 import (
 	"fmt"
 	"io/fs"
+	"strings"
 
 	"magpie/internal/configtype"
 )
@@ -44,22 +45,34 @@ type CorruptError struct {
 
 func (e *CorruptError) Error() string {
 	return fmt.Sprintf("database %s is corrupt: %v. Stop Magpie, %v, then start it again",
-		e.Path, e.Err, replaceAdvice(e.Path, latestBackup))
+		e.Path, e.finding(), replaceAdvice(e.Path, latestBackup))
 }
 
 // Chinese is the error message in Chinese.
 func (e *CorruptError) Chinese() string {
 	return fmt.Sprintf("数据库 %s 已损坏：%v。停止鹊桥，%v，再启动鹊桥",
-		e.Path, e.Err, configtype.Chinese(replaceAdvice(e.Path, latestBackup)))
+		e.Path, configtype.Chinese(e.finding()), configtype.Chinese(replaceAdvice(e.Path, latestBackup)))
 }
 
 func (e *CorruptError) Unwrap() error { return e.Err }
 
-var latestBackup = configtype.Mistakef("magpie backup 生成的最新备份", "the latest backup made by `magpie backup`")
+// finding is what people are told about the damage: SQLite's results in plain words, without what was tried, and the
+// findings of its check as they are.
+func (e *CorruptError) finding() error {
+	switch found := e.Err.Error(); {
+	case strings.Contains(found, "file is not a database"):
+		return configtype.Mistakef("这个文件不是 SQLite 数据库", "the file is not an SQLite database")
+	case strings.Contains(found, "database disk image is malformed"):
+		return configtype.Mistakef("文件的一部分已损坏", "parts of the file are damaged")
+	}
+	return e.Err
+}
+
+var latestBackup = configtype.Mistakef(" magpie backup 生成的最新备份", "the latest backup made by `magpie backup`")
 
 // replaceAdvice describes how to replace a database by a copy. The old log must not be applied to the copy.
 func replaceAdvice(path string, by error) error {
-	return configtype.Mistakef("移走 %[1]s、%[1]s-wal 和 %[1]s-shm，把 %[2]v 复制为 %[1]s",
+	return configtype.Mistakef("移走 %[1]s、%[1]s-wal 和 %[1]s-shm，把%[2]v复制为 %[1]s",
 		"move %[1]s, %[1]s-wal and %[1]s-shm aside, copy %[2]v to %[1]s", path, by)
 }
 

@@ -28,7 +28,7 @@ func pendingUpgrade(ctx context.Context, f *File, files fs.FS) (schemaStep, erro
 		return schemaStep{}, err
 	}
 	if s.from > s.to {
-		before := errors.New(beforeUpgrade(f, s.to+1))
+		before := configtype.Mistakef(" %s ", "%s", beforeUpgrade(f, s.to+1))
 		return schemaStep{}, configtype.Mistakef("%v：%s 的结构版本是 %d，当前的鹊桥最高支持 %d：请重新安装更新的版本，或恢复升级前的副本：%v",
 			"%v: %s has schema version %d, and this version supports up to %d: install the newer version again, or restore the copy from before the upgrade: %v",
 			ErrNewerSchema, f.path, s.from, s.to, replaceAdvice(f.path, before))
