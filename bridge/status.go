@@ -34,13 +34,21 @@ func (cs reportCommands) status(ctx context.Context, o invocation) (commandResul
 	c, l := o.chat, o.lang
 	agent := cs.pool.Config()
 	state, session := i18n.StatusIdle, i18n.StatusNoSession
-	if cs.turns.lanes.RunningTurn(c.Key) != 0 {
+	turn := cs.turns.lanes.RunningTurn(c.Key)
+	if turn != 0 {
+		asks, err := cs.db.Approvals().HasUnanswered(ctx, turn)
+		if err != nil {
+			return commandResult{}, err
+		}
 		state = i18n.StatusRunning
+		if asks {
+			state = i18n.StatusAsking
+		}
 	} else if doing := cs.pool.Unasked(c.Key.String()); doing != nil && doing.IsBusy() {
 		state = i18n.StatusWorking
 	}
 	switch {
-	case c.Session.ID != "" && cs.pool.HasIdle(c.Key.String(), c.Session.ID):
+	case turn != 0, c.Session.ID != "" && cs.pool.HasIdle(c.Key.String(), c.Session.ID):
 		session = i18n.StatusLive
 	case c.Session.ID != "" && cs.cfg.checkResumable(c) != "":
 		session = i18n.StatusElsewhere

@@ -1,6 +1,7 @@
 package bridge
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -8,6 +9,7 @@ import (
 
 	"magpie/bridge/approval"
 	"magpie/bridge/delivery/deliverytest"
+	"magpie/bridge/i18n"
 	"magpie/db"
 	"magpie/internal/chat"
 	"magpie/internal/claude"
@@ -55,6 +57,22 @@ func TestAMessageFromBeforeTheQuestionDoesNotAnswerIt(t *testing.T) {
 		}
 		if got, err := l.bridge.receiver.answers.answerTo(t.Context(), m); err != nil || got.Turn != tc.want {
 			t.Errorf("%s: answers in turn %d, want %d, %v", name, got.Turn, tc.want, err)
+		}
+	}
+}
+
+// While the agent waits for a decision, /status says so: nothing else moves until somebody decides.
+func TestTheStatusOfAChatThatWaitsForADecision(t *testing.T) {
+	t.Parallel()
+	l := newBridgeRig(t, &deliverytest.Recorder{})
+	asksInTurn(l)
+	for lang, want := range map[i18n.Lang][2]string{
+		i18n.Chinese: {"**状态**：等待确认，请看聊天里的卡片\n", "**会话**：进行中"},
+		i18n.English: {"**Status**: waiting for a decision, see the card in this chat\n", "**Session**: active"},
+	} {
+		got, err := l.bridge.receiver.commands.set.status(t.Context(), invocation{chat: db.Chat{Key: room}, lang: lang})
+		if l.must(err); !strings.Contains(got.reply, want[0]) || !strings.Contains(got.reply, want[1]) {
+			t.Errorf("%q, want %q", got.reply, want)
 		}
 	}
 }

@@ -26,6 +26,7 @@ var (
 	Status     = Phrase{"**状态**：%s\n**项目**：%s\n**会话**：%s",
 		"**Status**: %s\n**Project**: %s\n**Session**: %s"}
 	StatusRunning   = Phrase{"正在回答", "answering"}
+	StatusAsking    = Phrase{"等待确认，请看聊天里的卡片", "waiting for a decision, see the card in this chat"}
 	StatusWorking   = Phrase{"后台还在工作", "working in the background"}
 	StatusIdle      = Phrase{"空闲", "idle"}
 	StatusSession   = Phrase{"可续接", "can be resumed"}
