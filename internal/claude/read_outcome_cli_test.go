@@ -2,6 +2,7 @@ package claude_test
 
 import (
 	"context"
+	"os"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -123,15 +124,21 @@ func readOutcomeOfAKilledTurn(t *testing.T, command string) {
 	r.model.Script(
 		modelsim.Rule{Times: 1, Steps: []modelsim.Step{
 			modelsim.Text("let me"), modelsim.Tool("Bash", map[string]any{
-				"command": "sleep 1; echo $$ > " + mark, "description": "mark",
+				"command": "echo $$ > " + mark, "description": "mark",
 			}),
 		}},
 		modelsim.Rule{Times: 1, Steps: []modelsim.Step{modelsim.Text("half an ans"), modelsim.Hang()}},
 	)
 	spec := fresh()
 	p := r.acquire("a", spec)
+	path, err := r.cfg.Transcripts("").Path(r.cfg.Project, spec.Session)
+	must(t, err)
 	id, a := r.ask(p, func(ev claude.Event) {
 		if e, ok := ev.(claude.Text); ok && strings.HasPrefix(e.Text, "half") {
+			must(t, poll(t.Context(), "the tool's result in the transcript", func() bool { // the CLI writes it later
+				data, _ := os.ReadFile(path)
+				return strings.Contains(string(data), "tool_result")
+			}))
 			_ = syscall.Kill(p.Pid(), syscall.SIGKILL)
 		}
 	})

@@ -74,8 +74,9 @@ func isText(ev claude.Event) bool {
 func TestAMessageReachesTheAgentAfterATool(t *testing.T) {
 	agents(t, func(t *testing.T, command string) {
 		r := newRig(t, withCLI(command), func(c *claude.Config) { c.AllowedTools = []string{"Bash"} })
+		tool, end := r.gate()
 		r.model.Script(
-			modelsim.Rule{Times: 1, Steps: []modelsim.Step{modelsim.Text("first"), bash("sleep 0.3; echo done >> out.txt")}},
+			modelsim.Rule{Times: 1, Steps: []modelsim.Step{modelsim.Text("first"), bash(tool + " >> out.txt")}},
 			modelsim.Rule{Times: 1, Steps: []modelsim.Step{modelsim.Text("second")}})
 		spec, id := fresh(), uuid.NewString()
 		p := r.acquire("a", spec)
@@ -85,7 +86,7 @@ func TestAMessageReachesTheAgentAfterATool(t *testing.T) {
 		ids, a := r.steeredTurn(t.Context(), p, id, func(ev claude.Event) bool {
 			_, ok := ev.(claude.ToolUse)
 			return ok
-		}, func() {}, "also: the blue ones")
+		}, end, "also: the blue ones")
 		if a.err != nil || a.text() != "first|second" || !slices.Equal(a.steered(), ids) {
 			t.Errorf("answer %q, read %v, want %v; %v", a.text(), a.steered(), ids, a.err)
 		}
@@ -166,8 +167,16 @@ func TestAnUnreadMessageEndsWithItsTurn(t *testing.T) {
 		ctx, stop := context.WithCancelCause(t.Context())
 		defer stop(nil)
 		why := errors.New("stopped by a test")
-		stopSoon := func() { time.AfterFunc(200*time.Millisecond, func() { stop(why) }) } // as soon as a person could
-		ids, a := r.steeredTurn(ctx, p, id, isText, stopSoon, "also: more")
+		known := func() bool {
+			o, err := r.cfg.Transcripts("").ReadOutcome(r.cfg.Project, spec.Session, id)
+			return err == nil && o.Known
+		}
+		ids, a := r.steeredTurn(ctx, p, id, isText, func() {
+			if err := poll(ctx, "the prompt in the transcript", known); err != nil { // the CLI writes it later
+				t.Error(err)
+			}
+			stop(why)
+		}, "also: more")
 		if !errors.Is(a.err, why) || len(ids) != 1 || len(a.steered()) != 0 {
 			t.Errorf("handed over %v, read %v; %v", ids, a.steered(), a.err)
 		}

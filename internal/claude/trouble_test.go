@@ -20,8 +20,7 @@ import (
 // awake lets the agent start background tasks although nothing reads its output between turns.
 func awake(c *claude.Config) {
 	c.Env, c.BackgroundLimit.Duration = map[string]string{"CLAUDE_CODE_DISABLE_BACKGROUND_TASKS": "0"}, 0
-	c.AllowedTools = []string{"Bash(sleep *)"}
-	c.Silence.Duration, c.ToolSilence.Duration = 40*time.Second, 40*time.Second
+	c.AllowedTools = []string{"Bash(sleep *)", "Bash(cat *)"}
 }
 
 // wakeUp makes the agent of "a" start a background task, and returns when the task's end has woken the agent, which
@@ -29,9 +28,10 @@ func awake(c *claude.Config) {
 func (r *rig) wakeUp(spec claude.Spec, steps ...modelsim.Step) {
 	r.Helper()
 	woken := func(q *modelsim.Request) bool { return strings.Contains(q.AllText(), "<task-notification>") }
+	command, end := r.gate()
 	r.model.Script(
 		modelsim.Rule{Times: 1, Steps: []modelsim.Step{
-			modelsim.Tool("Bash", map[string]any{"command": "sleep 1", "description": "bg", "run_in_background": true}),
+			modelsim.Tool("Bash", map[string]any{"command": command, "description": "bg", "run_in_background": true}),
 		}},
 		modelsim.Rule{Times: 1, Match: woken, Steps: steps},
 		modelsim.Rule{Times: 1, Steps: []modelsim.Step{modelsim.Text("started it")}},
@@ -39,6 +39,7 @@ func (r *rig) wakeUp(spec claude.Spec, steps ...modelsim.Step) {
 	if a := r.turn(r.Context(), "a", spec, "go"); a.text() != "started it" {
 		r.Fatalf("first turn: %q %v", a.text(), a.err)
 	}
+	end()
 	ctx, cancel := context.WithTimeout(r.Context(), patience)
 	defer cancel()
 	if err := r.model.Await(ctx,

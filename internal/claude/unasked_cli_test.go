@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -21,6 +22,19 @@ type watched struct {
 func (w watched) watcher() claude.Watcher {
 	return claude.Watcher{
 		Woken: func() { w.woken <- struct{}{} }, Ended: func(why claude.UnaskedEnd) { w.ended <- why },
+	}
+}
+
+// gate is a command that runs until open is called: reading a named pipe, which is allowed in the project.
+func (r *rig) gate() (command string, open func()) {
+	r.Helper()
+	path := filepath.Join(r.cfg.Project, "gate")
+	must(r.T, syscall.Mkfifo(path, 0o600))
+	return "cat " + path, func() {
+		r.Helper()
+		f, err := os.OpenFile(path, os.O_WRONLY, 0) // once the command reads
+		must(r.T, err)
+		must(r.T, f.Close())
 	}
 }
 
@@ -72,7 +86,7 @@ func (r *rig) follow() (a answer) {
 func unaskedRig(t *testing.T, change ...func(*claude.Config)) *rig {
 	t.Helper()
 	return newRig(t, append([]func(*claude.Config){func(c *claude.Config) {
-		c.AllowedTools, c.BackgroundLimit.Duration = []string{"Bash(sleep *)"}, 5*time.Minute
+		c.AllowedTools, c.BackgroundLimit.Duration = []string{"Bash(sleep *)", "Bash(cat *)"}, 5*time.Minute
 	}}, change...)...)
 }
 
@@ -82,7 +96,8 @@ func TestACommandInTheBackground(t *testing.T) {
 	r := unaskedRig(t)
 	r.decide = func(claude.ToolAsk) claude.Decision { return claude.Decision{Why: "not now"} }
 	spec := fresh()
-	w := r.inBackground(spec, "sleep 2", modelsim.Text("it is done. "),
+	command, end := r.gate()
+	w := r.inBackground(spec, command, modelsim.Text("it is done. "),
 		modelsim.Tool("Bash", map[string]any{"command": "touch x", "description": "touch"}))
 	r.model.Script(modelsim.Rule{Times: 1, Steps: []modelsim.Step{modelsim.Text("you said no")},
 		Match: func(q *modelsim.Request) bool {
@@ -96,6 +111,7 @@ func TestACommandInTheBackground(t *testing.T) {
 	if a.err != nil || a.text() != "1 2 3" || r.pool.Stats().Started != before {
 		t.Errorf("meanwhile: %q %v", a.text(), a.err)
 	}
+	end()
 	await(t, "the agent's own turn", w.woken)
 	if got := r.pool.UnaskedState("a"); got != claude.Woken {
 		t.Errorf("once it has started it is %q", got)
@@ -201,8 +217,10 @@ func TestTwoTurnsOfTheAgentsOwn(t *testing.T) {
 func TestAQuestionDuringTheAgentsOwnTurn(t *testing.T) {
 	r := unaskedRig(t)
 	spec := fresh()
-	w := r.inBackground(spec, "sleep 1",
+	command, end := r.gate()
+	w := r.inBackground(spec, command,
 		modelsim.Text("it is "), modelsim.Wait(300*time.Millisecond), modelsim.Text("done"))
+	end()
 	await(t, "the agent's own turn", w.woken)
 	if a := r.turn(t.Context(), "a", resumed(spec), "数到 3"); a.err != nil || a.text() != "it is done|1 2 3" {
 		t.Errorf("%q %v", a.text(), a.err)
