@@ -136,3 +136,23 @@ func TestACommandChangesTheSettings(t *testing.T) {
 		t.Errorf("said %q, want it to begin with %q", said[1], head)
 	}
 }
+
+// What is suggested for a mistyped command is what was asked for: the help of a command, or the command itself.
+func TestASuggestionKeepsWhatWasAskedFor(t *testing.T) {
+	t.Parallel()
+	l := newBridgeRig(t, &deliverytest.Recorder{})
+	set := l.bridge.receiver.commands.set
+	for _, tc := range []struct {
+		plan       plan
+		args, want string
+	}{
+		{set.help, "模", "/help model"}, {set.help, "/modle opus", "/help model"},
+		{set.unknownCommand("/modle"), "opus", "/model opus"}, {set.unknownCommand("/stauts"), "", "/status"},
+	} {
+		got, err := tc.plan(t.Context(), invocation{m: incoming("om_1", ""), args: tc.args, lang: i18n.Chinese})
+		if l.must(err); got.card == nil || len(got.card.Buttons) != 1 || got.card.Buttons[0].Action.ID != tc.want ||
+			got.card.Buttons[0].Label != tc.want {
+			t.Errorf("%q: %+v", tc.want, got.card)
+		}
+	}
+}

@@ -134,20 +134,22 @@ func (cs helpCommands) explain(o invocation) (commandResult, error) {
 		}
 		return commandResult{reply: text}, nil
 	}
-	return cs.suggest(o, "/"+word)
+	return cs.suggest(o, "/"+word, func(c command) string { return "/help " + c.name })
 }
 
 // unknownCommand is the plan for an unknown command: it suggests a similar one.
 func (cs helpCommands) unknownCommand(name string) plan {
-	return func(_ context.Context, o invocation) (commandResult, error) { return cs.suggest(o, name) }
+	return func(_ context.Context, o invocation) (commandResult, error) {
+		return cs.suggest(o, name, func(c command) string { return "/" + c.name + " " + o.args })
+	}
 }
 
 // mostOrder is the maximum length of a button's command line in runes.
 const mostOrder = 100
 
 // suggest answers an unknown command. A name that the CLI knows is suggested with its double slash; otherwise the
-// nearest command is offered as a button, unless the line is too long for a button's value.
-func (cs helpCommands) suggest(o invocation, name string) (commandResult, error) {
+// nearest command is offered as a button, which gives the line, unless that is too long for a button's value.
+func (cs helpCommands) suggest(o invocation, name string, lineOf func(command) string) (commandResult, error) {
 	word := strings.TrimPrefix(name, "/")
 	if cs.pool.Config().SlashCommands().Allow(name) {
 		return o.say(i18n.PassIt, name, "/"+name)
@@ -158,7 +160,7 @@ func (cs helpCommands) suggest(o invocation, name string) (commandResult, error)
 	}
 	text := fmt.Sprintf(i18n.PerhapsMeant.In(o.lang), name, "/"+meant.name)
 	// The card is stored, and all see it.
-	line := cs.cfg.redactForHistory(strings.TrimSpace("/" + meant.name + " " + o.args))
+	line := cs.cfg.redactForHistory(strings.TrimSpace(lineOf(meant)))
 	if utf8.RuneCountInString(line) > mostOrder {
 		return commandResult{reply: text}, nil
 	}
