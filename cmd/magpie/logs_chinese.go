@@ -118,6 +118,7 @@ var logInChinese = map[string]string{
 	"card of an approval not found; taking its quote as a question":           "找不到被引用的确认卡片，当作新问题处理",
 	"what an earlier run has asked not found; taking a message as a question": "读不到重启前的提问，当作新问题处理",
 	"newest turn not found; taking a message as a question":                   "读不到上一轮回答，当作新问题处理",
+	"questions not found; their reactions stay":                               "读不到中断的提问，它们的表情没有去掉",
 	"card of a turn not found; taking its quote as a question":                "找不到被引用的卡片，当作新问题处理",
 	"message read by the agent not recorded":                                  "没能记录助手已读的消息",
 	"typed answer not stored; passing it to the agent as an addition":         "没能保存对问题的回答，改为补充给助手",
