@@ -32,9 +32,10 @@ func (r *rig) gate() (command string, open func()) {
 	must(r.T, syscall.Mkfifo(path, 0o600))
 	return "cat " + path, func() {
 		r.Helper()
-		f, err := os.OpenFile(path, os.O_WRONLY, 0) // once the command reads
-		must(r.T, err)
-		must(r.T, f.Close())
+		must(r.T, poll(r.Context(), "the command's read", func() bool {
+			f, err := os.OpenFile(path, os.O_WRONLY|syscall.O_NONBLOCK, 0) // fails until somebody reads
+			return err == nil && f.Close() == nil
+		}))
 	}
 }
 
