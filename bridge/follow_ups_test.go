@@ -1,10 +1,12 @@
 package bridge
 
 import (
+	"sync"
 	"testing"
 
 	"github.com/google/uuid"
 
+	"magpie/bridge/approval"
 	"magpie/bridge/delivery/deliverytest"
 	"magpie/db"
 	"magpie/internal/chat"
@@ -66,5 +68,29 @@ func TestASubagentAsksThoseForWhomItWorks(t *testing.T) {
 	if n := l.count(`SELECT COUNT(*) FROM approvals WHERE askers = '["ou_2"]' AND turn_id IN
 		(SELECT id FROM turns WHERE follows = 1)`); n != 1 {
 		t.Error("the wrong people are asked")
+	}
+}
+
+// Nobody is asked any more in a group that the bot has left, also if the agent has begun to tell what it has done.
+func TestASubagentAsksNobodyInAGroupThatIsLeft(t *testing.T) {
+	t.Parallel()
+	for _, state := range []db.TurnState{db.Running, db.Queued} {
+		l := newBridgeRig(t, &deliverytest.Recorder{})
+		l.start()
+		l.say("om_1", "你好")
+		l.awaitTurns(1)
+		c, err := l.store.Turns().FollowUps().FindOrCreate(t.Context(), db.Turn{ID: 1, Key: room})
+		l.must(err)
+		free := sync.OnceFunc(takePlaces(l.bridge))
+		t.Cleanup(free)
+		l.bridge.presses.approvals.RequestDecision(t.Context(), c, approval.Workspace{},
+			claude.ToolAsk{ID: "x", Name: "Bash", Input: []byte(`{"command":"touch x"}`)},
+			func(claude.Decision) bool { return true })
+		l.sql(`UPDATE turns SET state = '` + string(state) + `' WHERE follows > 0`)
+		l.must(l.bridge.HandleMembership(t.Context(), changed(chat.Removed, 2000)))
+		l.until("the end of the question: "+string(state), func() bool {
+			return l.count(`SELECT COUNT(*) FROM approvals WHERE state = 'withdrawn'`) == 1
+		})
+		free()
 	}
 }

@@ -66,6 +66,9 @@ func (b *Bridge) leave(ctx context.Context, c chat.Change) error {
 		Msg("not in a group any more")
 	for key, turns := range working {
 		b.queues.turns.lanes.HaltTurns(key, turns...)
+		for _, turn := range turns {
+			b.presses.approvals.EndTurnSoon(db.Turn{ID: turn, Key: key}, db.Cancelled)
+		}
 		b.runner.agents.attempts.pool.Stop(key.String())
 	}
 	b.queues.reactions.Forget(func(to chat.Ref) bool { return to.Key.Parent() == c.Key })
