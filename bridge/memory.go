@@ -127,19 +127,19 @@ func (cs memoryCommands) manageMemories(ctx context.Context, o invocation) (comm
 	verb, rest := splitWord(o.args)
 	name, text := splitWord(rest)
 	switch strings.ToLower(verb) {
-	case "", "list":
+	case "", "list", "列表":
 		return t.list(name), nil
-	case "show":
+	case "show", "查看":
 		return t.withMemory(name, t.show)
-	case "why":
+	case "why", "来源":
 		return t.withMemory(name, func(x db.Memory) (commandResult, error) { return t.showOrigin(ctx, x) })
-	case "edit":
+	case "edit", "修改":
 		return t.withMemory(name, func(x db.Memory) (commandResult, error) { return t.edit(x, text), nil })
-	case "forget":
+	case "forget", "忘记":
 		return t.withMemory(name, t.forget)
-	case "approve":
+	case "approve", "批准":
 		return t.withMemory(name, t.approve)
-	case "reject":
+	case "reject", "拒绝":
 		return t.withMemory(name, t.reject)
 	}
 	return commandResult{reply: i18n.MemoryUsage.In(t.l)}, nil

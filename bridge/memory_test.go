@@ -227,7 +227,12 @@ func TestMemoriesByCommand(t *testing.T) {
 	list, err := w.store.Memories().List(w.ctx, alice.key)
 	w.must(err)
 	w.expect(w.order(alice, "/memory show "+list[1].ID), "第二件")
-	w.expect(w.order(alice, "/memory forget 1"), "已忘记 #1：喝咖啡", "/new")
+	w.expect(w.order(alice, "/记忆 查看 #1"), "第 2 版")
+	w.expect(w.order(alice, "/记忆　修改 1 喝红茶"), "已修改 #1：喝红茶")
+	w.expect(w.order(alice, "/记忆 来源 1"), "第 3 版")
+	w.expect(w.order(alice, "/记忆 列表"), "喝红茶")
+	w.expect(w.order(alice, "/记忆 跳舞"), "用法：/memory [列表｜查看 编号｜修改 编号 新内容｜忘记 编号｜来源 编号｜批准 编号｜拒绝 编号]")
+	w.expect(w.order(alice, "/记忆 忘记 1"), "已忘记 #1：喝红茶", "/new")
 	for _, gone := range []string{"show 1", "why 1", "edit 1 x", "forget 1", "approve 1", "reject 1", "show 99",
 		"show " + uuid.NewString(), "show x"} {
 		w.expect(w.order(alice, "/memory "+gone), "没有这条记忆")
@@ -257,7 +262,7 @@ func TestALongListHasPages(t *testing.T) {
 	for i := range memoryPage + 3 {
 		w.order(alice, fmt.Sprintf("/remember thing %d", i+1))
 	}
-	w.expect(w.order(alice, "/memory"), "`43`", "`4`", "!`3`", "/memory list 2")
+	w.expect(w.order(alice, "/memory"), "`43`", "`4`", "!`3`", "/memory 列表 2")
 	w.expect(w.order(alice, "/memory list 2"), "`3`", "`1`", "!`4`", "!list 3")
 	w.expect(w.order(alice, "/memory list 9"), "`43`")
 }

@@ -146,7 +146,7 @@ func TestProposedMemoriesWait(t *testing.T) {
 	ask := func(who feishusim.User, text string) string {
 		return visibleText(r.answer(group, r.sim.Say(group, who, text, feishusim.Mention())))
 	}
-	if got := ask(r.user, "/remember 周会在 kestrel 会议室"); !strings.Contains(got, "approve") {
+	if got := ask(r.user, "/remember 周会在 kestrel 会议室"); !strings.Contains(got, "/memory 批准 1") {
 		t.Errorf("reply to a member: %q", got)
 	}
 	r.scriptTool("记一下", "remember", map[string]any{
