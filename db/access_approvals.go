@@ -364,12 +364,12 @@ func (as Approvals) IsNeeded(ctx context.Context, a Approval) (bool, error) {
 
 const earlierAskers = `WITH RECURSIVE earlier (id) AS (
 	SELECT continues FROM turns WHERE id = ?2 UNION SELECT (
-		SELECT continues FROM turns WHERE id = earlier.id
+		SELECT CASE WHEN follows > 0 THEN follows ELSE continues END FROM turns WHERE id = earlier.id
 	) FROM earlier WHERE id > 0)
 	SELECT DISTINCT actor_id FROM messages WHERE chat_key = ?1 AND turn_id IN earlier AND turn_id > 0
 	AND role = 'user' AND actor_id <> ''`
 
-// EarlierAskers lists the users who asked for the turns that a turn continues.
+// EarlierAskers lists the users who asked for the turns that a turn continues, or that these follow.
 func (as Approvals) EarlierAskers(ctx context.Context, key chat.Key, turn int64) ([]string, error) {
 	list, err := queryAll(ctx, as.db.read, scanText, earlierAskers, key.String(), turn)
 	if err != nil {

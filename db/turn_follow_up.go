@@ -1,6 +1,7 @@
 package db
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -54,8 +55,8 @@ func (fs FollowUps) insert(ctx context.Context, tx *sql.Tx, t Turn) error {
 }
 
 // FindOrCreate makes the follow-up of a turn, unless one waits already, which may be that of another turn. It returns
-// the follow-up as a reply to the questions of the given turn, with these. The turn may still run. If its questions were
-// recalled nothing follows it: the result is [ErrNotFound].
+// the follow-up as a reply to the questions of the given turn, with these, and with those of the turns that this one
+// continues. The turn may still run. If its questions were recalled nothing follows it: the result is [ErrNotFound].
 func (fs FollowUps) FindOrCreate(ctx context.Context, last Turn) (c Claim, err error) {
 	err = fs.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) (err error) {
 		if err := fs.insert(ctx, tx, last); err != nil {
@@ -72,13 +73,31 @@ func (fs FollowUps) FindOrCreate(ctx context.Context, last Turn) (c Claim, err e
 			return err
 		}
 		c.Turn.ReplyTo = asked.ReplyTo
-		c.Asked, err = queryMessages(ctx, tx, last.Key, selectAsked, last.Key.String(), asked.ID)
+		c.Asked, err = askedFor(ctx, tx, asked)
 		return err
 	})
 	if err != nil {
 		return Claim{}, fmt.Errorf("begin the follow-up of turn %d: %w", last.ID, err)
 	}
 	return c, nil
+}
+
+// askedFor lists the questions for which a turn works, including those of the turns that it continues.
+func askedFor(ctx context.Context, tx *sql.Tx, t Turn) (list []chat.Message, err error) {
+	for {
+		asked, err := queryMessages(ctx, tx, t.Key, selectAsked, t.Key.String(), t.ID)
+		if err != nil {
+			return nil, err
+		}
+		list = append(asked, list...)
+		earlier := cmp.Or(t.Follows, t.Continues)
+		if earlier == 0 {
+			return list, nil
+		}
+		if t, err = loadTurn(ctx, tx, t.Key, earlier); err != nil {
+			return nil, err
+		}
+	}
 }
 
 // insertAfter is insert for a turn that has ended. What a subagent of an ended follow-up still asks is needed by the next

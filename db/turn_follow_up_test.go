@@ -2,6 +2,7 @@ package db_test
 
 import (
 	"errors"
+	"slices"
 	"testing"
 
 	"magpie/db"
@@ -129,5 +130,27 @@ func TestFollowUpsAfterACrash(t *testing.T) {
 	finish(t, d, db.TurnResult{Turn: left[0], State: db.Done})
 	if ids, err := fs.PromptIDs(t.Context(), "s-1"); err != nil || len(ids) != 1 || ids[0] != "msg_1" {
 		t.Errorf("ids %q, %v", ids, err)
+	}
+}
+
+// Who has asked decides about what an agent does for it, whoever continues it: also after an interrupted follow-up, and
+// for a subagent in the background of a turn that continues another.
+func TestWhoAskedDecidesAlsoAfterAFollowUp(t *testing.T) {
+	d := fresh(t)
+	_, f := watching(t, d)
+	if err := d.Turns().FollowUps().Enqueue(t.Context(), f.ID); err != nil {
+		t.Fatal(err)
+	}
+	finish(t, d, db.TurnResult{Turn: claim(t, d, "s-1").Turn, State: db.Interrupted, Answer: "the build"})
+	goOn(t, d, f.ID)
+	c := claim(t, d, "s-2")
+	want := say("", "").Actor.ID
+	if got, err := d.Approvals().EarlierAskers(t.Context(), oc, c.Turn.ID); err != nil || !slices.Contains(got, want) {
+		t.Errorf("earlier askers of a turn that continues a follow-up: %q, %v", got, err)
+	}
+	made, err := d.Turns().FollowUps().FindOrCreate(t.Context(), c.Turn)
+	asked := func(m chat.Message) bool { return m.Actor.ID == want }
+	if err != nil || !slices.ContainsFunc(made.Asked, asked) || texts(made.Asked[len(made.Asked)-1:]) != "u:continue" {
+		t.Errorf("a subagent works for %q, %v", texts(made.Asked), err)
 	}
 }
