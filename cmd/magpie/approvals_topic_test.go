@@ -151,7 +151,7 @@ func TestAMessageInATopicBelongsToTheRunningTurn(t *testing.T) {
 	close(drawn)
 	th.card("the answer", func(m feishusim.Message) bool { return strings.Contains(m.Text(), "正在") })
 	th.mentionBot("补充：再加一件")
-	r.until("the message to be handed over", func() bool { return r.count(`SELECT COUNT(*) FROM steers`) == 1 })
+	r.handedOver("再加一件")
 	close(goOn)
 	th.awaitEnd("加上了")
 	th.checkInTopic(4)

@@ -1,12 +1,12 @@
 package main
 
 import (
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"magpie/bridge"
 	"magpie/internal/claude"
@@ -32,6 +32,25 @@ func (r *rig) startAnswer(chatID string, opt ...feishusim.SendOption) (id string
 	return id, func() { close(hold) }
 }
 
+// handedOver waits until the agent of a running turn has read a message from its input, which the transcript shows.
+func (r *rig) handedOver(text string) {
+	r.Helper()
+	r.until("the message to be handed over", func() (found bool) {
+		// what is renamed or deleted meanwhile is looked at again
+		_ = filepath.WalkDir(filepath.Dir(strings.TrimPrefix(r.cfg.DB.URL, "sqlite://")),
+			func(path string, _ fs.DirEntry, err error) error {
+				if err == nil && strings.HasSuffix(path, ".jsonl") {
+					data, _ := os.ReadFile(path)
+					for line := range strings.Lines(string(data)) {
+						found = found || strings.Contains(line, `"operation":"enqueue"`) && strings.Contains(line, text)
+					}
+				}
+				return nil
+			})
+		return found
+	})
+}
+
 // checkUnanswered checks that a message has no answer of its own.
 func (r *rig) checkUnanswered(chatID, id string) {
 	r.Helper()
@@ -53,7 +72,7 @@ func TestAnAdditionReachesTheRunningTurn(t *testing.T) {
 	id := r.sim.Say(r.chat, r.user, "看看红色的")
 	r.shows(r.chat, id, "Bash")
 	added := r.sim.Say(r.chat, r.user, "补充：也看看蓝色的")
-	r.until("the message to be handed over", func() bool { return r.count(`SELECT COUNT(*) FROM steers`) == 1 })
+	r.handedOver("也看看蓝色的")
 	must(t, os.WriteFile(gate, nil, 0o600))
 	card := r.answer(r.chat, id)
 	if got := visibleText(card); got != "先看红的\n\n红的蓝的都看了" || !strings.Contains(card.Text(), "**补充** `补充：也看看蓝色的`") {
@@ -95,7 +114,7 @@ func TestAnAdditionMakesTheAnswerGoOn(t *testing.T) {
 				opt = append(opt, feishusim.ReplyTo(replies(r.sim.View(), r.chat, id)[0].ID))
 			}
 			added := r.sim.Say(r.chat, r.user, tc.text, opt...)
-			r.until("the message to be handed over", func() bool { return r.count(`SELECT COUNT(*) FROM steers`) == 1 })
+			r.handedOver("三")
 			goOn()
 			if got := visibleText(r.answer(r.chat, id)); got != "一二\n\n三" {
 				t.Errorf("answer %q", got)
@@ -147,7 +166,7 @@ func TestEachMessageOfTheAnswerIsTheRunningCard(t *testing.T) {
 			second("正在")
 			close(drawn) // the edit of the message was sent
 			added := r.sim.Say(r.chat, r.user, "还有三", feishusim.ReplyTo(second("正在收拾。").ID))
-			r.until("the message to be handed over", func() bool { return r.count(`SELECT COUNT(*) FROM steers`) == 1 })
+			r.handedOver("还有三")
 			close(goOn)
 			second("正在收拾。\n\n三")
 			r.checkUnanswered(r.chat, added)
@@ -300,10 +319,8 @@ func TestACrashAroundAnAddition(t *testing.T) {
 			added := s.sim.Say(s.chat, s.user, "补充：三")
 			atRead := step == "steer: read" || step == "steer: noted"
 			if atRead {
-				s.until("the message to be handed over", func() bool {
-					return s.count(`SELECT COUNT(*) FROM steers`) == 1
-				})
-				time.AfterFunc(500*time.Millisecond, goOn) // no event: the agent must have it in its input
+				s.handedOver("补充：三")
+				goOn()
 			}
 			if !s.died(patience) {
 				t.Fatalf("the program did not come to this step: %s", s.logs)
@@ -390,7 +407,7 @@ func TestAnAdditionNeedsABudget(t *testing.T) {
 			})
 			r.prog.bridge.SetBudget(bridge.Budget{UserDayTokens: 1 << 40})
 			added := r.sim.Say(r.chat, r.user, "补充：四")
-			r.until("the message to be handed over", func() bool { return r.count(`SELECT COUNT(*) FROM steers`) == 1 })
+			r.handedOver("补充：四")
 			goOn()
 			r.answer(r.chat, id)
 			r.until("the end of all turns", func() bool {

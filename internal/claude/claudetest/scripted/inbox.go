@@ -13,6 +13,7 @@ type inbox struct {
 	wake   *sync.Cond
 	list   []message
 	closed bool
+	came   func(message) // notes that there is another one; nil = nobody needs to know
 }
 
 func newInbox() *inbox {
@@ -25,6 +26,9 @@ func (b *inbox) put(m message) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.list = append(b.list, m)
+	if b.came != nil {
+		b.came(m)
+	}
 	b.wake.Signal()
 }
 

@@ -150,6 +150,16 @@ func (s *session) attached(id, text string) error {
 	})
 }
 
+// queued notes a message of the input, at once: tests wait for it before they let a running turn go on.
+func (s *session) queued(m message) {
+	if s.file == nil || m.notice {
+		return
+	}
+	_, _ = s.file.Write(append(encode(object{
+		"type": "queue-operation", "operation": "enqueue", "sessionId": s.id, "content": m.Message.Content.text(),
+	}), '\n'))
+}
+
 // assistant adds a message of the model, block by block.
 func (s *session) assistant(m reply) error {
 	if len(m.blocks) == 0 {

@@ -60,6 +60,7 @@ func newAgent(out *output, o options, url string, prompts *inbox) (*agent, error
 	} else if err != nil {
 		return nil, err
 	}
+	prompts.came = a.conv.queued
 	if o.servers != "" {
 		err = a.toolbox.connect(o.servers)
 	}
