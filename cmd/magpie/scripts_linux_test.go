@@ -10,7 +10,7 @@ import (
 )
 
 // installs is a copy of scripts/common.sh beside a fake npm, which writes 3 MB into node_modules, waits for the file
-// seen, and then installs a fake CLI. The script's polling interval is short.
+// grow, writes 39 MB more, waits for the file seen, and then installs a fake CLI. The script's polling interval is short.
 type installs struct {
 	testing.TB
 	root string
@@ -28,7 +28,7 @@ func newInstalls(t testing.TB) installs {
 		"bin/npm": `#!/bin/sh
 mkdir -p node_modules
 head -c 3000000 /dev/urandom >node_modules/part
-/bin/sleep 0.3
+until [ -e "$GROW" ]; do /bin/sleep 0.02; done
 head -c 40000000 /dev/zero >more
 mv more node_modules
 until [ -e "$SEEN" ]; do /bin/sleep 0.02; done
@@ -52,13 +52,14 @@ func (s installs) command(env ...string) *exec.Cmd {
 	s.Helper()
 	cmd := exec.CommandContext(context.Background(), "bash", "-euo", "pipefail", "-c",
 		`. "$root/scripts/common.sh"; need_cli; echo "installed $CLAUDE_CLI"`)
-	cmd.Env = append(os.Environ(), "LC_ALL=C", "root="+s.root, "SEEN="+filepath.Join(s.root, "seen"),
-		"PATH="+filepath.Join(s.root, "bin")+":"+os.Getenv("PATH"))
+	cmd.Env = append(os.Environ(), "LC_ALL=C", "root="+s.root, "GROW="+filepath.Join(s.root, "grow"),
+		"SEEN="+filepath.Join(s.root, "seen"), "PATH="+filepath.Join(s.root, "bin")+":"+os.Getenv("PATH"))
 	cmd.Env = append(cmd.Env, env...)
 	return cmd
 }
 
-func (s installs) see() { must(s, os.WriteFile(filepath.Join(s.root, "seen"), nil, 0o600)) }
+func (s installs) grow() { must(s, os.WriteFile(filepath.Join(s.root, "grow"), nil, 0o600)) }
+func (s installs) see()  { must(s, os.WriteFile(filepath.Join(s.root, "seen"), nil, 0o600)) }
 
 // On a terminal the installation of the CLI shows its progress; a log has one line about it.
 func TestTheInstallationOfTheCLIShowsItsProgress(t *testing.T) {
@@ -67,6 +68,7 @@ func TestTheInstallationOfTheCLIShowsItsProgress(t *testing.T) {
 	term := openTerminal(t, s.command())
 	term.await("installing the Claude Code CLI 1.2.3 from npm")
 	term.await("\r\x1b[K3 of about 400 MB")
+	s.grow()
 	term.await(" of about 400 MB, 13 MB/s, ") // 39 MB more than 3 s before
 	term.await(" s left")
 	s.see()
@@ -78,6 +80,7 @@ func TestTheInstallationOfTheCLIShowsItsProgress(t *testing.T) {
 	failing := newInstalls(t)
 	term = openTerminal(t, failing.command("FAILS=1"))
 	term.await("3 of about 400 MB")
+	failing.grow()
 	failing.see()
 	term.await("npm ci in scripts/cli failed")
 	if code := term.exit(); code == 0 {
@@ -85,6 +88,7 @@ func TestTheInstallationOfTheCLIShowsItsProgress(t *testing.T) {
 	}
 
 	quiet := newInstalls(t)
+	quiet.grow()
 	quiet.see()
 	out, err := quiet.command().CombinedOutput()
 	if err != nil || strings.Count(string(out), "\n") != 2 || strings.Contains(string(out), "about 400 MB\r") ||
