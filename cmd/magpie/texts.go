@@ -37,7 +37,11 @@ var (
 		EN: "; for the log, use journalctl -f -u magpie (journalctl --user -f -u magpie for your own user's service), " +
 			"or pm2 %s feishu",
 	}
-	textNoValue     = i18n.Phrase{ZH: "%s：缺少值", EN: "%s: a value is missing"}
+	textNoValue      = i18n.Phrase{ZH: "%s：缺少值", EN: "%s: a value is missing"}
+	textFlagForValue = i18n.Phrase{
+		ZH: "%[1]s：缺少值；如果 %[2]s 就是它的值，请写成 %[1]s=%[2]s",
+		EN: "%[1]s: a value is missing; if %[2]s is meant as one, write %[1]s=%[2]s",
+	}
 	textNoNumber    = i18n.Phrase{ZH: "%s：应为整数，而不是 %s", EN: "%s: must be a whole number, not %s"}
 	textMissing     = i18n.Phrase{ZH: "缺少参数 %s", EN: "missing: %s"}
 	textNoCommand   = i18n.Phrase{ZH: "缺少子命令：%s", EN: "a command is missing: %s"}

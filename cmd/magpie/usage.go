@@ -27,6 +27,7 @@ var usageErrors = []struct {
 }{
 	// A flag at the end of the line.
 	{regexp.MustCompile(`^(\S+): expected .+ value but got "EOL" \(<EOL>\)$`), textNoValue},
+	{regexp.MustCompile(`^(\S+): expected .+ value but got "(.+)" \(.+\); perhaps try .+$`), textFlagForValue},
 	{regexp.MustCompile(`^(\S+): expected a valid \d+ bit u?int but got (".*")$`), textNoNumber},
 	{regexp.MustCompile(`^missing flags: (.+)$`), textMissing},
 	{regexp.MustCompile(`^(?:missing positional arguments|expected) "?(<.+?)"?$`), textMissing},
