@@ -94,7 +94,9 @@ func askedFor(ctx context.Context, tx *sql.Tx, t Turn) (list []chat.Message, err
 		if earlier == 0 {
 			return list, nil
 		}
-		if t, err = loadTurn(ctx, tx, t.Key, earlier); err != nil {
+		if t, err = loadTurn(ctx, tx, t.Key, earlier); errors.Is(err, ErrNotFound) { // deleted with the old History
+			return list, nil
+		} else if err != nil {
 			return nil, err
 		}
 	}

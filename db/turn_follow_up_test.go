@@ -2,6 +2,7 @@ package db_test
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"testing"
 
@@ -152,5 +153,9 @@ func TestWhoAskedDecidesAlsoAfterAFollowUp(t *testing.T) {
 	asked := func(m chat.Message) bool { return m.Actor.ID == want }
 	if err != nil || !slices.ContainsFunc(made.Asked, asked) || texts(made.Asked[len(made.Asked)-1:]) != "u:continue" {
 		t.Errorf("a subagent works for %q, %v", texts(made.Asked), err)
+	}
+	raw(t, d, fmt.Sprintf(`DELETE FROM turns WHERE id = %d`, f.ID)) // as the sweep of the old History does
+	if made, err = d.Turns().FollowUps().FindOrCreate(t.Context(), c.Turn); err != nil || texts(made.Asked) != "u:continue" {
+		t.Errorf("without the earlier turn: %q, %v", texts(made.Asked), err)
 	}
 }
