@@ -264,6 +264,24 @@ func TestBudgetsSayWhatIsWrong(t *testing.T) {
 	}
 }
 
+// An answer that was stopped before the model said anything has no model and no cost, so that there is nothing to list.
+func TestModelsThatCostNothingAreNotListed(t *testing.T) {
+	store := dbtest.New(t)
+	p := &budget{ledger: store.Ledger(), zone: time.UTC, log: zerolog.Nop()}
+	p.Store(&Budget{})
+	for turn, used := range []db.Usage{{}, {Model: "opus", Input: 1000, CostUSD: 0.25}} {
+		e := db.Expense{Key: room, User: "ou_1", Purpose: "test", Turn: int64(turn + 1), Usage: used}
+		if err := p.ledger.Book(t.Context(), e); err != nil {
+			t.Fatal(err)
+		}
+	}
+	done, err := p.showCost(t.Context(), invocation{m: chat.Incoming{Key: room}, lang: i18n.Chinese})
+	if err != nil || done.card == nil || len(done.card.Panels) != 2 ||
+		done.card.Panels[1].Body != "- `opus` $0.25 · 1.0k token\n" {
+		t.Errorf("%+v, %v", done.card, err)
+	}
+}
+
 // The chart has a bar for each period, and a line at the daily limit; the card lists amounts, times and models in
 // words.
 func TestCostsAreShownByDay(t *testing.T) {
