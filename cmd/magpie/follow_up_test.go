@@ -43,11 +43,18 @@ func (r *rig) inBackground(steps ...modelsim.Step) (id string, end func()) {
 		modelsim.Rule{Match: tells("running in background"), Times: 1, Steps: []modelsim.Step{modelsim.Text(begun)}},
 	)
 	id = r.sim.Say(r.chat, r.user, begins)
-	r.shows(r.chat, id, begun)
+	showed := func(words string) { // whatever else is shown by now: the command's time may be over
+		r.Helper()
+		r.await("an answer with "+words, func(v *feishusim.View) bool {
+			list := replies(v, r.chat, id)
+			return len(list) > 0 && seen(list[0], words).Text != ""
+		})
+	}
+	showed(begun)
 	r.until("the end of the turn", func() bool {
 		return r.count(`SELECT COUNT(*) FROM turns WHERE id = 1 AND state = 'done'`) == 1
 	})
-	r.shows(r.chat, id, "后台还在继续")
+	showed("后台还在继续")
 	return id, func() { must(r, os.WriteFile(gate, nil, 0o600)) }
 }
 
