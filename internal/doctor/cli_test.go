@@ -32,7 +32,10 @@ func TestTheDoctorReportsTheLimits(t *testing.T) {
 		}
 	}
 	cores := runtime.GOMAXPROCS(0)
-	turns := max(8, 4*cores)
+	turns, english := max(8, 4*cores), "CPU cores"
+	if cores == 1 {
+		english = "CPU core"
+	}
 	for name, tc := range map[string]struct {
 		cfg    claude.Config
 		zh, en string
@@ -40,8 +43,8 @@ func TestTheDoctorReportsTheLimits(t *testing.T) {
 		"auto": {
 			claude.Config{Machine: machine("max"), KeepAlive: claude.AutoKeepAlive},
 			fmt.Sprintf("claude：最多同时回答 %d 个问题（按 %d 个 CPU 核心），274 个进程（按 60.0 GB 空闲内存）；空闲进程最多保留 2 小时（内存够用时）", turns, cores),
-			fmt.Sprintf("claude: up to %d answers at once (based on %d CPU cores) and 274 processes (based on 60.0 GB of free "+
-				"memory); idle processes stay up to 2 h (while memory allows)", turns, cores),
+			fmt.Sprintf("claude: up to %d answers at once (based on %d %s) and 274 processes (based on 60.0 GB of free memory); "+
+				"idle processes stay up to 2 h (while memory allows)", turns, cores, english),
 		},
 		"numbers": {
 			claude.Config{Machine: machine("max"), MaxTurns: 4, MaxProcesses: 6, KeepAlive: claude.KeepAlive{Duration: time.Minute}},
