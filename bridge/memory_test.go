@@ -306,7 +306,7 @@ func TestApproval(t *testing.T) {
 	w.expect(w.order(alice, "/memory approve 2"), "已批准 #2")
 	boss := team.by("ou_boss")
 	w.expect(w.order(boss, "/remember c"), "已记住 #1")
-	w.expect(w.order(team, "/remember d"), "已提交 #2", "approve")
+	w.expect(w.order(team, "/remember d"), "已提交 #2", "（/memory 批准 2）")
 	for _, theirs := range []string{"approve 2", "reject 2", "edit 1 x", "forget 1"} {
 		w.expect(w.order(team, "/memory "+theirs), "只有管理员")
 	}
