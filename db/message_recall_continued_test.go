@@ -148,16 +148,22 @@ func TestOneQuestionOfAContinuedTurnIsRecalled(t *testing.T) {
 	}
 }
 
-// A follow-up that was interrupted is continued by another turn, which a recall reaches, too.
-func TestARecallReachesWhatContinuesAFollowUp(t *testing.T) {
-	d := fresh(t)
-	_, f := watching(t, d)
-	if err := d.Turns().FollowUps().Enqueue(t.Context(), f.ID); err != nil {
+// continuesFollowUp makes an interrupted follow-up, and a running turn that continues it.
+func continuesFollowUp(t *testing.T, d *db.DB) (followUp db.Turn, c db.Claim) {
+	t.Helper()
+	_, followUp = watching(t, d)
+	if err := d.Turns().FollowUps().Enqueue(t.Context(), followUp.ID); err != nil {
 		t.Fatal(err)
 	}
 	finish(t, d, db.TurnResult{Turn: claim(t, d, "s-1").Turn, State: db.Interrupted, Answer: "the build"})
-	goOn(t, d, f.ID)
-	c := claim(t, d, "s-2")
+	goOn(t, d, followUp.ID)
+	return followUp, claim(t, d, "s-2")
+}
+
+// A follow-up that was interrupted is continued by another turn, which a recall reaches, too.
+func TestARecallReachesWhatContinuesAFollowUp(t *testing.T) {
+	d := fresh(t)
+	_, c := continuesFollowUp(t, d)
 	if r := recall(t, d, "om_1"); r.Running != c.Turn.ID {
 		t.Errorf("recalled: %+v", r)
 	}

@@ -138,13 +138,7 @@ func TestFollowUpsAfterACrash(t *testing.T) {
 // for a subagent in the background of a turn that continues another.
 func TestWhoAskedDecidesAlsoAfterAFollowUp(t *testing.T) {
 	d := fresh(t)
-	_, f := watching(t, d)
-	if err := d.Turns().FollowUps().Enqueue(t.Context(), f.ID); err != nil {
-		t.Fatal(err)
-	}
-	finish(t, d, db.TurnResult{Turn: claim(t, d, "s-1").Turn, State: db.Interrupted, Answer: "the build"})
-	goOn(t, d, f.ID)
-	c := claim(t, d, "s-2")
+	f, c := continuesFollowUp(t, d)
 	want := say("", "").Actor.ID
 	if got, err := d.Approvals().EarlierAskers(t.Context(), oc, c.Turn.ID); err != nil || !slices.Contains(got, want) {
 		t.Errorf("earlier askers of a turn that continues a follow-up: %q, %v", got, err)
@@ -155,7 +149,8 @@ func TestWhoAskedDecidesAlsoAfterAFollowUp(t *testing.T) {
 		t.Errorf("a subagent works for %q, %v", texts(made.Asked), err)
 	}
 	raw(t, d, fmt.Sprintf(`DELETE FROM turns WHERE id = %d`, f.ID)) // as the sweep of the old History does
-	if made, err = d.Turns().FollowUps().FindOrCreate(t.Context(), c.Turn); err != nil || texts(made.Asked) != "u:continue" {
+	made, err = d.Turns().FollowUps().FindOrCreate(t.Context(), c.Turn)
+	if err != nil || texts(made.Asked) != "u:continue" {
 		t.Errorf("without the earlier turn: %q, %v", texts(made.Asked), err)
 	}
 }

@@ -10,7 +10,8 @@ import (
 )
 
 // installs is a copy of scripts/common.sh beside a fake npm, which writes 3 MB into node_modules, waits for the file
-// grow, writes 39 MB more, waits for the file seen, and then installs a fake CLI. The script's polling interval is short.
+// grow, writes 39 MB more, waits for the file seen, and then installs a fake CLI. The script's polling interval is
+// short.
 type installs struct {
 	testing.TB
 	root string

@@ -142,12 +142,13 @@ func TestOtherFilesAreRefused(t *testing.T) {
 	if !errors.As(err, new(*sqlite.CorruptError)) {
 		t.Fatalf("Open = %v", err)
 	}
-	if want := "数据库 " + path + " 已损坏：这个文件不是 SQLite 数据库。停止鹊桥，移走 "; !strings.HasPrefix(configtype.Chinese(err), want) ||
-		!strings.Contains(configtype.Chinese(err), "把 magpie backup 生成的最新备份复制为 "+path+"，再启动鹊桥") {
-		t.Errorf("%s", configtype.Chinese(err))
+	zh, en := configtype.Chinese(err), err.Error()
+	if !strings.HasPrefix(zh, "数据库 "+path+" 已损坏：这个文件不是 SQLite 数据库。停止鹊桥，移走 ") ||
+		!strings.Contains(zh, "把 magpie backup 生成的最新备份复制为 "+path+"，再启动鹊桥") {
+		t.Errorf("%s", zh)
 	}
-	if want := "database " + path + " is corrupt: the file is not an SQLite database. Stop Magpie,"; !strings.HasPrefix(err.Error(), want) {
-		t.Errorf("%v", err)
+	if !strings.HasPrefix(en, "database "+path+" is corrupt: the file is not an SQLite database. Stop Magpie,") {
+		t.Errorf("%s", en)
 	}
 }
 
