@@ -16,7 +16,7 @@ RUN apt-get update && \
     apt-get install -y --no-install-recommends ca-certificates curl git jq openssh-client procps ripgrep && \
     rm -rf /var/lib/apt/lists/*
 # The newest version with which Magpie was tested.
-ARG CLAUDE_CODE=2.1.330
+ARG CLAUDE_CODE=2.1.332
 RUN npm install -g "@anthropic-ai/claude-code@$CLAUDE_CODE" && npm cache clean --force
 COPY --from=build /magpie /usr/local/bin/magpie
 RUN useradd --uid 10001 --user-group --create-home --home-dir /data --shell /bin/bash magpie

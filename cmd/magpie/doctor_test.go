@@ -391,7 +391,7 @@ func TestDoctorFindsWhatIsWrong(t *testing.T) {
 			must(p, os.WriteFile(open, []byte("#!/bin/sh\necho '"+doctor.OldestCLI+" (Claude Code)'\n"), 0o755))
 			p.env = []string{"MAGPIE_CLAUDE_COMMAND=" + open}
 		}, 0, []string{
-			"warn  claude: ", doctor.OldestCLI + ". Before " + doctor.TestedCLI, "cat < FILE", " - npm install",
+			"warn  claude: ", doctor.OldestCLI + ". Before 2.1.330", "cat < FILE", " - npm install",
 		}},
 		"a CLI of tomorrow": {func(p *doctorRig) {
 			tomorrow := filepath.Join(p.dir, "new-claude")

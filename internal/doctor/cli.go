@@ -17,11 +17,14 @@ import (
 	"magpie/internal/configtype"
 )
 
-// The CLI versions that the tests run: the oldest supported one, and the current one.
+// The CLI versions that the tests run: the oldest supported one, and the current one, which scripts/pin-cli moves.
 const (
 	OldestCLI = "2.1.197"
-	TestedCLI = "2.1.330"
+	TestedCLI = "2.1.332"
 )
+
+// closedCLI is the first version that checks what a command like "cat < FILE" reads.
+const closedCLI = "2.1.330"
 
 // cliTimeout is how long the CLI may take to print its version or login.
 const cliTimeout = 30 * time.Second
@@ -124,8 +127,8 @@ func (c CLI) CheckVersion(ctx context.Context, r *Report) (path string, ok bool)
 	case IsTooOld(version):
 		r.AddFinding(Warn, "npm install -g @anthropic-ai/claude-code@"+TestedCLI,
 			textCLIOld, path, version, OldestCLI, TestedCLI)
-	case compareVersions(version, TestedCLI) < 0:
-		r.AddFinding(Warn, "npm install -g @anthropic-ai/claude-code@"+TestedCLI, textCLIOpen, path, version, TestedCLI)
+	case compareVersions(version, closedCLI) < 0:
+		r.AddFinding(Warn, "npm install -g @anthropic-ai/claude-code@"+TestedCLI, textCLIOpen, path, version, closedCLI)
 	case compareVersions(version, TestedCLI) > 0:
 		r.AddFinding(Warn, r.text(textCLIStay), textCLINew, path, version, OldestCLI, TestedCLI)
 	default:

@@ -45,8 +45,8 @@ func TestTestedCLI(t *testing.T) {
 		}
 	}
 	for page, want := range map[string]string{
-		"README.md":    "with Claude Code " + OldestCLI + " to " + TestedCLI + ".",
-		"README.zh.md": "Claude Code " + OldestCLI + " 到 " + TestedCLI + "；",
+		"README.md":    "with Claude Code " + OldestCLI + " or newer, tested to " + TestedCLI + ";",
+		"README.zh.md": "Claude Code " + OldestCLI + " 或更新，测试到 " + TestedCLI + "；",
 	} {
 		if data, err := os.ReadFile(filepath.Join("..", "..", page)); err != nil || !strings.Contains(string(data), want) {
 			t.Errorf("%s does not say %q: %v", page, want, err)

@@ -225,13 +225,15 @@ func TestTheBrainRunsACommandAndTellsTheResult(t *testing.T) {
 
 func TestTheBrainCopesWithTheCLIsOwnRequests(t *testing.T) {
 	limit := msg("user", "Output token limit hit. Resume directly — no apology.")
+	reminded := msg("user", "<system-reminder>\nOutput token limit hit. Resume directly.\n</system-reminder>")
 	for name, tc := range map[string]struct {
 		messages []object
 		want     string
 	}{
-		"the rest":   {[]object{msg("user", "数到5"), msg("assistant", "1 2 3"), limit}, " 4 5"},
-		"no rest":    {[]object{msg("user", "count to 2"), msg("assistant", "1 2"), limit}, "(The end.)"},
-		"other text": {[]object{msg("user", "数到5"), msg("assistant", "abc"), limit}, "1 2 3 4 5"},
+		"the rest":               {[]object{msg("user", "数到5"), msg("assistant", "1 2 3"), limit}, " 4 5"},
+		"the rest since 2.1.332": {[]object{msg("user", "数到5"), msg("assistant", "1 2 3"), reminded}, " 4 5"},
+		"no rest":                {[]object{msg("user", "count to 2"), msg("assistant", "1 2"), limit}, "(The end.)"},
+		"other text":             {[]object{msg("user", "数到5"), msg("assistant", "abc"), limit}, "1 2 3 4 5"},
 		"blank": {[]object{msg("user", "数到2"), msg("assistant", " "),
 			msg("user", "[Your previous response had no visible output. …]")}, "1 2"},
 		"after summary": {[]object{msg("user", "This session is being continued from a previous conversation "+

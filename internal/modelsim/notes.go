@@ -21,12 +21,19 @@ const (
 	summary                   // that summary, which replaces the messages
 )
 
+// reminder is what the CLI tells the model with the user's words. Since 2.1.332 this is also its request for the rest of an
+// answer.
+var reminder = regexp.MustCompile(`(?s)<system-reminder>\s*(.*?)</system-reminder>`)
+
 // additions are what the CLI puts around a person's words.
 var additions = []*regexp.Regexp{
-	regexp.MustCompile(`(?s)<system-reminder>.*?</system-reminder>`),
+	reminder,
 	regexp.MustCompile(`(?s)<local-command-(?:caveat|stdout|stderr)>.*?</local-command-(?:caveat|stdout|stderr)>`),
 	regexp.MustCompile(`(?s)<command-(?:name|message|args)>.*?</command-(?:name|message|args)>`),
 }
+
+// limitHit is the beginning of the CLI's request for the rest of an answer.
+const limitHit = "Output token limit hit."
 
 // openings are the beginnings of the CLI's own texts.
 var openings = []struct {
@@ -40,7 +47,7 @@ var openings = []struct {
 	{"[Image: source: ", byCLI}, // where it keeps a copy of a picture, since 2.1.330
 	{"[structured-output-enforce]", goOn},
 	{"[Your previous response had no visible output", goOn},
-	{"Output token limit hit.", goOn},
+	{limitHit, goOn},
 	{"CRITICAL: Respond with TEXT ONLY", compact},
 	{"Your task is to create a detailed summary of", compact},
 	{"This session is being continued from a previous conversation", summary},
@@ -67,6 +74,9 @@ func attribute(role, text string) (string, origin) {
 			rest = rest[:i]
 		}
 		return strings.TrimSpace(rest), byPerson
+	}
+	if m := reminder.FindStringSubmatch(text); m != nil && strings.HasPrefix(m[1], limitHit) {
+		return m[1], goOn
 	}
 	for _, a := range additions {
 		text = a.ReplaceAllString(text, "")

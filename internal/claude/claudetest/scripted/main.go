@@ -35,7 +35,7 @@ import (
 )
 
 // version is what the CLI says of itself.
-const version = "2.1.330 (Claude Code)"
+const version = "2.1.332 (Claude Code)"
 
 func main() {
 	if err := run(os.Args[1:], os.Stdin, os.Stdout); err != nil {
