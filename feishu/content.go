@@ -10,6 +10,7 @@ import (
 
 	"magpie/feishu/openapi"
 	"magpie/internal/chat"
+	"magpie/internal/text"
 )
 
 // mention is one entry of a message's mentions. In the text, key stands for the person.
@@ -130,7 +131,7 @@ func (r *contentReader) flatten(content gjson.Result) string {
 	for _, paragraph := range paragraphs.Array() {
 		var b strings.Builder
 		for _, e := range paragraph.Array() {
-			b.WriteString(r.inline(e))
+			b.WriteString(r.inline(e, mostNested))
 		}
 		lines = append(lines, b.String())
 	}
@@ -138,15 +139,15 @@ func (r *contentReader) flatten(content gjson.Result) string {
 }
 
 // inline converts one element of a rich text line to Markdown. Attachments become marks.
-func (r *contentReader) inline(e gjson.Result) string {
-	text := e.Get("text").String()
+func (r *contentReader) inline(e gjson.Result, levels int) string {
+	words := e.Get("text").String()
 	switch e.Get("tag").String() {
 	case "a":
-		return link(text, e.Get("href").String())
+		return link(words, e.Get("href").String())
 	case "at":
 		return mentionKey(e.Get("user_id").String(), e.Get("user_name").String())
 	case "img":
-		return r.image(e)
+		return r.picture(e.Get("image_key").String())
 	case "media":
 		return r.video(e)
 	case "file":
@@ -154,21 +155,62 @@ func (r *contentReader) inline(e gjson.Result) string {
 	case "emotion":
 		return "[" + e.Get("emoji_type").String() + "]"
 	case "code_block":
-		return "```" + strings.ToLower(e.Get("language").String()) + "\n" + strings.TrimRight(text, "\n") + "\n```"
+		words = strings.TrimRight(words, "\n")
+		fence := text.Fence(words)
+		return fence + strings.ToLower(e.Get("language").String()) + "\n" + words + "\n" + fence
 	case "hr":
 		return "---"
-	case "md":
-		return r.markdown(text)
+	case "md", "markdown":
+		return r.markdown(cmp.Or(words, e.Get("content").String()))
+	case "text":
+		return styled(words, e.Get("style"))
 	default:
-		return styled(text, e.Get("style"))
+		return r.unknown(e, levels)
 	}
+}
+
+// unknown converts an element that the documentation does not have: what it says, with the address that it leads to,
+// and the elements in it.
+func (r *contentReader) unknown(e gjson.Result, levels int) string {
+	if levels == 0 {
+		return ""
+	}
+	var words, within string
+	for _, name := range []string{"text", "content", "title", "name", "elements", "children"} {
+		switch part := e.Get(name); {
+		case part.IsArray():
+			for _, child := range part.Array() {
+				within += r.inline(child, levels-1)
+			}
+		case part.IsObject():
+			within += r.unknown(part, levels-1)
+		case words == "":
+			words = part.String()
+		}
+	}
+	return link(styled(words, e.Get("style")), addressIn(e, words)) + within
+}
+
+var address = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9+.-]*://\S+$`)
+
+// addressIn is the address that an element leads to, whatever its name: a string, or the member url of an object.
+func addressIn(e gjson.Result, words string) (found string) {
+	e.ForEach(func(_, value gjson.Result) bool {
+		if value.IsObject() {
+			value = value.Get("url")
+		}
+		if s := value.String(); s != words && address.MatchString(s) {
+			found = s
+		}
+		return found == ""
+	})
+	return found
 }
 
 // attribute is an attribute of a tag.
 const attribute = `[a-z_]+\s*=\s*(?:"[^"<>]*"|'[^'<>]*'|[^\s"'<>]+?)`
 
 var (
-	code       = regexp.MustCompile("(?s)```.*?```|`[^`\n]*`")
 	atTag      = regexp.MustCompile(`<at((?:\s+` + attribute + `)+)\s*(?:/>|>(?:([^<\n]*)</at>)?)( ?)`)
 	atValue    = regexp.MustCompile(`=\s*["']?([^\s"']*)`)
 	pictureTag = regexp.MustCompile(`!\[[^\]\n]*\]\((img_[A-Za-z0-9_-]+)\)`)
@@ -184,18 +226,51 @@ func (r *contentReader) markdown(s string) string {
 	})
 }
 
-// outsideCode converts the prose of a Markdown text. Code stays as it is.
+// outsideCode converts the prose of a Markdown text. Code stays as it is: what is between two runs of equally many
+// backquotes, or of a block's longer end. Inline code is on one line.
 func outsideCode(s string, convert func(prose string) string) string {
 	var b strings.Builder
-	for len(s) > 0 {
-		span := code.FindStringIndex(s)
-		if span == nil {
-			span = []int{len(s), len(s)}
+	open := map[int]bool{} // lengths of runs that nothing closes
+	prose := 0
+	for at := strings.IndexByte(s, '`'); at >= 0 && at < len(s); {
+		ticks := len(s[at:]) - len(strings.TrimLeft(s[at:], "`"))
+		end := -1
+		if !open[ticks] {
+			end = codeEnd(s, at+ticks, ticks)
+			open[ticks] = end < 0 && ticks >= 3
 		}
-		b.WriteString(convert(s[:span[0]]) + s[span[0]:span[1]])
-		s = s[span[1]:]
+		if end >= 0 {
+			b.WriteString(convert(s[prose:at]) + s[at:end])
+			prose, ticks = end, end-at
+		}
+		if next := strings.IndexByte(s[at+ticks:], '`'); next >= 0 {
+			at += ticks + next
+		} else {
+			break
+		}
 	}
-	return b.String()
+	return b.String() + convert(s[prose:])
+}
+
+// codeEnd is where the code ends that that many backquotes before from have opened; -1 = nowhere.
+func codeEnd(s string, from, ticks int) int {
+	end := len(s)
+	if ticks < 3 {
+		if n := strings.IndexByte(s[from:], '\n'); n >= 0 {
+			end = from + n
+		}
+	}
+	for at := from; at < end; {
+		if s[at] != '`' {
+			at++
+			continue
+		}
+		run := len(s[at:]) - len(strings.TrimLeft(s[at:], "`"))
+		if at += run; run == ticks || run > ticks && ticks >= 3 {
+			return at
+		}
+	}
+	return -1
 }
 
 // people replaces the tags of people by their names.
@@ -251,15 +326,16 @@ func (r *contentReader) withoutEditTags(text string) string {
 	return r.markdown(strings.Join(lines, "\n"))
 }
 
-func link(text, href string) string {
+func link(words, href string) string {
 	switch {
 	case href == "":
-		return text
-	case text == "" || text == href:
+		return words
+	case words == "" || words == href:
 		return href
-	default:
-		return "[" + text + "](" + href + ")"
+	case strings.ContainsAny(href, "() "): // a parenthesis could end the target
+		href = "<" + href + ">"
 	}
+	return "[" + words + "](" + href + ")"
 }
 
 // mentionKey keeps a key, which [replaceMentions] replaces by the name. An ID that is not a key is replaced here, if
@@ -274,21 +350,30 @@ func mentionKey(id, name string) string {
 	return "@" + name
 }
 
-func styled(text string, styles gjson.Result) string {
-	if strings.TrimSpace(text) == "" {
-		return text
+func styled(words string, styles gjson.Result) string {
+	if strings.TrimSpace(words) == "" {
+		return words
 	}
 	for _, s := range styles.Array() {
 		switch s.String() {
 		case "bold":
-			text = "**" + text + "**"
+			words = "**" + words + "**"
 		case "italic":
-			text = "*" + text + "*"
+			words = "*" + words + "*"
 		case "lineThrough":
-			text = "~~" + text + "~~"
+			words = "~~" + words + "~~"
 		case "codeInline":
-			text = "`" + text + "`"
+			words = inlineCode(words)
 		}
 	}
-	return text
+	return words
+}
+
+// inlineCode encloses code in more backquotes than any run in it. Spaces keep a backquote at an end apart.
+func inlineCode(code string) string {
+	marks := strings.Repeat("`", text.LongestRun(code, '`')+1)
+	if strings.HasPrefix(code, "`") || strings.HasSuffix(code, "`") {
+		code = " " + code + " "
+	}
+	return marks + code + marks
 }

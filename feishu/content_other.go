@@ -22,10 +22,8 @@ func (r *contentReader) addFile(kind chat.FileKind, key, name string, length tim
 	}
 }
 
-// image, and the other readers of attachments, leave a mark in the text at the place of the attachment, so that the
+// picture, and the other readers of attachments, leave a mark in the text at the place of the attachment, so that the
 // agent sees what belongs where.
-func (r *contentReader) image(c gjson.Result) string { return r.picture(c.Get("image_key").String()) }
-
 func (r *contentReader) picture(key string) string {
 	r.images++
 	r.addFile(chat.Picture, key, "", 0)
@@ -73,7 +71,7 @@ func (r *contentReader) addForwarded() string {
 func (r *contentReader) readOther(form string, c gjson.Result) (text string, ok bool) {
 	switch form {
 	case "image":
-		return r.image(c), true
+		return r.picture(c.Get("image_key").String()), true
 	case "file":
 		return r.file(c), true
 	case "folder": // it cannot be downloaded (page im-v1/message/get-2)

@@ -32,13 +32,15 @@ func SafeName(name string) string {
 // Visible is a name on one line, without invisible characters and those that change the text direction.
 func Visible(name string) string { return text.Visible(name) }
 
+// ticks is the longest run of backquotes that a code block shows as it is. The fence around it has to be longer, and
+// cards accept no fence of any length.
+var ticks = strings.Repeat("`", 31)
+
 // CodeBlock formats a text as a code block in which nothing is markup and nothing is hidden.
-func CodeBlock(language, text string) string {
-	fence := "```"
-	for strings.Contains(text, fence) {
-		fence += "`"
-	}
-	return fence + language + "\n" + revealInvisible(strings.TrimSuffix(text, "\n")) + "\n" + fence + "\n"
+func CodeBlock(language, code string) string {
+	code = strings.ReplaceAll(revealInvisible(strings.TrimSuffix(code, "\n")), ticks, ticks+"\u200b")
+	fence := text.Fence(code)
+	return fence + language + "\n" + code + "\n" + fence + "\n"
 }
 
 // revealInvisible replaces characters that are invisible, or change how others look, by their code points: a person who

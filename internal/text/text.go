@@ -106,3 +106,21 @@ func Prefix(s string, most int) string {
 	}
 	return s[:max(most, 0)]
 }
+
+// Fence returns the backquotes that enclose s in Markdown as a block of code: at least three, and more than any run of
+// them in s.
+func Fence(s string) string { return strings.Repeat("`", max(3, LongestRun(s, '`')+1)) }
+
+// LongestRun is the length of the longest run of c in s.
+func LongestRun(s string, c byte) (longest int) {
+	run := 0
+	for i := range len(s) {
+		if s[i] != c {
+			run = 0
+			continue
+		}
+		run++
+		longest = max(longest, run)
+	}
+	return longest
+}
