@@ -14,13 +14,13 @@ import (
 
 // Limits of what a reader has to keep in mind. What exceeds them has usually become two things.
 const (
-	mostLines   = 65 // of a function
-	mostMethods = 20 // of a type
-	mostFields  = 15 // of a struct; configurations list what there is
+	mostLines   = 110 // of a function
+	mostMethods = 20  // of a type
+	mostFields  = 25  // of a struct; configurations list what there is
 )
 
-// notMeasured are folders with doubles of other systems, which are as large as what they stand for, and with copied code.
-var notMeasured = []string{"feishusim", "modelsim", "claudetest", "scripted", "dbtest", "testdata", "scaledjpeg"}
+// notMeasured are folders with doubles of other systems, which are as large as what they stand for.
+var notMeasured = []string{"feishusim", "modelsim", "claudetest", "scripted", "dbtest", "testdata"}
 
 func TestFunctionsAndTypesAreSmall(t *testing.T) {
 	methods := map[string]int{}

@@ -45,24 +45,20 @@ type turnFiles struct {
 func (tf turnFiles) fetch(ctx context.Context, t *turn) {
 	fresh := attachment.HasUnfetched(t.claim.Asked)
 	var failed []attachment.Failure
-	var large []chat.File
 	if fresh {
 		t.setView(t.view.Receiving(time.Now()))
 		failed = tf.store.Fetch(ctx, &t.claim)
 	}
-	t.shown, large = tf.store.Images(t.claim.Asked)
-	if fresh && len(failed)+len(large) > 0 { // otherwise it was reported when they were fetched
-		tf.reportMissing(ctx, t, failed, large)
+	t.shown = tf.store.Images(t.claim.Asked)
+	if fresh && len(failed) > 0 { // otherwise it was reported when they were fetched
+		tf.reportMissing(ctx, t, failed)
 	}
 }
 
-// reportMissing tells the user which files could not be fetched, and which pictures are too large to show.
-func (tf turnFiles) reportMissing(ctx context.Context, t *turn, failed []attachment.Failure, large []chat.File) {
+// reportMissing tells the user which files could not be fetched.
+func (tf turnFiles) reportMissing(ctx context.Context, t *turn, failed []attachment.Failure) {
 	l := t.view.Lang
-	var missed, forbidden, big, pixels []string
-	for _, f := range large {
-		pixels = append(pixels, chat.AttachmentMark(f.Kind.Label(), f.Name))
-	}
+	var missed, forbidden, big []string
 	for _, f := range failed {
 		switch name := chat.AttachmentMark(f.Kind.Label(), f.Name); {
 		case f.State == chat.TooBig:
@@ -83,9 +79,6 @@ func (tf turnFiles) reportMissing(ctx context.Context, t *turn, failed []attachm
 	}
 	if len(forbidden) > 0 {
 		lines = append(lines, fmt.Sprintf(i18n.FileForbidden.In(l), strings.Join(forbidden, i18n.Listing.In(l))))
-	}
-	if len(pixels) > 0 {
-		lines = append(lines, fmt.Sprintf(i18n.PictureTooLarge.In(l), strings.Join(pixels, i18n.Listing.In(l))))
 	}
 	turn := t.claim.Turn
 	post := db.Post{

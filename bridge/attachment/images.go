@@ -1,7 +1,6 @@
 package attachment
 
 import (
-	"errors"
 	"io"
 	"os"
 	"path/filepath"
@@ -17,9 +16,9 @@ const (
 	readAsPicture = 20 << 20 // bytes of a file
 )
 
-// Images returns the pictures in the questions' files that the model can see, and those with too many pixels. A missing
-// file is marked as such.
-func (fs *Store) Images(asked []chat.Message) (list []claude.Image, large []chat.File) {
+// Images returns the pictures in the questions' files that the model can see; the agent has the path of any other, and
+// opens it itself. A missing file is marked as such.
+func (fs *Store) Images(asked []chat.Message) (list []claude.Image) {
 	for i := range asked {
 		for j := range asked[i].Files {
 			f := &asked[i].Files[j]
@@ -35,16 +34,13 @@ func (fs *Store) Images(asked []chat.Message) (list []claude.Image, large []chat
 				f.State = chat.Past
 				continue
 			}
-			switch picture, err := claude.NewImage(data); {
-			case err == nil:
+			if picture, err := claude.NewImage(data); err == nil {
 				f.Shown = true
 				list = append(list, picture)
-			case errors.Is(err, claude.ErrLargeImage):
-				large = append(large, *f)
 			}
 		}
 	}
-	return list, large
+	return list
 }
 
 // open opens a stored file. An agent may have replaced it, for example by a link or an endless pipe; that is an error

@@ -12,7 +12,4 @@ var (
 	FileForbidden = Phrase{"接收失败：%s。应用缺少“获取单聊、群组消息”权限，请让管理员在开发者后台开通，再发布新版本。",
 		"Couldn't be received: %s. The app lacks the permission im:message:readonly. " +
 			"An admin can add it in the developer console, then publish a new version."}
-
-	PictureTooLarge = Phrase{"图片像素太多，助手看不到：%s。请缩小后再发一次。",
-		"The picture has too many pixels for the agent: %s. Please send a smaller one."}
 )

@@ -3,6 +3,7 @@ package claude
 import (
 	"bytes"
 	"encoding/base64"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"image"
@@ -11,9 +12,7 @@ import (
 	_ "image/gif" // registers the format for image.Decode
 	"image/jpeg"
 	"image/png"
-
-	"magpie/internal/scaledjpeg"
-	"magpie/internal/scaledpng"
+	"runtime/debug"
 )
 
 // Image is an image as the model sees it.
@@ -26,29 +25,32 @@ type Image struct {
 // read, or too much image data, the API refuses all later requests of the session. So each image is decoded and scaled
 // down.
 const (
-	imageSide   = 1568       // pixels of the longer side, as sent to the model
-	mostPixels  = 20_000_000 // of an image decoded as a whole; a GIF takes 2 bytes per pixel
-	biggestFile = 20 << 20   // bytes of a file that is decoded
-	biggestPNG  = 1 << 20    // bytes of an image that is sent without loss
-	jpegQuality = 85         // of all other images
+	imageSide    = 1568      // pixels of the longer side, as sent to the model
+	longestSide  = 65_535    // pixels of an image that is decoded; JPEG and GIF have no longer ones
+	mostDecoding = 104 << 20 // bytes that decoding may take; with what scaling down needs, 128 MB
+	muchDecoding = 16 << 20  // bytes that are given back at once
+	mostScans    = 200       // of a progressive JPEG: each goes through the whole picture, however few bytes it has
+	biggestFile  = 20 << 20  // bytes of a file that is decoded
+	biggestPNG   = 1 << 20   // bytes of an image that is sent without loss
+	jpegQuality  = 85        // of all other images
 )
 
 // ErrNoImage means that a file cannot be shown to the model as an image.
 var ErrNoImage = errors.New("not a picture that can be shown")
 
-// ErrLargeImage means that an image has too many pixels to be decoded. It is an [ErrNoImage].
-var ErrLargeImage = fmt.Errorf("%w: too many pixels", ErrNoImage)
+// ErrLargeImage means that an image would take too much memory or time to decode. It is an [ErrNoImage].
+var ErrLargeImage = fmt.Errorf("%w: too large to be decoded", ErrNoImage)
 
 // decoding is held while an image is decoded: one at a time, to limit memory.
 var decoding = make(chan struct{}, 1)
 
-// NewImage decodes a PNG, JPEG or GIF file, otherwise it returns [ErrNoImage]. It uses 64 MB at most, whatever the file
-// claims; an image that would need more is rejected.
+// NewImage decodes a PNG, JPEG or GIF file, otherwise it returns [ErrNoImage]. It uses 128 MB at most, whatever the
+// file claims; an image that would need more is an [ErrLargeImage].
 func NewImage(file []byte) (Image, error) {
 	if len(file) > biggestFile {
 		return Image{}, fmt.Errorf("%w: %d bytes", ErrNoImage, len(file))
 	}
-	// Only the header is read here: the size decides how much memory decoding takes.
+	// Only the header is read here: it decides how much memory decoding takes.
 	size, form, err := image.DecodeConfig(bytes.NewReader(file))
 	if err != nil {
 		return Image{}, fmt.Errorf("%w: %w", ErrNoImage, err)
@@ -56,38 +58,93 @@ func NewImage(file []byte) (Image, error) {
 	if size.Width < 1 || size.Height < 1 {
 		return Image{}, fmt.Errorf("%w: %d x %d pixels", ErrNoImage, size.Width, size.Height)
 	}
-	// One at a time: the limit of 64 MB is for the whole program.
+	need := decodingBytes(file, form, size)
+	if max(size.Width, size.Height) > longestSide || need > mostDecoding ||
+		form == "jpeg" && bytes.Count(file, []byte{0xFF, 0xDA}) > mostScans {
+		return Image{}, fmt.Errorf("%w: %d x %d pixels, %d bytes", ErrLargeImage, size.Width, size.Height, need)
+	}
+	// One at a time: the limit of 128 MB is for the whole program.
 	decoding <- struct{}{}
 	defer func() { <-decoding }()
-	small := max(size.Width, size.Height) <= imageSide
-	picture, err := decode(file, form, size, small)
-	if errors.Is(err, scaledjpeg.ErrTooLarge) || errors.Is(err, scaledpng.ErrTooLarge) {
-		return Image{}, fmt.Errorf("%w: %w", ErrLargeImage, err)
-	} else if err != nil {
+	if need > muchDecoding {
+		// Else the next large picture would be decoded beside what is left of this one.
+		defer debug.FreeOSMemory()
+	}
+	picture, _, err := image.Decode(bytes.NewReader(file))
+	if err != nil {
 		return Image{}, fmt.Errorf("%w: %w", ErrNoImage, err)
 	}
-	switch {
 	// A small picture is passed on unchanged, since decoding has shown that it is intact.
-	case small && form == "jpeg" && len(file) <= biggestPNG:
-		return Image{"image/jpeg", file}, nil
-	case small && form == "png" && len(file) <= biggestPNG:
-		return Image{"image/png", file}, nil
+	if max(size.Width, size.Height) <= imageSide && len(file) <= biggestPNG && form != "gif" {
+		return Image{"image/" + form, file}, nil
 	}
 	return compress(shrink(picture))
 }
 
-// decode decodes an image. A large one is scaled down while decoding: as a whole it would take too much memory.
-func decode(file []byte, form string, size image.Config, small bool) (image.Image, error) {
-	switch {
-	case form == "jpeg":
-		return scaledjpeg.Decode(bytes.NewReader(file), imageSide)
-	case form == "png" && !small:
-		return scaledpng.Decode(file, imageSide)
-	case size.Width > mostPixels/size.Height:
-		return nil, fmt.Errorf("%w: %d x %d", ErrLargeImage, size.Width, size.Height)
+// decodingBytes is how much memory the standard library takes to decode an image, by its header.
+func decodingBytes(file []byte, form string, size image.Config) int64 {
+	pixels := int64(size.Width) * int64(size.Height)
+	if form == "jpeg" {
+		return jpegBytes(file, size, pixels)
 	}
-	picture, _, err := image.Decode(bytes.NewReader(file))
-	return picture, err
+	perPixel := int64(4) // also of a gray PNG, which may turn out to have a transparent color
+	switch size.ColorModel {
+	case color.Gray16Model, color.RGBA64Model, color.NRGBA64Model:
+		perPixel = 8
+	}
+	if _, ok := size.ColorModel.(color.Palette); ok {
+		perPixel = 1
+	}
+	// Of an interlaced image its parts are decoded beside the whole: in a PNG this is the last byte of the header.
+	if form == "gif" || len(file) > 28 && file[28] != 0 {
+		perPixel *= 2
+	}
+	return pixels * perPixel
+}
+
+// jpegBytes counts the samples of an image, a byte each. Those of a progressive one are also kept as coefficients of
+// four bytes until its end. Colors other than a camera's are converted as a whole.
+func jpegBytes(file []byte, size image.Config, pixels int64) int64 {
+	progressive, sampling := jpegFrame(file)
+	if sampling == nil { // not where it belongs; so it could be anything
+		progressive, sampling = true, []byte{0x11, 0x11, 0x11, 0x11}
+	}
+	samples := 0
+	for _, s := range sampling {
+		samples += int(s>>4) * int(s&15)
+	}
+	// The first component has the most samples, and the image is filled up to whole blocks of them.
+	wide, high := 8*max(1, int(sampling[0]>>4)), 8*max(1, int(sampling[0]&15))
+	blocks := int64((size.Width+wide-1)/wide) * int64((size.Height+high-1)/high) * int64(samples)
+	need := blocks * 64
+	if progressive {
+		need *= 5
+	}
+	if size.ColorModel == color.CMYKModel || size.ColorModel == color.RGBAModel {
+		need += 4 * pixels
+	}
+	return need
+}
+
+// jpegFrame reads the frame header of a JPEG file, which says whether it is progressive, and how many samples each
+// component has: horizontally in the upper four bits, vertically in the lower. The decoder also skips bytes between
+// segments; here none are skipped, so that both read the same header.
+func jpegFrame(file []byte) (progressive bool, sampling []byte) {
+	const start, startProgressive, restart, end = 0xC0, 0xC2, 0xD0, 0xD9
+	for rest := file[2:]; len(rest) > 10 && rest[0] == 0xFF; {
+		kind, n := rest[1], 2+int(binary.BigEndian.Uint16(rest[2:]))
+		if kind == 0 || kind == 0xFF || kind >= restart && kind <= end || n < 4 || n > len(rest) {
+			return false, nil
+		}
+		if kind >= start && kind <= startProgressive {
+			for i := 11; i < n; i += 3 {
+				sampling = append(sampling, rest[i])
+			}
+			return kind == startProgressive, sampling
+		}
+		rest = rest[n:]
+	}
+	return false, nil
 }
 
 // shrink scales an image down until its longer side fits. Each new pixel is the mean of the old ones.
