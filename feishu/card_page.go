@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/rs/zerolog"
-	"golang.org/x/time/rate"
 
 	"magpie/feishu/cardjson"
 	"magpie/feishu/openapi"
@@ -29,7 +28,7 @@ const (
 type cardPage struct {
 	message string
 	entity  *entity       // nil: the message is the card
-	rate    *rate.Limiter // of a card inside its message; nil: it cannot be redrawn
+	pace    *openapi.Pace // of a card inside its message; nil: it cannot be redrawn
 	look    cardLook      // of a card inside its message: what the platform has not refused
 	level   updateLevel   // of an entity
 	shown   *chat.Card    // what it shows; nil: unknown
@@ -108,7 +107,7 @@ func (o pageSender) send(ctx context.Context, d *draft) (*cardPage, error) {
 		d.kind = "plain"
 	}
 	for slices.Contains(kindsOfLooks, d.kind) {
-		s := &cardPage{rate: openapi.PatchRate(), look: cardLook(slices.Index(kindsOfLooks, d.kind))}
+		s := &cardPage{pace: openapi.PatchPace(), look: cardLook(slices.Index(kindsOfLooks, d.kind))}
 		m, err := o.messages.send(ctx, o.to, "interactive", s.messageJSON(d.content), keyOf(d.seed, d.kind, d.part))
 		if err == nil {
 			s.message, s.shown = m.id, o.shownAfterSend(d.content, m)
@@ -202,7 +201,7 @@ func (o pageSender) sendEntity(ctx context.Context, d *draft) (*cardPage, error)
 	seen, err := entityOf(ctx, o.messages, m.id, m.at)
 	switch {
 	case notAnEntity(err):
-		return &cardPage{message: m.id, rate: openapi.PatchRate()}, nil
+		return &cardPage{message: m.id, pace: openapi.PatchPace()}, nil
 	case err != nil:
 		return nil, err
 	case seen.id == d.entity.id:
@@ -224,7 +223,7 @@ func (p *cardPage) draw(ctx context.Context, ms messages, card chat.Card) error 
 	switch {
 	case p.entity != nil:
 		err = p.drawEntity(ctx, ms.updates, card, tries)
-	case p.rate != nil:
+	case p.pace != nil:
 		err = p.patch(ctx, ms.api, card, tries)
 	default:
 		return nil
@@ -292,9 +291,7 @@ func (p *cardPage) redrawWhole(ctx context.Context, updates *partialUpdates, lev
 // setLevel restricts the updates of the page. Without any it is drawn as seldom as a card that is part of its message.
 func (p *cardPage) setLevel(level updateLevel) {
 	if level > p.level && level == noUpdates {
-		slow := openapi.PatchRate()
-		p.entity.rate.SetLimit(slow.Limit())
-		p.entity.rate.SetBurst(slow.Burst())
+		p.entity.pace.Slow()
 	}
 	p.level = max(p.level, level)
 }
@@ -314,11 +311,8 @@ func (p *cardPage) messageJSON(card chat.Card) string {
 func (p *cardPage) patch(ctx context.Context, a *openapi.Client, card chat.Card, tries int) error {
 	r := openapi.Request{
 		Op: "update a card", Method: http.MethodPatch, Tries: tries, Live: card.Live,
-		Path: openapi.Path("/open-apis/im/v1/messages/", p.message),
+		Pace: p.pace, Path: openapi.Path("/open-apis/im/v1/messages/", p.message),
 		Body: map[string]string{"content": p.messageJSON(card)},
-	}
-	if p.rate != nil {
-		r.Before = func(ctx context.Context) error { return openapi.Wait(ctx, p.rate) }
 	}
 	_, err := a.Call(ctx, r)
 	return err
@@ -327,7 +321,7 @@ func (p *cardPage) patch(ctx context.Context, a *openapi.Client, card chat.Card,
 // finish draws the final value in the best form that the platform accepts. When it accepts none, the text is sent as
 // separate messages.
 func (p *cardPage) finish(ctx context.Context, o pageSender, card chat.Card, seed string, part int) error {
-	static := p.entity == nil && p.rate == nil
+	static := p.entity == nil && p.pace == nil
 	if static && p.shown != nil && p.shown.Body == card.Body {
 		return nil
 	}
@@ -361,7 +355,7 @@ func (p *cardPage) deliverFallback(
 	ctx context.Context, o pageSender, card chat.Card, refused error, seed string, part int,
 ) error {
 	inMessage := p.entity == nil // it was refused there
-	for ; p.entity != nil || p.rate != nil; inMessage = true {
+	for ; p.entity != nil || p.pace != nil; inMessage = true {
 		if inMessage && p.look == plainLooks {
 			break
 		} else if inMessage {

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/google/uuid"
-	"golang.org/x/time/rate"
 
 	"magpie/feishu/cardjson"
 	"magpie/feishu/openapi"
@@ -32,19 +31,19 @@ type entity struct {
 	id             string
 	created        time.Time // when the sequence was 0, in whole seconds as in the durable id
 	streamingSince time.Time // when streaming mode was last opened
-	rate           *rate.Limiter
+	pace           *openapi.Pace
 }
 
 // entity is the card with this id, which an earlier process or another value may have drawn.
 func (ms messages) entity(id string, created time.Time) *entity {
-	return &entity{api: ms.api, sequences: ms.sequences, id: id, created: created, rate: openapi.CardRate()}
+	return &entity{api: ms.api, sequences: ms.sequences, id: id, created: created, pace: openapi.CardPace(false)}
 }
 
 // newEntity creates a card. A live one is created in streaming mode.
 func newEntity(ctx context.Context, ms messages, card chat.Card) (*entity, error) {
 	now := time.Now()
 	e := ms.entity("", now.Truncate(time.Second))
-	e.streamingSince = now
+	e.streamingSince, e.pace = now, openapi.CardPace(true)
 	answer, err := ms.api.Call(ctx, openapi.Request{
 		Op: opCreateCard, Method: http.MethodPost, Path: "/open-apis/cardkit/v1/cards", Tries: liveTries,
 		Body: map[string]string{"type": "card_json", "data": cardjson.Card(card, true)},
@@ -194,10 +193,7 @@ func (e *entity) runOperation(ctx context.Context, op, method, where string, bod
 	body.UUID = uuid.NewString()
 	_, err := e.api.Call(ctx, openapi.Request{
 		Op: op, Method: method, Path: where, Body: &body, Tries: tries, Live: tries == liveTries,
-		Before: func(ctx context.Context) error {
-			if err := openapi.Wait(ctx, e.rate); err != nil {
-				return err
-			}
+		Pace: e.pace, Before: func(context.Context) error {
 			if body.Sequence == 0 { // assigned once, after the wait, so that sequences follow the order of the calls
 				body.Sequence = e.sequences.next(e.id, e.created)
 			}

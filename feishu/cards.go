@@ -307,9 +307,9 @@ func (k *card) ready(ctx context.Context) error {
 	k.mu.Unlock()
 	switch {
 	case s.entity != nil:
-		return openapi.WaitForRoom(ctx, s.entity.rate, 1)
-	case s.rate != nil:
-		return openapi.WaitForRoom(ctx, s.rate, 1)
+		return s.entity.pace.Ready(ctx)
+	case s.pace != nil:
+		return s.pace.Ready(ctx)
 	}
 	return nil
 }
@@ -329,7 +329,7 @@ func idOf(page *cardPage, to chat.Ref) string {
 	switch {
 	case page.entity != nil:
 		how, born = page.entity.id, page.entity.created
-	case page.rate != nil:
+	case page.pace != nil:
 		how = howPlain
 	}
 	where := to.Key.ID
@@ -355,7 +355,7 @@ func parseID(id string, ms messages) (first *cardPage, to chat.Ref, born time.Ti
 	s := &cardPage{message: parts[0]}
 	switch parts[1] {
 	case howPlain:
-		s.rate = openapi.PatchRate()
+		s.pace = openapi.PatchPace()
 	case howText:
 	default:
 		s.entity = ms.entity(parts[1], born)

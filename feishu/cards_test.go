@@ -75,11 +75,6 @@ func TestCardGrowsAndCloses(t *testing.T) {
 	id, err := p.Client.Post(p.ctx(), ask, card, "turn-7")
 	p.must(err)
 
-	k, err := p.cards.find(id)
-	p.must(err)
-	if n := k.pages[0].entity.rate.Tokens(); n < 1 {
-		t.Errorf("the first edit is delayed: allowed %v", n)
-	}
 	for _, body := range []string{"Hello", "Hello, I", "Hello, I am"} {
 		card.Body = body
 		p.must(p.Ready(p.ctx(), id))

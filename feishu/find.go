@@ -121,7 +121,7 @@ func (ms messages) cardName(ctx context.Context, s chat.Sent, to chat.Ref) (stri
 	case err == nil:
 		shows.entity = e
 	case notAnEntity(err):
-		shows.rate = openapi.PatchRate()
+		shows.pace = openapi.PatchPace()
 	default:
 		return "", err
 	}

@@ -311,6 +311,29 @@ func BenchmarkStream(b *testing.B) {
 	b.ReportMetric(0, "ns/op")
 }
 
+// BenchmarkShortAnswer measures how long after the model's last word a short answer stands on the card as a whole. It
+// fails if that takes more than 40 ms.
+func BenchmarkShortAnswer(b *testing.B) {
+	r := newRig(b, realCLI(b))
+	r.untilRequest("warm up")
+	var last []time.Duration
+	for b.Loop() {
+		for chunks := range rounds(16) { // the end falls anywhere between two drawings
+			r.model.Script(modelsim.Rule{Times: 1, Steps: []modelsim.Step{
+				modelsim.Chunks(strings.Repeat("好的，", 8+chunks), 3, 17*time.Millisecond), modelsim.Text("END"),
+			}})
+			n := len(r.model.Requests()) + 1
+			m := r.answer(r.chat, r.sim.Say(r.chat, r.user, "go"))
+			last = append(last, seen(m, "END").At.Sub(r.requested(n).LastDelta))
+		}
+	}
+	if median(last) > 40*time.Millisecond {
+		b.Errorf("the last words are visible after %v", median(last))
+	}
+	b.ReportMetric(ms(median(last)), "ms-last-text")
+	b.ReportMetric(0, "ns/op")
+}
+
 // seen is the first state of a message that shows a text.
 func seen(m feishusim.Message, text string) feishusim.State {
 	for _, s := range m.States {

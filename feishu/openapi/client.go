@@ -56,11 +56,12 @@ type Request struct {
 	LowPriority bool                      // all other calls to the same API go first
 	Live        bool                      // soon obsolete: it fails rather than wait long for a rate limit
 	Chat        string                    // the chat to which it sends a message, for the rate limit per chat
+	Pace        *Pace                     // of the card that it changes; nil = it changes none
 
 	// Tries is the maximum number of attempts until the outcome is known; 0 means one. A request with several attempts
 	// must be idempotent: it carries an idempotency key or sets a value.
 	Tries int
-	// Before waits for limits of this request alone. It runs before each attempt; its error ends the call.
+	// Before runs before each attempt, after the wait for the card's pace; its error ends the call.
 	Before func(ctx context.Context) error
 	// Repair fixes the cause of a refusal. It may change the request, which is then made again with as many tries as
 	// before. If it cannot fix the error, it returns it.

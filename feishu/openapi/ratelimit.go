@@ -66,18 +66,40 @@ func (l *apiLimits) waitForReset(ctx context.Context) error {
 	}
 }
 
-// slots are the messages to one chat that may be in flight or have arrived within the last second. A slot is taken
-// before the call and returned one second after its answer. So, however long the call takes, no more messages arrive
-// within one second than there are slots.
+// slots are the calls about one thing that may be in flight or have arrived within the last second. A slot is taken
+// before the call and returned one second after its answer. So, however long a call takes, no more of them arrive
+// within one second than there are slots; and as long as there are slots, none waits.
 type slots chan struct{}
+
+// slotSpan is how long a slot is not returned: the platform counts calls per second.
+const slotSpan = time.Second
 
 // The platform accepts 5 messages per chat and second. In its first second a process sends fewer: the previous process
 // may have used all of its slots just before it ended.
 const (
 	chatSlots      = 3
 	chatSlotsFirst = 2
-	chatSpan       = time.Second
 )
+
+// newSlots returns n slots, of which only so many are free at first: the others are free after a while.
+func newSlots(n, free int, others time.Duration) slots {
+	s := make(slots, n)
+	for range n - free {
+		s <- struct{}{}
+		time.AfterFunc(others, func() { <-s })
+	}
+	return s
+}
+
+// acquire waits for a slot. The caller calls answered when the outcome of the call is known.
+func (s slots) acquire(ctx context.Context) (answered func(), err error) {
+	select {
+	case s <- struct{}{}:
+		return func() { time.AfterFunc(slotSpan, func() { <-s }) }, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
 
 // fifo lets one caller at a time wait for the limiters, with the others in a queue. If all waited in parallel, each
 // with its own due time, all whose time passed while the machine was suspended would go at once.
@@ -94,7 +116,7 @@ func (t fifo) wait(ctx context.Context, limiters ...*rate.Limiter) error {
 	}
 	defer func() { <-t }()
 	for _, l := range limiters {
-		if err := Wait(ctx, l); err != nil {
+		if err := wait(ctx, l); err != nil {
 			return err
 		}
 	}
@@ -149,29 +171,18 @@ func (l *apiLimits) waitUntilReady(ctx context.Context) error {
 	if err := l.waitForReset(ctx); err != nil {
 		return err
 	}
-	if err := WaitForRoom(ctx, l.minute, 1); err != nil {
+	if err := waitForRoom(ctx, l.minute, 1); err != nil {
 		return err
 	}
-	return WaitForRoom(ctx, l.second, 1)
+	return waitForRoom(ctx, l.second, 1)
 }
 
 // waitForSpare waits until half of the burst is free, so that a call of low priority leaves room for urgent ones.
 func (l *apiLimits) waitForSpare(ctx context.Context) error {
-	if err := WaitForRoom(ctx, l.minute, l.minute.Burst()/2); err != nil {
+	if err := waitForRoom(ctx, l.minute, l.minute.Burst()/2); err != nil {
 		return err
 	}
-	return WaitForRoom(ctx, l.second, l.second.Burst()/2)
-}
-
-// acquireChat waits until one more message may be sent to a chat. The caller calls sent when the outcome is known.
-func (l *limits) acquireChat(ctx context.Context, id string) (sent func(), err error) {
-	chat := l.slots(id)
-	select {
-	case chat <- struct{}{}:
-		return func() { time.AfterFunc(chatSpan, func() { <-chat }) }, nil
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
+	return waitForRoom(ctx, l.second, l.second.Burst()/2)
 }
 
 // slots returns the slots of a chat. When many chats are known, those without messages in flight are dropped.
@@ -184,27 +195,52 @@ func (l *limits) slots(chat string) slots {
 	if len(l.chats) >= 1000 {
 		maps.DeleteFunc(l.chats, func(_ string, s slots) bool { return len(s) == 0 })
 	}
-	s := make(slots, chatSlots)
-	if left := chatSpan - time.Since(l.started); left > 0 { // still in the first second
-		for range chatSlots - chatSlotsFirst {
-			s <- struct{}{}
-			time.AfterFunc(left, func() { <-s })
-		}
+	free, left := chatSlots, slotSpan-time.Since(l.started)
+	if left > 0 { // still in the first second
+		free = chatSlotsFirst
 	}
-	l.chats[chat] = s
-	return s
+	l.chats[chat] = newSlots(chatSlots, free, left)
+	return l.chats[chat]
 }
 
-// CardRate limits the operations on one card entity: the platform accepts 10 per second.
-func CardRate() *rate.Limiter { return rate.NewLimiter(8, 2) }
+// Pace limits the operations on one card. The platform's rule is a window: an operation after a quiet second waits for
+// nothing. A card that still changes is drawn at a steady rate, which leaves room in the window for its last drawing.
+type Pace struct {
+	slots slots
+	live  *rate.Limiter
+}
 
-// PatchRate limits updates of a card that is part of its message: the platform accepts 5 per second, but clients redraw
-// the whole card each time.
-func PatchRate() *rate.Limiter { return rate.NewLimiter(rate.Every(1200*time.Millisecond), 1) }
+// CardPace is the pace of a card entity: the platform accepts 10 operations per second. On a card that is not new,
+// another process may have made most of them just before it ended.
+func CardPace(isNew bool) *Pace {
+	const slots, first = 10, 5
+	free := first
+	if isNew {
+		free = slots
+	}
+	return &Pace{newSlots(slots, free, slotSpan), rate.NewLimiter(8, 2)}
+}
 
-// Wait waits until the limiter allows one event. Unlike [rate.Limiter.Wait] it does not fail when the deadline of ctx
+// PatchPace is the pace of a card that is part of its message: the platform accepts 5 updates per second, but clients
+// redraw the whole card each time.
+func PatchPace() *Pace {
+	return &Pace{newSlots(4, 2, slotSpan), rate.NewLimiter(patchRate, 1)}
+}
+
+var patchRate = rate.Every(1200 * time.Millisecond)
+
+// Slow makes a card entity be drawn as seldom as a card that is part of its message.
+func (p *Pace) Slow() {
+	p.live.SetLimit(patchRate)
+	p.live.SetBurst(1)
+}
+
+// Ready waits until a card that still changes may be drawn again.
+func (p *Pace) Ready(ctx context.Context) error { return waitForRoom(ctx, p.live, 1) }
+
+// wait waits until the limiter allows one event. Unlike [rate.Limiter.Wait] it does not fail when the deadline of ctx
 // is too early.
-func Wait(ctx context.Context, l *rate.Limiter) error {
+func wait(ctx context.Context, l *rate.Limiter) error {
 	r := l.Reserve()
 	if d := r.Delay(); d > 0 {
 		if err := Sleep(ctx, d); err != nil {
@@ -215,9 +251,9 @@ func Wait(ctx context.Context, l *rate.Limiter) error {
 	return ctx.Err()
 }
 
-// WaitForRoom waits until the limiter would allow that many events, without taking them. Its only error is ctx's. (A
+// waitForRoom waits until the limiter would allow that many events, without taking them. Its only error is ctx's. (A
 // reservation that is canceled at once would not work: once its time has come, it keeps its token.)
-func WaitForRoom(ctx context.Context, l *rate.Limiter, room int) error {
+func waitForRoom(ctx context.Context, l *rate.Limiter, room int) error {
 	for {
 		missing := float64(room) - l.Tokens()
 		if missing <= 0 {

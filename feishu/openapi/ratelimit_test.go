@@ -3,7 +3,9 @@ package openapi
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -33,8 +35,6 @@ func TestLimitsAreKept(t *testing.T) {
 		span  time.Duration
 		want  int
 	}{
-		{"card", CardRate(), 100, time.Second, 10},
-		{"plain card", PatchRate(), 20, time.Second, 4},
 		{"app in a second", newAPILimits(1).second, 300, time.Second, 50},
 		{"app in a minute", newAPILimits(1).minute, 3000, time.Minute, 1000},
 	}
@@ -43,14 +43,113 @@ func TestLimitsAreKept(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var at []time.Time
 				for range tt.calls {
-					if err := errors.Join(WaitForRoom(t.Context(), tt.limit, 1),
-						Wait(t.Context(), tt.limit)); err != nil {
+					if err := errors.Join(waitForRoom(t.Context(), tt.limit, 1),
+						wait(t.Context(), tt.limit)); err != nil {
 						t.Fatal(err)
 					}
 					at = append(at, time.Now())
 				}
 				if got := most(at, tt.span); got > tt.want {
 					t.Errorf("%d calls within %v, the platform takes %d", got, tt.span, tt.want)
+				}
+			})
+		})
+	}
+}
+
+// paces are the paces of cards, and what the platform accepts of each in a second.
+var paces = []struct {
+	name string
+	make func() *Pace
+	most int
+}{
+	{"card", func() *Pace { return CardPace(true) }, 10},
+	{"card of an earlier process", func() *Pace { return CardPace(false) }, 10},
+	{"card inside its message", PatchPace, 5},
+}
+
+// operate makes a call at the pace of a card. It returns when the call has reached the platform, and how long it waited
+// before that.
+func (c *Client) operate(t *testing.T, p *Pace, live bool, way time.Duration) (arrived time.Time, waited time.Duration) {
+	t.Helper()
+	began := time.Now()
+	api := fmt.Sprint("/open-apis/x/v1/", way) // another each time: this is not about the limits of the app
+	if err := c.retry(t.Context(), Request{Path: api, Pace: p, Live: live}, func(string) error {
+		waited = time.Since(began)
+		time.Sleep(way)
+		arrived = time.Now()
+		time.Sleep(way)
+		return nil
+	}); err != nil {
+		t.Error(err)
+	}
+	return arrived, waited
+}
+
+// The last drawing of a card waits for nothing, whenever it comes after the drawings of a card that grows, and whatever
+// the way to the platform takes. The platform's limit is kept all the same.
+func TestTheLastDrawingWaitsForNothing(t *testing.T) {
+	for _, tt := range paces {
+		t.Run(tt.name, func(t *testing.T) {
+			for drawings := range 40 {
+				synctest.Test(t, func(t *testing.T) {
+					c, p, delays := retrying(), tt.make(), rand.New(rand.NewPCG(1, uint64(drawings)))
+					time.Sleep(time.Second) // what an earlier process may have done is over
+					way := func() time.Duration { return time.Duration(1+delays.IntN(3)) * time.Millisecond }
+					var at []time.Time
+					for range drawings {
+						if err := p.Ready(t.Context()); err != nil {
+							t.Fatal(err)
+						}
+						arrived, _ := c.operate(t, p, true, way())
+						at = append(at, arrived)
+					}
+					last, waited := c.operate(t, p, false, way())
+					if waited > 15*time.Millisecond {
+						t.Errorf("after %d drawings the last one waits for %v", drawings, waited)
+					}
+					if got := most(append(at, last), time.Second-1); got > tt.most {
+						t.Errorf("%d calls within a second, the platform takes %d", got, tt.most)
+					}
+				})
+			}
+		})
+	}
+}
+
+// Below the limit no operation waits; above it they wait until the platform accepts them again, also when many come at
+// once and each takes its own time.
+func TestOperationsOnACardFillAWindow(t *testing.T) {
+	for _, tt := range paces {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				c, p := retrying(), tt.make()
+				time.Sleep(time.Second) // what an earlier process may have done is over
+				var (
+					mu     sync.Mutex
+					at     []time.Time
+					atOnce int
+					calls  sync.WaitGroup
+				)
+				for i := range 60 {
+					delays := rand.New(rand.NewPCG(2, uint64(i)))
+					calls.Go(func() {
+						arrived, waited := c.operate(t, p, false, time.Duration(1+delays.IntN(400))*time.Millisecond)
+						mu.Lock()
+						defer mu.Unlock()
+						at = append(at, arrived)
+						if waited == 0 {
+							atOnce++
+						}
+					})
+				}
+				calls.Wait()
+				slices.SortFunc(at, time.Time.Compare)
+				if got := most(at, time.Second-1); got > tt.most {
+					t.Errorf("%d calls within a second, the platform takes %d", got, tt.most)
+				}
+				if atOnce != cap(p.slots) || atOnce < tt.most-1 {
+					t.Errorf("%d of 60 calls wait for nothing, the platform takes %d", atOnce, tt.most)
 				}
 			})
 		})
@@ -66,7 +165,7 @@ func TestMessagesOfAChatAreKeptApart(t *testing.T) {
 			arrived []time.Time
 		)
 		send := func(l *limits, seed uint64) {
-			sent, err := l.acquireChat(t.Context(), "a")
+			sent, err := l.slots("a").acquire(t.Context())
 			if err != nil {
 				t.Error(err)
 				return
@@ -140,15 +239,15 @@ func TestOneCallWaitsForItsTime(t *testing.T) {
 
 func TestIdleTakesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := CardRate()
+		p := CardPace(true)
 		began := time.Now()
 		for range 10 {
-			if err := WaitForRoom(t.Context(), l, 1); err != nil {
+			if err := p.Ready(t.Context()); err != nil {
 				t.Fatal(err)
 			}
 		}
 		for range 2 {
-			if err := Wait(t.Context(), l); err != nil {
+			if err := wait(t.Context(), p.live); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -163,14 +262,14 @@ func TestWaitingEndsWithTheContext(t *testing.T) {
 		l := rate.NewLimiter(rate.Every(time.Hour), 1)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		if err := Wait(ctx, l); err != nil {
+		if err := wait(ctx, l); err != nil {
 			t.Fatal(err)
 		}
 		began := time.Now()
-		if err := Wait(ctx, l); !errors.Is(err, context.DeadlineExceeded) || time.Since(began) != time.Second {
+		if err := wait(ctx, l); !errors.Is(err, context.DeadlineExceeded) || time.Since(began) != time.Second {
 			t.Errorf("%v after %v", err, time.Since(began))
 		}
-		if err := WaitForRoom(ctx, l, 1); !errors.Is(err, context.DeadlineExceeded) {
+		if err := waitForRoom(ctx, l, 1); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("idle: %v", err)
 		}
 	})

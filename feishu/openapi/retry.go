@@ -27,8 +27,13 @@ const (
 //   - as Repair has changed it, if it was refused.
 func (c *Client) retry(ctx context.Context, r Request, exchange func(token string) error) error {
 	token, tokens := "", 0
-	wait := backoff.ExponentialBackOff{InitialInterval: minBackoff, MaxInterval: maxBackoff, Multiplier: 2}
+	pauses := backoff.ExponentialBackOff{InitialInterval: minBackoff, MaxInterval: maxBackoff, Multiplier: 2}
 	for try := 1; ; {
+		if r.Pace != nil && r.Live && tokens == 0 {
+			if err := wait(ctx, r.Pace.live); err != nil {
+				return err
+			}
+		}
 		if r.Before != nil && tokens == 0 {
 			if err := r.Before(ctx); err != nil {
 				return err
@@ -40,7 +45,7 @@ func (c *Client) retry(ctx context.Context, r Request, exchange func(token strin
 			continue
 		}
 		token, tokens = "", 0
-		pause, again := pauseFor(err, &wait)
+		pause, again := pauseFor(err, &pauses)
 		switch {
 		case err == nil, again && try >= r.Tries, again && r.Live && pause > longestLive, !again && r.Repair == nil:
 			return err
@@ -54,7 +59,7 @@ func (c *Client) retry(ctx context.Context, r Request, exchange func(token strin
 				return err
 			}
 			try = 1
-			wait.Reset()
+			pauses.Reset()
 		}
 	}
 }
@@ -80,15 +85,22 @@ func (c *Client) requestOnce(ctx context.Context, r Request, token *string, exch
 	if c.breaker.isOpen() {
 		return &Error{Op: r.Op, Err: ErrCircuitOpen}
 	}
-	if r.Chat != "" {
-		sent, err := c.limits.acquireChat(ctx, r.Chat)
+	var slots slots
+	switch {
+	case r.Chat != "":
+		slots = c.limits.slots(r.Chat)
+	case r.Pace != nil:
+		slots = r.Pace.slots
+	}
+	if slots != nil {
+		answered, err := slots.acquire(ctx)
 		if err != nil {
 			return err
 		}
-		defer sent()
+		defer answered()
 	}
-	// In this order: the chat's limit is the tightest, and a slot in the app's limit must not be held while waiting for
-	// it.
+	// In this order: the limit of a chat or card is the tightest, and a slot in the app's limit must not be held while
+	// waiting for it.
 	limits := c.limits.limiterFor(r.Method, r.Path)
 	if r.LowPriority {
 		if err := limits.waitForSpare(ctx); err != nil {
