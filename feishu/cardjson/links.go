@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"regexp"
 	"strings"
+	"unicode/utf8"
 )
 
 // The platform refuses a message with a link that does not lead to the web (230001, "invalid href"), and agents often
@@ -37,10 +38,13 @@ func (p *prose) link(s string) (n int, text string) {
 	n = end + 1 + size
 	words := s[1:end]
 	if web.MatchString(target) {
-		if !quoted || strings.ContainsAny(target, " ()<>") {
+		switch written := s[end+1 : n]; {
+		case quoted && strings.ContainsAny(target, " ()<>"), !quoted && strings.ContainsAny(written, "!`[\\"):
 			return 1, s[:1]
+		case !quoted:
+			return n, "[" + p.linkWords(words) + "]" + strings.ReplaceAll(written, "<", "&lt;")
 		}
-		return n, "[" + p.sanitizeInline(words) + "](" + target + ")"
+		return n, "[" + p.linkWords(words) + "](" + target + ")"
 	}
 	text = p.sanitizeInline(words)
 	switch {
@@ -107,4 +111,70 @@ func endsDefinition(line string, i int) bool {
 	}
 	begins := strings.LastIndexByte(line[:i], '[')
 	return begins <= 0 || line[begins-1] == '\\' || strings.Trim(line[:begins], " \t>*+-.)0123456789!") == ""
+}
+
+// linkWords sanitizes the words of a link, in which there is no other link.
+func (p *prose) linkWords(words string) string {
+	within := p.linked
+	p.linked = true
+	defer func() { p.linked = within }()
+	return p.sanitizeInline(words)
+}
+
+// Limits of tags and addresses that are read.
+const (
+	longestTag     = 40
+	longestAddress = 1000
+)
+
+var mailbox = regexp.MustCompile(`^[A-Za-z0-9._%+-]+@[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)+$`)
+
+// beginsAddress reports whether an address of the web begins at i: not in a word, and not as the target of a link.
+func beginsAddress(line string, i int) bool {
+	if line[i]|0x20 != 'h' || !web.MatchString(line[i:min(len(line), i+len("https://"))]) {
+		return false
+	}
+	if i > 0 && isWord(line[i-1]) {
+		return false
+	}
+	before := strings.TrimRight(line[:i], " \t")
+	return !strings.HasSuffix(before, "](") && !strings.HasSuffix(before, "]:")
+}
+
+func isWord(c byte) bool { return c-'0' < 10 || c|0x20-'a' < 26 || c == '_' }
+
+// address reads an address in a text. The platform would take what follows it, up to the next space, as a part of it;
+// only where this is Chinese, or a sign before Chinese, the address is written as a link.
+func address(s string) (n int, text string) {
+	url := bareAddress(s)
+	if rest := strings.TrimLeft(s[len(url):], closers); rest == "" || rest[0] < utf8.RuneSelf {
+		return len(url), url
+	}
+	return len(url), explicitLink(url)
+}
+
+// closers may follow an address, and end it if no other part of it comes.
+const closers = ".,;:!?'*_~)]"
+
+// bareAddress is the address at the start of a text. It ends before the first character that addresses only contain in
+// an encoded form.
+func bareAddress(s string) string {
+	end := 0
+	for end < min(len(s), longestAddress) && s[end] > ' ' && s[end] < 0x7f && !strings.ContainsRune("<>[]\"\\^`{}|", rune(s[end])) {
+		end++
+	}
+	if !web.MatchString(s[:end]) {
+		return ""
+	}
+	url := strings.TrimRight(s[:end], closers)
+	// A parenthesis belongs to the address if it closes one there.
+	for len(url) < end && s[len(url)] == ')' && strings.Count(url, "(") > strings.Count(url, ")") {
+		url = s[:len(url)+1]
+	}
+	return url
+}
+
+// explicitLink writes an address as a link.
+func explicitLink(url string) string {
+	return "[" + url + "](" + strings.NewReplacer("(", "%28", ")", "%29").Replace(url) + ")"
 }

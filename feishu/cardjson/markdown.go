@@ -3,6 +3,7 @@ package cardjson
 import (
 	"regexp"
 	"strings"
+	"unicode/utf8"
 )
 
 // The platform's Markdown and its limits are described on the page "Rich text (Markdown)" of JSON 2.0 cards
@@ -80,9 +81,10 @@ func (w *writer) line(line, next string) {
 		w.beginTable()
 	}
 	if w.tableAsCode {
-		w.emit(codeText(line))
+		w.emit(codeText(brTag.ReplaceAllString(line, cellBreak)))
 		return
 	}
+	w.prose.inTable = w.inTable
 	w.emit(w.prose.line(line))
 }
 
@@ -150,8 +152,10 @@ func withoutMentions(s string) string {
 
 // prose sanitizes lines outside code blocks.
 type prose struct {
-	opened bool // an earlier line of the paragraph has unclosed backquotes
-	opens  bool // so has this line
+	opened  bool // an earlier line of the paragraph has unclosed backquotes
+	opens   bool // so has this line
+	inTable bool
+	linked  bool // inside the words of a link
 }
 
 // line sanitizes a line.
@@ -172,10 +176,12 @@ func (p *prose) line(line string) string {
 
 // sanitizeInline sanitizes a line or a part of one.
 func (p *prose) sanitizeInline(line string) string {
-	if !strings.ContainsAny(line, "<!`") && !strings.Contains(line, "](") && !strings.Contains(line, "]:") {
+	if !strings.ContainsAny(line, "<!`*~") && !strings.Contains(line, "](") && !strings.Contains(line, "]:") &&
+		!strings.Contains(line, "://") {
 		return line
 	}
 	var b strings.Builder
+	var emphasis emphasis
 	joins := false // the last piece differs from the source
 	for i := 0; i < len(line); {
 		if line[i] == ']' && endsDefinition(line, i) {
@@ -183,7 +189,15 @@ func (p *prose) sanitizeInline(line string) string {
 			i++
 			continue
 		}
-		n, text := p.token(line[i:])
+		n, text := 0, ""
+		switch {
+		case line[i] == '*' || line[i] == '~':
+			n, text = emphasis.run(line, i)
+		case !p.linked && beginsAddress(line, i):
+			n, text = address(line[i:])
+		default:
+			n, text = p.token(line[i:])
+		}
 		joins = joins || text != line[i:i+n]
 		if joins && opensBlock(b.String(), text) {
 			b.WriteString(zwsp)
@@ -212,12 +226,12 @@ func (p *prose) token(s string) (n int, text string) {
 	switch {
 	case s[0] == '\\' && len(s) > 1 && s[1] == '<':
 		return 2, "&lt;"
-	case s[0] == '\\' && len(s) > 1 && (s[1] == '`' || s[1] == '\\'):
+	case s[0] == '\\' && len(s) > 1 && strings.IndexByte("`\\*~", s[1]) >= 0:
 		return 2, s[:2]
 	case s[0] == '\\' && strings.HasPrefix(s[1:], "!["):
 		return 2, "!" + zwsp
 	case s[0] == '<':
-		return 1, "&lt;"
+		return p.tag(s)
 	case s[0] == '`':
 		return p.code(s)
 	case s[0] == '!':
@@ -228,6 +242,46 @@ func (p *prose) token(s string) (n int, text string) {
 		return 1, "]" + zwsp // which [prose.link] could not parse
 	}
 	return 1, s[:1]
+}
+
+// brTag is the only tag that agents need, since a table's cell has one line.
+var brTag = regexp.MustCompile(`(?i)<br[ \t]*/?>[ \t]*`)
+
+// cellBreak stands for a line break in a table's cell, where the platform has none.
+const cellBreak = " · "
+
+// tag reads a tag: a line break, an address in angle brackets, or anything else, which is shown as text.
+func (p *prose) tag(s string) (n int, text string) {
+	if at := brTag.FindStringIndex(s[:min(len(s), longestTag)]); at != nil && at[0] == 0 {
+		return at[1], p.newLine(s[at[1]:])
+	}
+	end := strings.IndexByte(s[:min(len(s), longestAddress)], '>')
+	if end < 0 {
+		return 1, "&lt;"
+	}
+	switch inner := strings.TrimPrefix(s[1:end], "mailto:"); {
+	case mailbox.MatchString(inner):
+		return end + 1, inner
+	case bareAddress(inner) != inner || inner == "":
+		return 1, "&lt;"
+	case p.linked:
+		return end + 1, inner
+	default:
+		return end + 1, explicitLink(inner)
+	}
+}
+
+// newLine breaks a line before rest. What would begin a block there is only text.
+func (p *prose) newLine(rest string) string {
+	switch {
+	case p.inTable && (rest == "" || rest[0] == '|'):
+		return ""
+	case p.inTable:
+		return cellBreak
+	case rest != "" && rest[0] < utf8.RuneSelf && !isWord(rest[0]):
+		return "\n" + zwsp
+	}
+	return "\n"
 }
 
 // code reads inline code as [span] does. If an earlier line has unclosed backquotes, the platform may close them here,

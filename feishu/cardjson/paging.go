@@ -194,7 +194,7 @@ func (b borders) bestBreak(text string, at, n int) int {
 // fittingBytes returns how many bytes of the line fit into that cost.
 func fittingBytes(line string, most int) int {
 	for i, r := range line {
-		if most -= costOf(r); most < 0 {
+		if most -= costOf(r) + costOfLink(line, i); most < 0 {
 			return i
 		}
 	}
@@ -248,10 +248,23 @@ func graphemeEnd(s string, n int) int {
 // cost is an upper bound of the bytes that a text takes in a request after sanitizing.
 func cost(s string) int {
 	n := 0
-	for _, r := range s {
-		n += costOf(r)
+	for i, r := range s {
+		n += costOf(r) + costOfLink(s, i)
 	}
 	return n
+}
+
+// costOfLink is what an address at i takes more if it is written as a link.
+func costOfLink(s string, i int) int {
+	n, text := 0, ""
+	switch {
+	case s[i] == '<' && strings.HasPrefix(s[i+1:], "http"):
+		url := bareAddress(s[i+1:])
+		n, text = len(url), explicitLink(url)
+	case beginsAddress(s, i):
+		n, text = address(s[i:])
+	}
+	return len(text) - n
 }
 
 // costOf is the largest number of bytes that one rune takes after escaping: as Markdown, as JSON, and as JSON inside
@@ -262,8 +275,10 @@ func costOf(r rune) int {
 		return 4 // \\\" and \\\\ and &lt; and a mark that keeps it from ending a link
 	case r == '\n' || r == '\t':
 		return 3 // \\n
-	case r == '`' || r == '!':
-		return 6 // may get a mark that keeps it from being markup
+	case r == '*':
+		return 2 // may get a space
+	case r == '`' || r == '!' || r == '~':
+		return 6 // may get a mark that keeps it from being markup, or be &#126;
 	case r < ' ' || r == utf8.RuneError || r == '\u2028' || r == '\u2029':
 		return 7 // \\u2028
 	default:
