@@ -15,6 +15,7 @@ import (
 // agentRunner runs the agent for prepared turns.
 type agentRunner struct {
 	budget     *budget
+	failures   failures
 	background *background
 	files      turnFiles
 	attempts   attemptRunner
@@ -47,7 +48,7 @@ func (r agentRunner) readFollowUp(ctx context.Context, t *turn) turncard.Outcome
 	if err != nil {
 		return failedOutcome(log, err)
 	}
-	return resultOutcome(log, result)
+	return r.failures.resultOutcome(ctx, t.claim, result)
 }
 
 // mostTries limits the attempts of one turn: one may find a lost session, one a dead process; the third has to work.
@@ -94,7 +95,7 @@ func (r agentRunner) answer(ctx context.Context, t *turn) turncard.Outcome {
 		case err != nil:
 			return failedOutcome(log, err)
 		default:
-			return r.budget.explainLimit(resultOutcome(log, result))
+			return r.budget.explainLimit(r.failures.resultOutcome(ctx, t.claim, result))
 		}
 	}
 	return failedOutcome(log, err)

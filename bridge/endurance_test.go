@@ -76,7 +76,7 @@ func inScene(t *testing.T, act func(s *streamRig)) {
 			take := func(e claude.Event) { s.bridge.runner.agents.attempts.handleEvent(ctx, tn, e) }
 			result := s.script(tn, take)
 			take(result)
-			return resultOutcome(&log, result)
+			return s.bridge.runner.agents.failures.resultOutcome(ctx, tn.claim, result)
 		})
 		ctx, stop := context.WithCancel(context.Background())
 		done := make(chan error, 1)

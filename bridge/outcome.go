@@ -3,13 +3,17 @@ package bridge
 import (
 	"context"
 	"errors"
+	"slices"
+	"strings"
 
 	"github.com/rs/zerolog"
 
+	"magpie/bridge/access"
 	"magpie/bridge/i18n"
 	"magpie/bridge/turncard"
 	"magpie/bridge/workqueue"
 	"magpie/db"
+	"magpie/internal/chat"
 	"magpie/internal/claude"
 )
 
@@ -56,9 +60,56 @@ func stoppedOutcome(ctx context.Context, turns db.Turns, t db.Turn) turncard.Out
 }
 
 // resultOutcome is the outcome of a turn that gave a result.
-func resultOutcome(log *zerolog.Logger, r claude.Result) turncard.Outcome {
-	if r.Failure != "" {
-		log.Error().Str("failure", string(r.Failure)).Str("cli", r.Text).Strs("errors", r.Errors).Msg("turn failed")
+func (f failures) resultOutcome(ctx context.Context, c db.Claim, r claude.Result) turncard.Outcome {
+	end := turncard.OutcomeOf(r.Failure)
+	if r.Failure == "" {
+		return end
 	}
-	return turncard.OutcomeOf(r.Failure)
+	zerolog.Ctx(ctx).Error().Str("failure", string(r.Failure)).Str("cli", r.Text).Strs("errors", r.Errors).
+		Msg("turn failed")
+	end.Words = f.cfg.clean(claude.ServerWords(r.Text))
+	if end.IsForOperators() {
+		return f.mendedBy(ctx, c, end)
+	}
+	return end
+}
+
+// failures explains to the askers of a turn why it failed, and what they can do about it.
+type failures struct {
+	cfg    *Config
+	access *access.Authorizer
+	names  db.Messages
+}
+
+// mostNamed limits how many admins are named.
+const mostNamed = 3
+
+// mendedBy says who can mend a failure: the askers themselves if they are admins, otherwise the admins by name.
+func (f failures) mendedBy(ctx context.Context, c db.Claim, end turncard.Outcome) turncard.Outcome {
+	who := f.access.Load()
+	if slices.ContainsFunc(c.Asked, func(m chat.Message) bool { return who.IsAdmin(m.Actor) }) {
+		mend := map[claude.Failure]i18n.Phrase{
+			claude.FailAuth: i18n.MendAuthOf, claude.FailKey: i18n.MendKey, claude.FailDenied: i18n.MendDenied,
+			claude.FailAddress: i18n.MendAddress, claude.FailBilling: i18n.MendBilling,
+		}[claude.Failure(end.Failure)]
+		if end.Failure == string(claude.FailAuth) && c.Chat.Kind == chat.Private {
+			mend, end.LogIn = i18n.MendAuth, true
+		}
+		return end.Followed(mend)
+	}
+	var names []string
+	for _, user := range who.AdminUsers() {
+		name, err := f.names.NameOf(ctx, user)
+		if err != nil && ctx.Err() == nil {
+			zerolog.Ctx(ctx).Warn().Err(err).Msg("name of an admin not available")
+		}
+		if name = i18n.SafeName(name); name != "" && len(names) < mostNamed {
+			names = append(names, name)
+		}
+	}
+	if len(names) == 0 {
+		return end.Followed(i18n.TellAdmin)
+	}
+	tell := func(l i18n.Lang) string { return i18n.TellPerson.Sprintf(l, strings.Join(names, i18n.Listing.In(l))) }
+	return end.Followed(i18n.Phrase{ZH: tell(i18n.Chinese), EN: tell(i18n.English)})
 }

@@ -188,13 +188,22 @@ func (r cutOffTurns) outcome(
 		log.Warn().Msg("turn was cut off while people were asked; people decide whether it goes on")
 		return turncard.Outcome{State: db.Interrupted, Notice: i18n.InterruptedAsking}
 	case did.Ended:
-		end := turncard.OutcomeOf(did.Failure)
+		end := ownOutcome(did.Failure)
 		log.Warn().Str("state", string(end.State)).
 			Msg("turn was cut off after the agent had finished; delivering its answer")
 		return end
 	}
 	log.Warn().Msg("turn was cut off; people decide whether it goes on")
 	return turncard.Outcome{State: db.Interrupted, Notice: i18n.Interrupted}
+}
+
+// ownOutcome is the outcome of a turn that its agent has finished alone.
+func ownOutcome(f claude.Failure) turncard.Outcome {
+	end := turncard.OutcomeOf(f)
+	if end.IsForOperators() {
+		return end.Followed(i18n.TellAdmin)
+	}
+	return end
 }
 
 // cutOffText is the answer of a turn that was cut off: what the agent said, or what people have seen if that is more,
@@ -248,7 +257,7 @@ func (r cutOffTurns) followUpResult(ctx context.Context, t db.Turn, cut turncard
 	case unanswered: // the agent may have continued without the permission, but nobody has decided that it should
 		end.Notice = i18n.InterruptedAsking
 	case did.Ended:
-		end = turncard.OutcomeOf(did.Failure)
+		end = ownOutcome(did.Failure)
 	}
 	text := cutOffText(t, did, unanswered)
 	parts, err := r.db.Turns().Drafts().Parts(ctx, t.ID, text)

@@ -146,7 +146,8 @@ func (w *wiring) turnRunner(background *background) *turnRunner {
 		cfg: w.cfg, db: w.db, history: w.history, lanes: lanes,
 		display: turnDisplay{w.out, w.outbox, w.reactions, w.db.Turns(), w.cfg.Secrets},
 		agents: agentRunner{
-			budget: w.budget, background: background, files: turnFiles{w.files, w.outbox},
+			budget: w.budget, failures: failures{w.cfg, w.authorizer, w.db.Messages()}, background: background,
+			files: turnFiles{w.files, w.outbox},
 			attempts: attemptRunner{
 				cfg: w.cfg, pool: w.pool, lanes: lanes, approvals: w.approvals, turns: w.db.Turns(),
 				chats: w.db.Chats(), folders: w.db.Folders(), servers: w.servers,

@@ -3,6 +3,7 @@ package db
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 )
 
@@ -32,4 +33,22 @@ func (ms Messages) Name(ctx context.Context, names map[string]string) error {
 		return fmt.Errorf("name messages: %w", err)
 	}
 	return nil
+}
+
+const nameInChat = `SELECT actor_name FROM messages WHERE chat_key = ?1 AND actor_id = ?2 AND actor_name <> ''
+	ORDER BY seq DESC LIMIT 1`
+
+// NameOf is the name under which a user last wrote in the private chat with the bot; empty = unknown.
+func (ms Messages) NameOf(ctx context.Context, user string) (string, error) {
+	key, err := ms.db.Chats().PrivateChat(ctx, user)
+	if errors.Is(err, ErrNotFound) {
+		return "", nil
+	} else if err != nil {
+		return "", err
+	}
+	name, err := queryOne(ctx, ms.db.read, scanText, nameInChat, key.String(), user)
+	if err != nil && !errors.Is(err, ErrNotFound) {
+		return "", fmt.Errorf("name of %s: %w", user, err)
+	}
+	return name, nil
 }

@@ -6,6 +6,7 @@ var (
 	Thinking    = Phrase{"正在思考…", "Thinking…"}
 	Compacting  = Phrase{"正在整理较早的对话…", "Summarizing the earlier conversation…"}
 	Retrying    = Phrase{"模型服务繁忙，正在重试…", "The model is busy, retrying…"}
+	RetryingKey = Phrase{"模型服务没有接受登录，正在重试…", "The model service didn't accept the login, retrying…"}
 	UsingTool   = Phrase{"正在使用 %s…", "Using %s…"}
 	Stopped     = Phrase{"已停止", "Stopped"}
 	Interrupted = Phrase{"回答被中断了。点“继续”或发送“继续”可以接着回答。",
@@ -49,15 +50,29 @@ var (
 	HeaderLate        = Phrase{"消息晚到了", "Late message"}
 	HeaderEdited      = Phrase{"消息已编辑", "Edited message"}
 
-	FailAuth = Phrase{"Claude 没有登录，或登录已失效。请联系管理员。",
-		"Claude isn't logged in, or the login has expired. Please contact an admin."}
-	FailBilling    = Phrase{"模型账户余额不足，请联系管理员。", "The model account is out of credit. Please contact an admin."}
+	FailAuth       = Phrase{"Claude 没有登录，或登录已失效。", "Claude isn't logged in, or the login has expired."}
+	FailKey        = Phrase{"模型服务不认机器人使用的 API 密钥。", "The model service doesn't accept the bot's API key."}
+	FailDenied     = Phrase{"模型服务拒绝了机器人的访问。", "The model service refused the bot access."}
+	FailAddress    = Phrase{"回应的不是 Claude 的接口，可能是一个网页。", "What answered isn't Claude's API; it may be a web page."}
+	FailBilling    = Phrase{"模型账户的余额或额度已用完。", "The model account is out of credit or quota."}
 	FailRateLimit  = Phrase{"模型的用量已达上限，请稍后再试。", "The model's usage limit has been reached. Please try again later."}
 	FailOverloaded = Phrase{"模型服务繁忙，请稍后再试。", "The model is overloaded. Please try again later."}
 	FailNetwork    = Phrase{"连接不上模型服务，请稍后再试。", "The model can't be reached. Please try again later."}
 	FailServer     = Phrase{"模型服务出错，请稍后再试。", "The model service had an error. Please try again later."}
 	FailModel      = Phrase{"所选的模型不可用。请用 /model 换一个，或联系管理员。",
 		"The chosen model isn't available. Choose another one with /model, or contact an admin."}
+
+	// Who can mend a failure, and how: what follows its text.
+	TellAdmin   = Phrase{"请联系管理员。", "Please contact an admin."}
+	TellPerson  = Phrase{"请告诉%s。", "Please tell %s."}
+	MendAuth    = Phrase{"点“登录”即可登录。", "Press “Log in” to log in."}
+	MendAuthOf  = Phrase{"请在与我的私聊里发送 /login。", "Send me /login in a private chat."}
+	MendKey     = Phrase{"请检查 ANTHROPIC_API_KEY 或 ANTHROPIC_AUTH_TOKEN。", "Check ANTHROPIC_API_KEY or ANTHROPIC_AUTH_TOKEN."}
+	MendDenied  = Phrase{"请检查密钥的权限和 ANTHROPIC_BASE_URL。", "Check what the key may do, and ANTHROPIC_BASE_URL."}
+	MendAddress = Phrase{"请检查 ANTHROPIC_BASE_URL。", "Check ANTHROPIC_BASE_URL."}
+	MendBilling = Phrase{"请充值，或等额度恢复。", "Top it up, or wait for the quota to renew."}
+	ServerWords = Phrase{"服务器的原话：%s", "In the server's words: %s"}
+	LoginButton = Phrase{"登录", "Log in"}
 	FailRequest = Phrase{"模型没有接受这个请求。请换个说法，或发送 /new 重新开始。",
 		"The model didn't accept this request. Try rephrasing it, or send /new to start over."}
 	FailRefused = Phrase{"模型拒绝回答这个问题。", "The model declined to answer this."}

@@ -42,7 +42,11 @@ func (v State) buttons() []chat.Button {
 	case string(claude.FailTooLong), string(claude.FailRequest), string(claude.FailRefused):
 		return []chat.Button{again}
 	}
-	return []chat.Button{CommandButton(i18n.CardRetryButton.In(v.Lang), "/retry")}
+	retry := CommandButton(i18n.CardRetryButton.In(v.Lang), "/retry")
+	if v.outcome.LogIn {
+		return []chat.Button{CommandButton(i18n.LoginButton.In(v.Lang), "/login"), retry}
+	}
+	return []chat.Button{retry}
 }
 
 // DoCommand is the action that gives a command. The command line is the action's ID.

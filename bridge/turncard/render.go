@@ -44,7 +44,11 @@ func (v State) Card(now time.Time) chat.Card {
 	c.Buttons = v.buttons()
 	c.Footer = v.footer()
 	// details for readers who want them
-	if details := joinParts(append(v.figures.details(v.Lang), v.context)); details != "" {
+	details := joinParts(append(v.figures.details(v.Lang), v.context))
+	if v.outcome.Words != "" {
+		details = strings.TrimSpace(i18n.ServerWords.Sprintf(v.Lang, i18n.InlineCode(v.outcome.Words)) + "\n" + details)
+	}
+	if details != "" {
 		c.Panels = append(c.Panels, chat.Panel{Title: i18n.CardDetails.In(v.Lang), Body: details, Last: true})
 	}
 	c.Summary = i18n.FirstLine(c.Body)
@@ -89,6 +93,8 @@ func failedHeader(failure string) (i18n.Phrase, chat.CardState) {
 		return i18n.HeaderLogin, chat.CardNeedsYou
 	case FailBudget, string(claude.FailBilling), string(claude.FailLimit):
 		return i18n.HeaderLimit, chat.CardNeedsYou
+	case string(claude.FailKey), string(claude.FailDenied), string(claude.FailAddress):
+		return i18n.HeaderFailed, chat.CardNeedsYou
 	}
 	return i18n.HeaderFailed, chat.CardFailed
 }

@@ -96,6 +96,9 @@ func (v State) Apply(ev claude.Event, now time.Time) State {
 		return v.withRunningTool(now)
 	case claude.Retrying:
 		v.phase = phase{text: i18n.Retrying, since: now}
+		if e.Failure == claude.FailAuth {
+			v.phase.text = i18n.RetryingKey
+		}
 	case claude.Compacting:
 		v.phase = phase{text: i18n.Compacting, since: now}
 	case claude.Result:

@@ -12,6 +12,7 @@ import (
 // what does not work afterwards. They are in Chinese only if the log is for people; in a file they are English, for
 // searching.
 var logInChinese = map[string]string{
+	lineNoLogin:          "Claude 没有登录，谁都得不到回答：给机器人发送 /login，或以运行鹊桥的用户执行 claude auth login",
 	"magpie has stopped": "鹊桥已停止",
 	"http: listening":    "http：正在监听",
 	"[http] listen: other machines can read the metrics; there is no login": "[http] listen：其他机器也能读到运行指标，无需登录",
@@ -179,6 +180,7 @@ var logInChinese = map[string]string{
 	"digest not sent; trying again":                   "每日汇总没能发出，稍后再试",
 
 	"today's spending not available":               "查不到今天的费用，无法核对上限",
+	"name of an admin not available":               "查不到管理员的名字",
 	"payer not found":                              "查不到费用该记在谁的名下",
 	"cost of a background task not booked":         "没能记下后台任务的费用",
 	"cost of a suggestion not known":               "不知道建议问题的费用",

@@ -24,6 +24,7 @@ import (
 	"magpie/internal/claude"
 	"magpie/internal/claude/proctree"
 	"magpie/internal/config"
+	"magpie/internal/doctor"
 	"magpie/internal/systemd"
 )
 
@@ -250,6 +251,7 @@ func (p *program) run(ctx context.Context) error {
 		signal.Notify(hup, syscall.SIGHUP)
 		defer signal.Stop(hup)
 		g.Go(func() error { p.handleReloads(ctx, hup, m); return nil })
+		g.Go(func() error { p.warnOfNoLogin(ctx); return nil })
 	}
 	l := p.pool.Limits()
 	p.log.Info().Str("version", version()).
@@ -272,6 +274,22 @@ func (p *program) run(ctx context.Context) error {
 	err = errors.Join(err, p.store.Close(), p.app.Close())
 	p.log.Info().Err(err).Msg("magpie has stopped")
 	return err
+}
+
+// lineNoLogin is the log line about a CLI that is not logged in.
+const lineNoLogin = "Claude is not logged in, so nobody gets an answer: send the bot /login, or run claude auth login as " +
+	"the user running Magpie"
+
+// warnOfNoLogin warns if the agents have no login, before somebody asks in vain. It does not know the logins of agents
+// that each have their own, or run as another user.
+func (p *program) warnOfNoLogin(ctx context.Context) {
+	c := p.cfg.Claude
+	if c.User != "" || c.HasOwnLogins() {
+		return
+	}
+	if cli := (doctor.CLI{Config: c, Environ: c.Environ}); !cli.IsLoggedIn(ctx) && ctx.Err() == nil {
+		p.log.Warn().Msg(lineNoLogin)
+	}
 }
 
 // logStoreLoss logs that the files of the database are lost, or back in place.

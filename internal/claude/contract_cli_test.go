@@ -174,7 +174,7 @@ func TestErrorsOfTheModelsAPI(t *testing.T) {
 			step modelsim.Step
 			want claude.Failure
 		}{
-			{modelsim.Fail(403, "permission_error", "not allowed"), claude.FailAuth},
+			{modelsim.Fail(403, "permission_error", "not allowed"), claude.FailDenied},
 			{modelsim.Fail(404, "not_found_error", "model: nonesuch"), claude.FailModel},
 			{modelsim.Fail(400, "invalid_request_error", "Your credit balance is too low to access the Anthropic API."),
 				claude.FailBilling},

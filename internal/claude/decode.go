@@ -21,6 +21,7 @@ type decoder struct {
 	awaiting     []int           // blocks that were streamed and have not arrived complete yet
 	announced    map[string]bool // ids of tool calls that were reported
 	failure      Failure
+	foreign      bool  // the server's error has not the form of the model's API
 	inputTokens  int64 // of the last call of the model
 	outputTokens int64 // of the last call of the model
 	unasked      bool  // the agent started the turn by itself
@@ -159,6 +160,8 @@ func (d *decoder) withdrawBlocks(v gjson.Result) []Event {
 func (d *decoder) decodeAssistant(v gjson.Result) []Event {
 	if f := v.Get("error").String(); f != "" {
 		d.failure = failureOf(f)
+		// The CLI names the type of an error that has one (2.1.332; 2.1.197 never does).
+		d.foreign = v.Get("is_api_error_message").Bool() && !v.Get("api_error_type").Exists()
 	}
 	msg := v.Get("message")
 	if msg.Get("model").String() == "<synthetic>" {
@@ -329,20 +332,19 @@ func (d *decoder) classify(v gjson.Result, r Result) Failure {
 			return FailSession
 		}
 	}
-	if f := classifyText(r.Text); f != FailUnknown {
+	status := v.Get("api_error_status").Int()
+	if f := classifyText(r.Text, status, d.foreign); f != FailUnknown {
 		return f
 	}
 	if d.failure != "" && d.failure != FailUnknown {
 		return d.failure
 	}
-	return failureOfStatus(v.Get("api_error_status").Int())
+	return failureOfStatus(status)
 }
 
 // failureOfStatus classifies an HTTP status of the model's API.
 func failureOfStatus(status int64) Failure {
 	switch {
-	case status == 401 || status == 403:
-		return FailAuth
 	case status == 404:
 		return FailModel
 	case status == 429:
@@ -357,14 +359,16 @@ func failureOfStatus(status int64) Failure {
 	return FailUnknown
 }
 
-// classifyText classifies failures that the CLI reports only as text.
-func classifyText(text string) Failure {
+// classifyText classifies what the CLI or the server says about a failure. The CLI's own code is too coarse: it takes
+// every 403 for a failed login.
+func classifyText(text string, status int64, foreign bool) Failure {
 	for _, known := range []struct {
 		part    string
 		failure Failure
 	}{
 		{"Not logged in", FailAuth},
-		{"Invalid API key", FailAuth},
+		{"Please run /login", FailAuth},
+		{"Invalid API key", FailKey},
 		{"Prompt is too long", FailTooLong},
 		{"Overloaded", FailOverloaded},
 		{"Unable to connect", FailNetwork},
@@ -377,7 +381,7 @@ func classifyText(text string) Failure {
 			return known.failure
 		}
 	}
-	return FailUnknown
+	return serverFailure(text, status, foreign)
 }
 
 // failureOf classifies the CLI's own error codes.

@@ -149,8 +149,11 @@ type Failure string
 
 // The failures. Users see a different text for each.
 const (
-	FailAuth       Failure = "auth" // not logged in, or a bad key
-	FailBilling    Failure = "billing"
+	FailAuth       Failure = "auth"    // not logged in
+	FailKey        Failure = "key"     // the API key, or another token, is not accepted
+	FailDenied     Failure = "denied"  // the server of the model refuses access
+	FailAddress    Failure = "address" // what answers is not the model's API
+	FailBilling    Failure = "billing" // no money or quota is left
 	FailRateLimit  Failure = "rate_limit"
 	FailOverloaded Failure = "overloaded"
 	FailServer     Failure = "server"

@@ -16,6 +16,9 @@ const (
 	isolatedDir = "isolated"
 )
 
+// HasOwnLogins reports whether the agents of each chat have a login of their own.
+func (c Config) HasOwnLogins() bool { return c.ConfigDir == isolatedDir }
+
 // settingSources are the places from which the CLI can read settings.
 var settingSources = []string{"user", "project", "local"}
 

@@ -33,7 +33,7 @@ var (
 //
 // Idle processes end afterwards, and the others when their turn has ended: they may only know the old login.
 func (pl *Pool) LogIn(ctx context.Context, owner string, d Dialog) error {
-	if pl.cfg.ConfigDir != isolatedDir {
+	if !pl.cfg.HasOwnLogins() {
 		owner = backgroundOwner
 	}
 	a, err := pl.cfg.agentOf(owner)

@@ -198,13 +198,14 @@ func (r *outcomeReader) assistant(v gjson.Result) {
 
 // recordedFailure classifies an error that the CLI wrote instead of an answer.
 func recordedFailure(v gjson.Result) Failure {
-	if f := classifyText(v.Get("message.content.0.text").String()); f != FailUnknown {
+	status := v.Get("apiErrorStatus").Int()
+	if f := classifyText(v.Get("message.content.0.text").String(), status, false); f != FailUnknown {
 		return f
 	}
 	if f := failureOf(v.Get("error").String()); f != FailUnknown {
 		return f
 	}
-	return failureOfStatus(v.Get("apiErrorStatus").Int())
+	return failureOfStatus(status)
 }
 
 // interrupted is the beginning of the CLI's note about an interrupted turn.

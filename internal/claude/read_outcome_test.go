@@ -63,7 +63,7 @@ func TestReadOutcome(t *testing.T) {
 			Ended: true, Text: "first block", Failure: FailServer, Model: model, Usage: usage(2062, 1, 2060, 16486),
 		}},
 		{"retried", "", Outcome{Ended: true, Text: "fine", Model: model, Usage: usage(2062, 1, 2060, 16486)}},
-		{"bad-key", "", Outcome{Ended: true, Failure: FailAuth}},
+		{"bad-key", "", Outcome{Ended: true, Failure: FailKey}},
 		{"refusal", "", Outcome{
 			Ended: true, Text: "no", Failure: FailRefused, Model: model, Usage: usage(2062, 1, 2060, 16486),
 		}},

@@ -289,11 +289,6 @@ func (r *run) handleLine(line []byte) (ended bool) {
 			}
 		case ToolResult:
 			delete(r.open, e.ID)
-		case Retrying:
-			if e.Failure == FailAuth { // the CLI would retry for minutes without a chance
-				r.dec.failure = FailAuth
-				r.stopTurn(errUnauthorized)
-			}
 		case Result:
 			e = r.turnResult(e)
 			if r.goesOn(e) {
@@ -309,9 +304,6 @@ func (r *run) handleLine(line []byte) (ended bool) {
 
 // errInputClosed ends a process that does not accept input any more, usually because it has ended already.
 var errInputClosed = errors.New("claude does not read its input")
-
-// errUnauthorized stops a turn whose retries cannot succeed; it becomes a failed Result, not an error.
-var errUnauthorized = errors.New("not logged in")
 
 // goesOn reports whether the agent continues after a result: with messages that were passed to the turn, even after a
 // failure, unless the process cannot; or because the result is empty.
@@ -339,10 +331,6 @@ func (r *run) turnResult(e Result) Result {
 	e.CostUSD = r.p.meter.endTurn(e)
 	if r.held != nil {
 		e.CostUSD, e.Usage = e.CostUSD+r.held.CostUSD, e.Usage.plus(r.held.Usage)
-	}
-	if errors.Is(r.stop.cause, errUnauthorized) {
-		r.stop.cause = nil
-		e.Failure = FailAuth
 	}
 	return e
 }

@@ -136,6 +136,22 @@ func Fail(status int, errType, message string) Step {
 	return stepFunc(func(_ context.Context, a *answer) error { return a.fail(&apiError{status, errType, message}) })
 }
 
+// Reply sends a whole response that need not have the form of the API, as what stands between a client and the model
+// may.
+func Reply(status int, header map[string]string, body string) Step {
+	return stepFunc(func(_ context.Context, a *answer) error {
+		for name, value := range header {
+			a.w.Header().Set(name, value)
+		}
+		a.call.status(status)
+		a.w.WriteHeader(status)
+		if _, err := a.w.Write([]byte(body)); err != nil {
+			return err
+		}
+		return errEnded
+	})
+}
+
 // errCut and errEnded end an answer in their own ways.
 var (
 	errCut   = errors.New("connection cut by the script")
