@@ -137,7 +137,6 @@ func (b *Bridge) Run(ctx context.Context) error {
 	}
 	b.queues.outbox.RemoveUnneeded(ctx) // before an agent leaves something there
 	b.runner.agents.attempts.startSpare(ctx)
-	b.queues.scheduler.jobs.Enqueue(b.receiver.inbox.history.cleanCommands)
 	var others sync.WaitGroup
 	defer others.Wait()
 	others.Go(func() { b.context.Run(ctx) })

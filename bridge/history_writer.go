@@ -8,8 +8,6 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/rs/zerolog"
-
 	"magpie/bridge/delivery"
 	"magpie/bridge/i18n"
 	"magpie/contextmgr/redact"
@@ -61,17 +59,6 @@ func (w historyWriter) finish(ctx context.Context, e db.TurnResult) error {
 	}
 	e.Notice = w.notice(ctx, e)
 	return w.db.Turns().Finish(ctx, e)
-}
-
-// cleanCommands redacts commands that earlier versions stored unredacted.
-func (w historyWriter) cleanCommands(ctx context.Context) {
-	log := zerolog.Ctx(ctx)
-	if n, err := w.db.Messages().CleanCommands(ctx, w.cfg.redactForHistory); err != nil && ctx.Err() == nil {
-		log.Error().Err(err).
-			Msg("commands of earlier versions may still hold private data; the next start tries again")
-	} else if n > 0 {
-		log.Info().Int("commands", n).Msg("private data removed from commands of earlier versions")
-	}
 }
 
 // inbox stores messages, and wakes whoever has work then.

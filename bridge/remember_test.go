@@ -2,8 +2,6 @@ package bridge
 
 import (
 	"bytes"
-	"context"
-	"database/sql"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -11,7 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"magpie/db"
 	"magpie/internal/chat"
 )
 
@@ -95,45 +92,4 @@ func TestACommandIsCleanHoweverItComes(t *testing.T) {
 	if got := w.bridge.cfg.redactForHistory("/etc/hosts password: " + secret); !strings.Contains(got, secret) {
 		t.Errorf("a question was changed to %q", got)
 	}
-}
-
-// Earlier versions kept commands as they were given. A start that dies on the way leaves the rest to the next one.
-func TestCommandsOfEarlierVersionsAreCleaned(t *testing.T) {
-	t.Parallel()
-	const secret = "hunter2secret"
-	dir := t.TempDir()
-	w := newMemoryRig(t, dir)
-	w.order(alice, "/remember one")
-	w.order(alice, "/remember two")
-	w.receive(alice, "password: "+secret, true) // a question, which is kept as it is
-	side, err := sql.Open("sqlite3", filepath.Join(dir, "magpie.db")+"?_busy_timeout=5000")
-	w.must(err)
-	defer side.Close() //nolint:errcheck // only for the set-up
-	_, err = side.Exec(`UPDATE messages SET content = '/remember password: ' || message_id || 'hunter3secret'
-		WHERE class = 'command' AND role = 'user'`)
-	w.must(err)
-	stopped, stop := context.WithCancel(w.ctx)
-	n, err := w.store.Messages().CleanCommands(stopped, func(text string) string {
-		defer stop()
-		return w.bridge.cfg.redactForHistory(text)
-	})
-	if err == nil || n != 0 {
-		t.Errorf("%d cleaned by a start that was stopped, %v", n, err)
-	}
-	w.bridge.receiver.inbox.history.cleanCommands(w.ctx)
-	w.expect(w.order(alice, "/memory why 1"), "[REDACTED_SECRET]", "!hunter3secret")
-	if n, err := w.store.Messages().CleanCommands(w.ctx, strings.ToUpper); n != 0 || err != nil {
-		t.Errorf("%d cleaned once more, %v", n, err)
-	}
-	var kept int
-	w.must(side.QueryRow(`SELECT COUNT(*) FROM messages WHERE content = 'password: ` + secret + `'`).Scan(&kept))
-	if kept != 1 {
-		t.Error("a question was changed")
-	}
-	w.must(side.Close())
-	w.must(w.store.Close()) // the log is written to the file
-	onDisk(t, dir, "hunter3secret")
-	again, err := db.Open(w.ctx, db.Config{URL: "sqlite://" + filepath.Join(dir, "magpie.db")})
-	w.must(err)
-	w.must(again.Close())
 }

@@ -18,14 +18,9 @@ type Folders struct{ db *DB }
 func (d *DB) Folders() Folders { return Folders{d} }
 
 const (
-	selectFolder  = `SELECT id FROM agent_folders WHERE chat_key = ?1`
-	insertFolder  = `INSERT INTO agent_folders (chat_key, id) VALUES (?1, ?2) ON CONFLICT (chat_key) DO NOTHING`
-	chatOfFolder  = `SELECT chat_key FROM agent_folders WHERE id = ?1`
-	unmovedFolder = `SELECT chat_key, id FROM agent_folders WHERE moved = 0 ORDER BY id`
-	setMoved      = `UPDATE agent_folders SET moved = 1 WHERE id = ?1`
-	sessionsOf    = `SELECT session_id FROM turns WHERE chat_key = ?1 AND session_id <> ''
-		UNION SELECT session_id FROM sessions WHERE chat_key = ?1
-		UNION SELECT session_id FROM chats WHERE key = ?1 AND session_id <> '' ORDER BY 1`
+	selectFolder = `SELECT id FROM agent_folders WHERE chat_key = ?1`
+	insertFolder = `INSERT INTO agent_folders (chat_key, id) VALUES (?1, ?2) ON CONFLICT (chat_key) DO NOTHING`
+	chatOfFolder = `SELECT chat_key FROM agent_folders WHERE id = ?1`
 )
 
 // Get is the ID of a chat's folder, or [ErrNotFound].
@@ -66,38 +61,4 @@ func (f Folders) Chat(ctx context.Context, id string) (chat.Key, error) {
 		return chat.Key{}, fmt.Errorf("chat of the folder %s: %w", id, f.db.engine.Explain(err))
 	}
 	return chat.ParseKey(key)
-}
-
-// Unmoved is a folder of a chat whose sessions may be elsewhere.
-type Unmoved struct {
-	ID       string
-	Chat     string   // the chat's key
-	Sessions []string // all sessions of the chat
-}
-
-// Unmoved lists the folders of chats that had sessions before each chat had a folder.
-func (f Folders) Unmoved(ctx context.Context) ([]Unmoved, error) {
-	list, err := queryAll(ctx, f.db.read, scanUnmoved, unmovedFolder)
-	if err != nil {
-		return nil, fmt.Errorf("folders without their sessions: %w", f.db.engine.Explain(err))
-	}
-	for i := range list {
-		if list[i].Sessions, err = queryAll(ctx, f.db.read, scanText, sessionsOf, list[i].Chat); err != nil {
-			return nil, fmt.Errorf("sessions of %s: %w", list[i].Chat, f.db.engine.Explain(err))
-		}
-	}
-	return list, nil
-}
-
-func scanUnmoved(scan scanner) (u Unmoved, err error) {
-	err = scan(&u.Chat, &u.ID)
-	return u, err
-}
-
-// MarkMoved records that a folder contains its chat's sessions.
-func (f Folders) MarkMoved(ctx context.Context, id string) error {
-	if _, err := f.db.engine.Exec(ctx, setMoved, id); err != nil {
-		return fmt.Errorf("folder %s has its sessions: %w", id, err)
-	}
-	return nil
 }

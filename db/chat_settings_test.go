@@ -5,15 +5,9 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"io/fs"
-	"path/filepath"
-	"reflect"
 	"slices"
 	"testing"
-	"testing/fstest"
 	"time"
-
-	"github.com/pressly/goose/v3"
 
 	"magpie/db"
 	"magpie/db/dbtest"
@@ -137,99 +131,5 @@ func TestSettingsOfANewerProgramSurvive(t *testing.T) {
 	}
 	if want := `{"budget":{"day":5},"mode":"plan","voices":["a"]}`; stored != want {
 		t.Errorf("stored %s, want %s", stored, want)
-	}
-}
-
-// older is a database as it was before a migration.
-func older(t *testing.T, migration string) (path string, raw *sql.DB) {
-	t.Helper()
-	path = filepath.Join(t.TempDir(), "magpie.db")
-	raw, err := sql.Open("sqlite3", "file:"+path+"?_foreign_keys=on")
-	if err != nil {
-		t.Fatal(err)
-	}
-	old := fstest.MapFS{}
-	names, err := fs.Glob(db.Schema(), "schema/*.sql")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, path := range names {
-		text, err := fs.ReadFile(db.Schema(), path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if name := filepath.Base(path); name < migration {
-			old[name] = &fstest.MapFile{Data: text}
-		}
-	}
-	p, err := goose.NewProvider(goose.DialectSQLite3, raw, old)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := p.Up(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	return path, raw
-}
-
-// Settings from before the column settings are kept.
-func TestSettingsOfAnOlderSchemaAreTakenOver(t *testing.T) {
-	path, raw := older(t, "00008")
-	for key, set := range map[string]string{"oc_1": `'/a "b"', 'acceptEdits'`, "oc_2": `'', 'plan'`, "oc_3": `'', ''`} {
-		_, err := raw.Exec(`INSERT INTO chats (no, key, kind, project_path, permission_mode)
-			VALUES ((SELECT COUNT(*) + 1 FROM chats), ?1, 'p2p', `+set+`)`, chat.FeishuChat(key).String())
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := raw.Close(); err != nil {
-		t.Fatal(err)
-	}
-	d := open(t, path)
-	for key, want := range map[string]db.Settings{"oc_1": {Project: `/a "b"`, Mode: "acceptEdits"},
-		"oc_2": {Mode: "plan"}, "oc_3": {}} {
-		if c, err := d.Chats().Get(t.Context(), chat.FeishuChat(key)); err != nil || c.Settings != want {
-			t.Errorf("settings of %s = %+v, %v", key, c.Settings, err)
-		}
-	}
-}
-
-// Posts that were waiting when the program was upgraded are delivered by the new version.
-func TestPostsOfAnOlderSchemaAreTakenOver(t *testing.T) {
-	path, raw := older(t, "00016")
-	for i, statement := range []string{
-		`INSERT INTO chats (no, key, kind, compact_for) VALUES (1, 'feishu:chat:oc_1', 'p2p', 'om_1'), (2, 'feishu:chat:oc_2', 'p2p', 'press:e1'), (3, 'feishu:chat:oc_3', 'p2p', '')`,
-		`INSERT INTO turns (id, chat_key, epoch, state, reply_to, session_id, prompt_id, created_at) VALUES (5, 'feishu:chat:oc_1', 0, 'done', 'om_2', 's', 'p', 1)`,
-		`INSERT INTO outbox (id, chat_key, turn_id, idem, reply_to, content, next_at, created_at) VALUES (7, 'feishu:chat:oc_1', 5, 'turn:5', 'om_2', '{"Body":"the answer"}', 1, 2)`,
-		`INSERT INTO outbox (id, chat_key, idem, reply_to, content, next_at, created_at) VALUES (8, 'feishu:chat:oc_2', 'reply:om_3', 'om_3', 'some words', 3, 4)`,
-		`INSERT INTO outbox (id, chat_key, idem, reply_to, content, card, attempts, next_at, created_at) VALUES (9, 'feishu:chat:oc_3', 'reply:om_4', 'om_4', '{"Body":"a card"}', 1, 2, 5, 6)`,
-	} {
-		if _, err := raw.Exec(statement); err != nil {
-			t.Fatalf("%d: %v", i, err)
-		}
-	}
-	if err := raw.Close(); err != nil {
-		t.Fatal(err)
-	}
-	d := open(t, path)
-	for key, want := range map[string]db.Post{
-		"oc_1": {ID: 7, Turn: 5, Idem: "turn:5", ReplyTo: "om_2", Card: &chat.Card{Body: "the answer"}},
-		"oc_2": {ID: 8, Idem: "reply:om_3", ReplyTo: "om_3", Text: "some words"},
-		"oc_3": {ID: 9, Idem: "reply:om_4", ReplyTo: "om_4", Card: &chat.Card{Body: "a card"}, Attempts: 2},
-	} {
-		got, err := d.Outbox().Next(t.Context(), chat.FeishuChat(key))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got.ID != want.ID || got.Turn != want.Turn || got.Idem != want.Idem || got.ReplyTo != want.ReplyTo ||
-			got.Text != want.Text ||
-			got.Attempts != want.Attempts || !reflect.DeepEqual(got.Card, want.Card) {
-			t.Errorf("%s: what waits is %+v, want %+v", key, got, want)
-		}
-	}
-	for key, want := range map[string]string{"oc_1": "om_1", "oc_2": "", "oc_3": ""} {
-		if c, err := d.Chats().Get(t.Context(), chat.FeishuChat(key)); err != nil || c.CompactTo != want {
-			t.Errorf("%s: the outcome of a summary goes to %q, %v", key, c.CompactTo, err)
-		}
 	}
 }

@@ -41,57 +41,6 @@ func (ms Messages) setText(ctx context.Context, tx *sql.Tx, key chat.Key, messag
 	return err
 }
 
-const (
-	selectCommands = `SELECT chat_key, message_id, content FROM messages WHERE class = 'command' AND role = 'user'
-		AND (content LIKE '/%' OR content LIKE '／%')`
-
-	commandsCleaned = "cleaned:commands"
-)
-
-// CleanCommands applies clean to the stored texts of all commands and returns how many have changed. It runs once per
-// database, since later commands are stored clean. The old texts are overwritten in the database file as soon as its
-// log is empty; existing copies are not touched.
-func (ms Messages) CleanCommands(ctx context.Context, clean func(string) string) (changed int, err error) {
-	var one int
-	if err := ms.db.read.QueryRowContext(ctx, knownEvent, commandsCleaned).Scan(&one); !errors.Is(err, sql.ErrNoRows) {
-		return 0, err
-	}
-	list, err := queryAll(ctx, ms.db.read, scanCommand, selectCommands)
-	// Recorded last: after a crash in between everything is checked again, which changes nothing.
-	if err != nil {
-		return 0, fmt.Errorf("read commands: %w", err)
-	}
-	for _, m := range list {
-		text := clean(m.Text)
-		if text == m.Text {
-			continue
-		}
-		err := ms.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
-			return withSecureDelete(ctx, tx, func() error { return ms.setText(ctx, tx, m.Key, m.ID, text) })
-		})
-		if err != nil {
-			return changed, fmt.Errorf("clean command %s: %w", m.ID, err)
-		}
-		changed++
-	}
-	err = ms.db.engine.Tx(
-		ctx, func(ctx context.Context, tx *sql.Tx) error { return takeEvent(ctx, ms.db, tx, commandsCleaned) },
-	)
-	if err != nil && !errors.Is(err, ErrRepeated) {
-		return changed, fmt.Errorf("commands are clean: %w", err)
-	}
-	return changed, nil
-}
-
-func scanCommand(scan scanner) (m chat.Message, err error) {
-	var key string
-	if err := scan(&key, &m.ID, &m.Text); err != nil {
-		return m, err
-	}
-	m.Key, err = chat.ParseKey(key)
-	return m, err
-}
-
 // scanStored loads a message with its row ID and its chat's number, or returns [ErrNotFound].
 func scanStored(
 	ctx context.Context, tx *sql.Tx, key chat.Key, message string, id, no *int64,

@@ -51,12 +51,6 @@ const isStopped = `SELECT stopped FROM turns WHERE id = ?1`
 
 const setTurned = `UPDATE chats SET turned_at = ?2 WHERE key = ?1`
 
-const insertUsage = `INSERT INTO usage (turn_id, chat_key, actor_id, model, input_tokens, output_tokens,
-	cache_read_tokens, cache_write_tokens, cost_usd, first_text_ms, duration_ms, ended_at)
-	VALUES (?1, ?2, COALESCE((SELECT actor_id FROM messages WHERE chat_key = ?2 AND turn_id = ?12 AND turn_id > 0
-	AND role = 'user'
-		ORDER BY sent_at, seq LIMIT 1), ''), ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)`
-
 // Finish ends a running turn in one transaction: the answer joins the History, the final card is enqueued, the session
 // becomes the chat's unless /new came in between, and the cost is booked.
 func (ts Turns) Finish(ctx context.Context, e TurnResult) error {
@@ -146,17 +140,10 @@ func (e turnEnd) post(ctx context.Context, users []string) error {
 
 // book records the cost of a turn, as far as it is known.
 func (e turnEnd) book(ctx context.Context) error {
-	u := e.Usage
-	if u == nil {
+	if e.Usage == nil {
 		return nil
 	}
-	_, err := e.tx.ExecContext(ctx, insertUsage, e.Turn.ID, e.Turn.Key.String(), u.Model, u.Input, u.Output, u.CacheRead,
-		u.CacheNew, u.CostUSD, u.FirstText.Milliseconds(), u.Duration.Milliseconds(), millis(e.now),
-		e.Turn.questionTurn())
-	if err != nil {
-		return fmt.Errorf("book usage: %w", err)
-	}
-	return e.db.Ledger().book(ctx, e.tx, e.Turn.expense(*u))
+	return e.db.Ledger().book(ctx, e.tx, e.Turn.expense(*e.Usage))
 }
 
 const ownSession = `SELECT session_id FROM turns WHERE id = ?1`

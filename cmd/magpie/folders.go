@@ -56,25 +56,3 @@ func readOnlyAgentsConfig(ctx context.Context, c config.Config, store *db.DB) (c
 	}
 	return agents, err
 }
-
-// moveSessions moves sessions from before chats had their own folders into these folders. It runs before the first
-// agent starts. A failed move is retried at the next start; until then the chat continues from its History.
-func (p *program) moveSessions(ctx context.Context) error {
-	list, err := p.store.Folders().Unmoved(ctx)
-	if err != nil || len(list) == 0 {
-		return err
-	}
-	if _, err := claude.Sweep(ctx, p.pool.Config()); err != nil { // an old agent may still be writing
-		return err
-	}
-	for _, u := range list {
-		err := p.pool.Config().MoveSessions(u.Chat, u.Sessions)
-		if err == nil {
-			err = p.store.Folders().MarkMoved(ctx, u.ID)
-		}
-		if err != nil {
-			p.log.Error().Err(err).Str("chat", u.Chat).Msg("sessions not moved")
-		}
-	}
-	return nil
-}

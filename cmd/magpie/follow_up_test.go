@@ -108,7 +108,6 @@ func TestAFollowUp(t *testing.T) {
 	for query, want := range map[string]int{
 		`SELECT COUNT(*) FROM turns WHERE follows = 1 AND state = 'done'`:                                      1,
 		`SELECT COUNT(*) FROM turns WHERE state IN ('queued', 'running')`:                                      0,
-		`SELECT COUNT(*) FROM usage u JOIN turns t ON t.id = u.turn_id WHERE follows = 1 AND actor_id <> ''`:   1,
 		`SELECT COUNT(*) FROM ledger l JOIN turns t ON t.id = l.turn_id WHERE follows = 1 AND user_id <> ''`:   1,
 		`SELECT COUNT(*) FROM messages WHERE role = 'assistant' AND content LIKE '` + followUp + `%'`:          1,
 		`SELECT COUNT(*) FROM messages m JOIN turns t ON t.id = m.turn_id WHERE follows = 1 AND role = 'tool'`: 2,

@@ -35,7 +35,6 @@ var logInChinese = map[string]string{
 	"a row of the database cannot be read, and is left out; magpie doctor says what to do": "数据库里有一行读不出来，已跳过；" +
 		"处理办法见 magpie doctor",
 	"old data not deleted": "没能删除旧数据",
-	"sessions not moved":   "没能移动会话",
 
 	lineConnected:               "飞书：已连上，去给机器人发消息吧",
 	"feishu: not connected":     "飞书：没有连上",
@@ -145,8 +144,6 @@ var logInChinese = map[string]string{
 	"context of the last turn not read":                                       "读不到上一轮的上下文",
 	"session not compared with the database":                                  "没能核对会话和数据库",
 	"a session was asked for that the chat has not had":                       "有人想续接不属于这个聊天的会话，已拒绝",
-	"commands of earlier versions may still hold private data; the next start tries again": "" +
-		"旧版本记录的命令里可能还有隐私数据，下次启动时再清理",
 
 	"follow-up not stored": "没能保存后台任务的后续回答",
 	"follow-up not stored; its work in the background is ended": "没能保存后台任务的后续回答，已结束后台任务",

@@ -215,9 +215,6 @@ func folderBeside(c db.Config, name string) (string, error) {
 // run runs the program until ctx is done, and then shuts it down. The store and the app's lock are closed last, when no
 // agent needs them any more.
 func (p *program) run(ctx context.Context) error {
-	if err := p.moveSessions(ctx); err != nil {
-		p.log.Error().Err(err).Msg("sessions not moved")
-	}
 	m := systemd.NewNotifier(
 		watchdogProbe(p.store.CheckHealth), func() string { return statusLine(p.client.Status()) }, p.log)
 	g, ctx := errgroup.WithContext(ctx)

@@ -60,7 +60,6 @@ var badRows = []struct{ name, plant string }{
 		VALUES (991, KEY, 'n', 0, 's', '/', 'last')`},
 	{"ledger 991", `INSERT INTO ledger (id, at, chat_key, purpose, model, tokens, cost_usd)
 		VALUES (991, 'now', KEY, 'turn', '', 'many', 1)`},
-	{"usage 991", `INSERT INTO usage VALUES (991, KEY, '', '', 'many', 0, 0, 0, 0, 0, 0, 1)`},
 	{"events 991", `INSERT INTO events (rowid, id, seen_at) VALUES (991, 'bad', 'now')`},
 	// the table has no rowid to name
 	{"", `INSERT INTO owners (app_id, user_id, source, since) VALUES (APP, 'ou_bad', 'code', 'now')`},

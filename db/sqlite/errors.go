@@ -22,6 +22,10 @@ var (
 	// ErrNewerSchema means that a newer program has written the database.
 	ErrNewerSchema = configtype.Mistakef("数据库由更新版本的鹊桥写成", "the database was written by a newer version of Magpie")
 
+	// ErrOldestSchema means that the database is from before the first schema that this program can bring up to date.
+	ErrOldestSchema = configtype.Mistakef("数据库由鹊桥发布之前的版本写成，无法升级",
+		"the database was written before the first release of Magpie and cannot be upgraded")
+
 	// ErrOlderSchema means that this program has not served the database yet.
 	ErrOlderSchema = configtype.Mistakef("数据库由较早版本的鹊桥写成：先运行一次 magpie serve，它会升级数据库",
 		"the database was written by an older version of Magpie: run magpie serve once to upgrade it")

@@ -15,7 +15,8 @@ import (
 // schemaStep is a schema upgrade. No database yet = version 0.
 type schemaStep struct{ from, to int64 }
 
-// pendingUpgrade returns the upgrade to the schema in files, or [ErrNewerSchema] if the database is newer.
+// pendingUpgrade returns the upgrade to the schema in files, or [ErrNewerSchema] if the database is newer, or
+// [ErrOldestSchema] if it is too old.
 func pendingUpgrade(ctx context.Context, f *File, files fs.FS) (schemaStep, error) {
 	list, err := goose.NewProvider(goose.DialectSQLite3, f.read, files)
 	if err != nil {
@@ -32,6 +33,11 @@ func pendingUpgrade(ctx context.Context, f *File, files fs.FS) (schemaStep, erro
 		return schemaStep{}, configtype.Mistakef("%v：%s 的结构版本是 %d，当前的鹊桥最高支持 %d：请重新安装更新的版本，或恢复升级前的副本：%v",
 			"%v: %s has schema version %d, and this version supports up to %d: install the newer version again, or restore the copy from before the upgrade: %v",
 			ErrNewerSchema, f.path, s.from, s.to, replaceAdvice(f.path, before))
+	}
+	if first := sources[0].Version; s.from > 0 && s.from < first {
+		return schemaStep{}, configtype.Mistakef("%v：%s 的结构版本是 %d，至少要 %d：请换一个数据库文件，旧的可以用写它的那个版本导出",
+			"%v: %s has schema version %d, at least %d is needed: use another file; the version that wrote this one can export it",
+			ErrOldestSchema, f.path, s.from, first)
 	}
 	return s, nil
 }
@@ -92,7 +98,9 @@ func migrate(ctx context.Context, f *File, files fs.FS) error {
 		return fmt.Errorf("database schema: %w", err)
 	}
 	for v := s.from; ; v++ {
-		f.report(Upgrading, v-s.from, s.to-s.from)
+		if s.from > 0 { // a new file is not upgraded
+			f.report(Upgrading, v-s.from, s.to-s.from)
+		}
 		if _, err := p.UpByOne(ctx); errors.Is(err, goose.ErrNoNextVersion) {
 			return nil
 		} else if err != nil {

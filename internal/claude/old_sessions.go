@@ -11,6 +11,12 @@ import (
 	"github.com/google/uuid"
 )
 
+// ofSession are patterns of the CLI's files of a session, relative to its folder; the CLI keeps those of subagents beside
+// the transcript. %s is the session's ID.
+var ofSession = []string{
+	"projects/*/%s", "projects/*/%s.jsonl", "file-history/%s", "session-env/%s", "tasks/%s", "todos/%s*",
+}
+
 // SweepSessions deletes what the CLI has stored of sessions before a time, above all their transcripts, and returns the
 // number of files. A session of a process of the pool stays whole, and so does one that may still be used, as inUse
 // reports. The CLI itself never deletes anything, since its settings say that transcripts are kept.

@@ -1,8 +1,6 @@
 package claude
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"os"
 	"path/filepath"
 )
@@ -12,12 +10,6 @@ type stateDir string
 
 // folder is the folder in which the agents of one chat keep their state.
 func (d stateDir) folder(id string) string { return filepath.Join(string(d), id) }
-
-// earlierFolder is the folder that earlier versions of this program used.
-func (d stateDir) earlierFolder(owner string) string {
-	sum := sha256.Sum256([]byte(owner))
-	return filepath.Join(string(d), "chats", hex.EncodeToString(sum[:12]))
-}
 
 // spareMark is a file that marks the folder with that ID as that of a spare process, possibly from before the program
 // was killed.

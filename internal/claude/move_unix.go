@@ -1,8 +1,0 @@
-//go:build unix
-
-package claude
-
-import "syscall"
-
-// errOtherDisk means that a file cannot be renamed to another disk.
-const errOtherDisk = syscall.EXDEV
