@@ -15,6 +15,7 @@ import (
 	"magpie/db"
 	"magpie/internal/chat"
 	"magpie/internal/claude"
+	"magpie/internal/text"
 )
 
 // failedOutcome is the outcome of a turn that gave no result.
@@ -67,7 +68,11 @@ func (f failures) resultOutcome(ctx context.Context, c db.Claim, r claude.Result
 	}
 	zerolog.Ctx(ctx).Error().Str("failure", string(r.Failure)).Str("cli", r.Text).Strs("errors", r.Errors).
 		Msg("turn failed")
-	end.Words = f.cfg.clean(claude.ServerWords(r.Text))
+	words := claude.ServerWords(r.Text)
+	if r.Failure == claude.FailHook {
+		words = text.OneLine(r.Text)
+	}
+	end.Words = f.cfg.clean(words)
 	if end.IsForOperators() {
 		return f.mendedBy(ctx, c, end)
 	}

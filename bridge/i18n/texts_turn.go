@@ -71,6 +71,11 @@ var (
 	MendDenied  = Phrase{"请检查密钥的权限和 ANTHROPIC_BASE_URL。", "Check what the key may do, and ANTHROPIC_BASE_URL."}
 	MendAddress = Phrase{"请检查 ANTHROPIC_BASE_URL。", "Check ANTHROPIC_BASE_URL."}
 	MendBilling = Phrase{"请充值，或等额度恢复。", "Top it up, or wait for the quota to renew."}
+	FailHook    = Phrase{"这个问题没有交给 Claude：本机的 Claude 设置里有一个 hook 拒绝了它。",
+		"Claude didn't get this question: a hook in this machine's Claude settings refused it."}
+	FailHookStop = Phrase{"本机的 Claude 设置里有一个 hook 让 Claude 停下了。点“继续”可以接着做。",
+		"A hook in this machine's Claude settings stopped Claude here. Press “Continue” to resume."}
+	HookWords   = Phrase{"hook 的原话：%s", "In the hook's words: %s"}
 	ServerWords = Phrase{"服务器的原话：%s", "In the server's words: %s"}
 	LoginButton = Phrase{"登录", "Log in"}
 	FailRequest = Phrase{"模型没有接受这个请求。请换个说法，或发送 /new 重新开始。",

@@ -37,7 +37,7 @@ func (v State) buttons() []chat.Button {
 		return nil
 	}
 	switch v.outcome.Failure {
-	case FailDied, FailSilent, FailTurnEnd, string(claude.FailLimit):
+	case FailDied, FailSilent, FailTurnEnd, string(claude.FailLimit), string(claude.FailHookStop):
 		return []chat.Button{turnButton(v.turn, v.Lang, i18n.ContinueButton, DoGoOn)}
 	case string(claude.FailTooLong), string(claude.FailRequest), string(claude.FailRefused):
 		return []chat.Button{again}

@@ -20,7 +20,7 @@ type Outcome struct {
 	State   db.TurnState
 	Failure string
 	Notice  i18n.Phrase // for the user; zero on success
-	Words   string      // what the server of the model said; empty = unknown
+	Words   string      // what the server of the model said, or the hook; empty = unknown
 	LogIn   bool        // whoever asked can log the agent in, here
 }
 
@@ -35,6 +35,7 @@ func OutcomeOf(f claude.Failure) Outcome {
 		claude.FailOverloaded: i18n.FailOverloaded, claude.FailServer: i18n.FailServer, claude.FailNetwork: i18n.FailNetwork,
 		claude.FailModel: i18n.FailModel, claude.FailRequest: i18n.FailRequest, claude.FailRefused: i18n.FailRefused,
 		claude.FailTooLong: i18n.FailTooLong, claude.FailLimit: i18n.FailLimit, claude.FailAborted: i18n.Stopped,
+		claude.FailHook: i18n.FailHook, claude.FailHookStop: i18n.FailHookStop,
 	}[f]
 	if !ok {
 		notice = i18n.FailUnknown

@@ -46,7 +46,11 @@ func (v State) Card(now time.Time) chat.Card {
 	// details for readers who want them
 	details := joinParts(append(v.figures.details(v.Lang), v.context))
 	if v.outcome.Words != "" {
-		details = strings.TrimSpace(i18n.ServerWords.Sprintf(v.Lang, i18n.InlineCode(v.outcome.Words)) + "\n" + details)
+		says := i18n.ServerWords
+		if v.outcome.Failure == string(claude.FailHook) {
+			says = i18n.HookWords
+		}
+		details = strings.TrimSpace(says.Sprintf(v.Lang, i18n.InlineCode(v.outcome.Words)) + "\n" + details)
 	}
 	if details != "" {
 		c.Panels = append(c.Panels, chat.Panel{Title: i18n.CardDetails.In(v.Lang), Body: details, Last: true})

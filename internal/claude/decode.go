@@ -25,6 +25,8 @@ type decoder struct {
 	inputTokens  int64 // of the last call of the model
 	outputTokens int64 // of the last call of the model
 	unasked      bool  // the agent started the turn by itself
+	command      bool  // the turn is a command of the CLI, which answers it itself
+	hook         *hook // a hook has kept the prompt from the model; nil = none has
 }
 
 // decode parses one line. A line that is not a JSON object, or of an unknown type, yields nothing.
@@ -36,7 +38,7 @@ func (d *decoder) decode(line []byte) []Event {
 	own := v.Get("parent_tool_use_id").String() == "" // not from within a subagent
 	switch v.Get("type").String() {
 	case "system":
-		return decodeSystem(v)
+		return d.decodeSystem(v)
 	case "stream_event":
 		if own {
 			return append(d.decodeStream(v.Get("event")), d.withdrawBlocks(v.Get("abandoned_blocks"))...)
@@ -57,9 +59,10 @@ func (d *decoder) decode(line []byte) []Event {
 
 // decodeSystem parses the few subtypes that matter. The CLI has many more and adds others in every version, so unknown
 // ones are ignored.
-func decodeSystem(v gjson.Result) []Event {
+func (d *decoder) decodeSystem(v gjson.Result) []Event {
 	switch v.Get("subtype").String() {
 	case "init":
+		d.hook = nil
 		e := Started{
 			Session: v.Get("session_id").String(), Model: v.Get("model").String(),
 			Mode: v.Get("permissionMode").String(),
@@ -72,6 +75,8 @@ func decodeSystem(v gjson.Result) []Event {
 		if v.Get("status").String() == "compacting" {
 			return []Event{Compacting{}}
 		}
+	case "informational":
+		d.hook = hookOfNote(v)
 	case "api_retry":
 		return []Event{Retrying{
 			Delay:   time.Duration(v.Get("retry_delay_ms").Float() * float64(time.Millisecond)),
@@ -285,7 +290,15 @@ func (d *decoder) decodeResult(v gjson.Result) []Event {
 	if v.Get("is_error").Bool() {
 		r.Failure = d.classify(v, r)
 	}
-	r.empty = d.unasked && isEmptyResult(v)
+	r.unsaid = isEmptyResult(v)
+	switch {
+	case r.unsaid && d.hook != nil:
+		r.Failure, r.Text = FailHook, d.hook.words
+	case v.Get("terminal_reason").String() == "hook_stopped":
+		r.Failure = FailHookStop
+	case r.unsaid && !d.unasked && !d.command: // what the CLI says in place of the model is no answer
+		r.Failure, r.Text, r.Errors = FailUnknown, "", append(r.Errors, firstLine(r.Text))
+	}
 	return []Event{r}
 }
 

@@ -115,7 +115,7 @@ type Result struct {
 	// ofTurn is the cost of the turn in USD, as the CLI reports it; nil = it reports only a total. The total of 2.1.330
 	// includes earlier processes of the session; that of 2.1.197 starts with the process.
 	ofTurn *float64
-	empty  bool // of a turn that the agent has started by itself; see isEmptyResult
+	unsaid bool // the model was not asked; see isEmptyResult
 }
 
 // Usage counts the tokens of one turn.
@@ -161,10 +161,12 @@ const (
 	FailModel      Failure = "model" // unknown, or not allowed
 	FailRequest    Failure = "request"
 	FailRefused    Failure = "refused"
-	FailTooLong    Failure = "too_long" // the context does not fit
-	FailLimit      Failure = "limit"    // turns or budget used up
-	FailAborted    Failure = "aborted"  // interrupted
-	FailSession    Failure = "session"  // the session to resume does not exist
+	FailTooLong    Failure = "too_long"     // the context does not fit
+	FailLimit      Failure = "limit"        // turns or budget used up
+	FailAborted    Failure = "aborted"      // interrupted
+	FailSession    Failure = "session"      // the session to resume does not exist
+	FailHook       Failure = "hook"         // a hook of the CLI's settings has refused the prompt
+	FailHookStop   Failure = "hook_stopped" // a hook has ended the turn after a tool
 	FailUnknown    Failure = "unknown"
 )
 

@@ -130,6 +130,9 @@ func (r *outcomeReader) line(line []byte) {
 		r.recordSteered(v.Get("attachment.source_uuid").String(), false)
 		return
 	}
+	if r.out.Known && r.recordHook(kind, v) {
+		return
+	}
 	if kind != "user" && kind != "assistant" || v.Get("isSidechain").Bool() {
 		return
 	}
@@ -149,6 +152,20 @@ func (r *outcomeReader) line(line []byte) {
 	default:
 		r.user(v)
 	}
+}
+
+// recordHook records that a hook has ended the turn, and reports whether the line is about one.
+func (r *outcomeReader) recordHook(kind string, v gjson.Result) bool {
+	switch at := v.Get("attachment"); {
+	case kind == "system" && hookOfNote(v) != nil:
+		r.out.Failure = FailHook
+	case kind == "attachment" && at.Get("type").String() == "hook_stopped_continuation" &&
+		strings.HasSuffix(at.Get("hookEvent").String(), "ToolUse"): // one at the end of a turn leaves the answer as it is
+		r.out.Failure = FailHookStop
+	default:
+		return false
+	}
+	return true
 }
 
 // truncatedLine handles a line that was cut by the end of the CLI, or by our limit. Its content is unknown.

@@ -39,7 +39,7 @@ func (p *Process) runTurn(ctx context.Context, steerable bool, ask func()) iter.
 	return func(yield func(Event, error) bool) {
 		r := &run{
 			p: p, yield: yield, lines: make(chan []byte), done: make(chan struct{}), open: map[string]bool{},
-			asks: newOpenAsks(), stop: stopper{p: p}, dec: decoder{unasked: ask == nil},
+			asks: newOpenAsks(), stop: stopper{p: p}, dec: decoder{unasked: ask == nil, command: ask != nil && !steerable},
 		}
 		p.session.fresh = false
 		p.child.SetInputSent()
@@ -308,7 +308,7 @@ var errInputClosed = errors.New("claude does not read its input")
 // goesOn reports whether the agent continues after a result: with messages that were passed to the turn, even after a
 // failure, unless the process cannot; or because the result is empty.
 func (r *run) goesOn(e Result) bool {
-	if e.Failure == FailSession || r.steers.turnEnded() && !e.empty {
+	if e.Failure == FailSession || r.steers.turnEnded() && !(e.unsaid && e.Failure == "" && r.dec.unasked) {
 		return false
 	}
 	r.held, r.goes = &e, false
@@ -331,6 +331,9 @@ func (r *run) turnResult(e Result) Result {
 	e.CostUSD = r.p.meter.endTurn(e)
 	if r.held != nil {
 		e.CostUSD, e.Usage = e.CostUSD+r.held.CostUSD, e.Usage.plus(r.held.Usage)
+		if e.unsaid { // of a message that was passed to the turn, which a hook has refused: the answer stands
+			e.Text, e.Failure, e.Errors = r.held.Text, r.held.Failure, r.held.Errors
+		}
 	}
 	return e
 }
