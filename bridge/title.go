@@ -23,7 +23,7 @@ func (mt maintenance) makeTitle(ctx context.Context, t endedTurn) {
 	}
 	answered := chat.Message{Key: c.Key, Role: chat.Assistant, Class: chat.Talk, Text: t.answer}
 	said := append(t.asked[:len(t.asked):len(t.asked)], answered)
-	reply, err := mt.budget.askTitle(ctx, c, mt.cfg.Context.TitleTask(string(mt.cfg.langOf(c)), c.Kind, said))
+	reply, err := mt.budget.askTitle(ctx, c, mt.cfg.Context.TitleTask(string(mt.cfg.langOf(c)), said))
 	if ctx.Err() != nil {
 		return // tried again after the next answer
 	}

@@ -197,7 +197,7 @@ func cleanName(name string) string {
 	if len(runes) <= nameLength {
 		return string(runes)
 	}
-	return strings.TrimRight(string(runes[:text.Border(runes, nameLength-1, -1)]), " ") + "…"
+	return strings.TrimRight(string(runes[:text.Cut(runes, nameLength-1)]), " ") + "…"
 }
 
 // Parsed is one entry of a prefix as parsed by ParsePrefix.

@@ -77,7 +77,30 @@ func TestATaskShowsTheConversation(t *testing.T) {
 			t.Errorf("task %q, asked %q", task.Instruction, ask)
 		}
 	}
-	if task := c.TitleTask("", chat.Private, msgs); task.Instruction != titleDo.zh {
+}
+
+// A title is asked for with the talk alone, in the chat's language: no heading, no mark, no background, no command.
+func TestATitleIsAskedForWithTheTalkAlone(t *testing.T) {
+	c := Defaults()
+	said := func(role chat.Role, class chat.Class, words string) chat.Message {
+		return chat.Message{Role: role, Class: class, Text: words}
+	}
+	msgs := []chat.Message{
+		said(chat.User, chat.Talk, "Why do herons [图片 1] stand on one leg?"),
+		said(chat.User, chat.Overheard, "lunch?"),
+		said(chat.User, chat.Command, "/status"),
+		said(chat.User, chat.Talk, "And storks?"),
+		said(chat.Assistant, chat.Talk, "To keep "+strings.Repeat("very ", 1000)+"warm."),
+	}
+	task := c.TitleTask("en", msgs)
+	want := "Why do herons  stand on one leg?\nAnd storks?\n\nTo keep very very"
+	if !strings.HasPrefix(task.Input, want) || task.Instruction != titleDo.en {
+		t.Errorf("asked %q with %q", task.Input, task.Instruction)
+	}
+	if n := utf8.RuneCountInString(task.Input); n > 1000 {
+		t.Errorf("%d characters", n)
+	}
+	if task := c.TitleTask("", msgs); task.Instruction != titleDo.zh {
 		t.Errorf("in an unknown language: %q", task.Instruction)
 	}
 }

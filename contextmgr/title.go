@@ -4,7 +4,6 @@ import (
 	"regexp"
 	"strings"
 	"unicode"
-	"unicode/utf8"
 
 	"magpie/internal/text"
 )
@@ -17,10 +16,9 @@ const (
 	ellipsis = "..."
 )
 
-// Models decorate a title: with a label, with Markdown, or with the marks of redaction.
+// Models decorate a title: with a label, or with Markdown.
 var (
 	label    = regexp.MustCompile(`(?i)^(标题|title)\s*[:：]\s*`)
-	mark     = regexp.MustCompile(`\[REDACTED_[A-Z_]+\]`)
 	markdown = regexp.MustCompile(`^(?:#{1,6}\s+|>\s*|[-*+]\s+|[0-9]{1,3}[.)]\s+)+`)
 )
 
@@ -30,7 +28,7 @@ func Title(reply string) string {
 	if len(title) <= titleLength {
 		return string(title)
 	}
-	return strings.TrimRight(string(title[:safeCut(title, titleLength-len(ellipsis))]), " ") + ellipsis
+	return strings.TrimRight(string(title[:text.Cut(title, titleLength-len(ellipsis))]), " ") + ellipsis
 }
 
 // FallbackTitle makes a title from a question: its first line, cut between two words.
@@ -39,30 +37,17 @@ func FallbackTitle(question string) string {
 	if len(line) <= fallbackLength {
 		return string(line)
 	}
-	end := safeCut(line, fallbackLength)
+	end := text.Cut(line, fallbackLength)
 	for at := end; at > 0; at-- {
-		if safeCut(line, at) == at && (!isWordRune(line[at-1]) || !isWordRune(line[at])) {
+		if text.Cut(line, at) == at && (!isWordRune(line[at-1]) || !isWordRune(line[at])) {
 			end = at
 			break
 		}
 	}
-	for end > 0 && (unicode.IsSpace(line[end-1]) || unicode.IsPunct(line[end-1])) && safeCut(line, end-1) == end-1 {
+	for end > 0 && (unicode.IsSpace(line[end-1]) || unicode.IsPunct(line[end-1])) && text.Cut(line, end-1) == end-1 {
 		end--
 	}
 	return string(line[:end])
-}
-
-// safeCut is the last place up to end that splits neither a grapheme cluster nor a mark of [redact.Text].
-func safeCut(line []rune, end int) int {
-	end = text.Border(line, end, -1)
-	s := string(line)
-	for _, at := range mark.FindAllStringIndex(s, -1) {
-		from, to := utf8.RuneCountInString(s[:at[0]]), utf8.RuneCountInString(s[:at[1]])
-		if from < end && end < to {
-			return from
-		}
-	}
-	return end
 }
 
 // isWordRune reports whether r belongs to words separated by spaces, unlike Chinese.

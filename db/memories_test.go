@@ -337,3 +337,13 @@ func TestMemoriesOfAChatAreLimited(t *testing.T) {
 		t.Errorf("one more: %v", err)
 	}
 }
+
+// A title is not cut inside a mark of redaction.
+func TestATitleOfAMemoryKeepsMarks(t *testing.T) {
+	for n := range 100 {
+		m, err := db.Memory{Text: strings.Repeat("a", n) + "[REDACTED_BANK_CARD] " + strings.Repeat("b", 200)}.Tidy()
+		if open := strings.LastIndexByte(m.Title, '['); err != nil || open >= 0 && !strings.Contains(m.Title[open:], "_CARD]") {
+			t.Fatalf("%d: %q, %v", n, m.Title, err)
+		}
+	}
+}

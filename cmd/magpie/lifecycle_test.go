@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode"
 
 	"github.com/tidwall/gjson"
 
@@ -425,6 +426,12 @@ func TestATitleFromTheQuestion(t *testing.T) {
 	r.model.Script(modelsim.Rule{Match: isTitle, Steps: []modelsim.Step{modelsim.Fail(403, "permission_error", "no")}})
 	r.ask("please count to 3, then tell me about the weather in Hangzhou")
 	r.until("a title", func() bool { return r.chatNow().Topic != "" })
+	for _, q := range r.model.Requests() {
+		if isTitle(&q) && !strings.HasPrefix(strings.TrimPrefix(q.LastUser(), "<session>\n"), "please count to 3") ||
+			isTitle(&q) && strings.ContainsFunc(q.LastUser(), func(r rune) bool { return unicode.Is(unicode.Han, r) }) {
+			t.Errorf("the title was asked for with more than the talk: %q", q.LastUser())
+		}
+	}
 	if got := r.chatNow().Topic; got != "please count to 3, then tell me about" {
 		t.Errorf("title %q", got)
 	}

@@ -262,10 +262,9 @@ func TestTheBrainCopesWithTheCLIsOwnRequests(t *testing.T) {
 	if title != `{"n":0,"title":"hello there"}` {
 		t.Errorf("title: %s", title)
 	}
-	// As the CLI asks for the title of a conversation, which it may have cut.
-	shown := "<session>\n# 对话历史上下文\n\n…\n\n## [1] 用户:\nwhy does\nit fail?\n\n## [2] 助手:\nno idea\n\n"
-	for _, rest := range []string{"---\n# 当前问题\n\nGive the above conversation a title.\n</session>", "…\n</session>", ""} {
-		title := answerTo(t, request(t, []object{msg("user", shown+rest)}, schema)).blocks[0].text.String()
+	// As the CLI asks for the title of a conversation.
+	for _, shown := range []string{"why does\nit fail?\n\nno idea", "why does it fail?"} {
+		title := answerTo(t, request(t, []object{msg("user", "<session>\n"+shown+"\n</session>")}, schema)).blocks[0].text.String()
 		if title != `{"n":0,"title":"why does it fail?"}` {
 			t.Errorf("title of a conversation: %s", title)
 		}

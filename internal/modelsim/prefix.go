@@ -84,19 +84,9 @@ func plainText(text string) string {
 	return text
 }
 
-// topic is what a text that is to get a title is about. If it shows a conversation, which the CLI may have cut and puts
-// between tags, that is the first thing that a user says there.
+// topic is what a conversation that is to get a title is about: the first thing that is said there. The CLI puts it
+// between tags.
 func topic(text string) string {
-	i := strings.Index(text, historyOpening)
-	if i < 0 {
-		return text
-	}
-	shown, _, _ := strings.Cut(text[i:], questionHeading)
-	said, _ := splitPrefix(shown + questionHeading)
-	for _, m := range said {
-		if m.user {
-			return m.text
-		}
-	}
-	return text
+	first, _, _ := strings.Cut(strings.TrimSpace(strings.TrimPrefix(text, "<session>")), "\n\n")
+	return strings.TrimSpace(strings.TrimSuffix(first, "</session>"))
 }

@@ -3,6 +3,7 @@
 package text
 
 import (
+	"regexp"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -74,15 +75,32 @@ func isBorder(runes []rune, i int) bool {
 }
 
 // Shorten returns s if it has at most this many runes, and otherwise its beginning and an ellipsis, together at most
-// this many. It divides no character as people see it.
+// this many. It divides no character as people see it, and no mark of redaction.
 func Shorten(s string, most int) string {
 	// A string never has more runes than bytes, so most calls need not count.
 	if len(s) <= most || utf8.RuneCountInString(s) <= most {
 		return s
 	}
 	runes := []rune(s)
-	return string(runes[:Border(runes, most-1, -1)]) + ellipsis
+	return string(runes[:Cut(runes, most-1)]) + ellipsis
 }
+
+// Cut is the last place up to end that divides neither a character as people see it nor a mark of redaction, such as
+// [REDACTED_PHONE].
+func Cut(runes []rune, end int) int {
+	end = Border(runes, end, -1)
+	for from := end - 1; from >= max(0, end-longestMark) && runes[from] != ']'; from-- {
+		if runes[from] == '[' && mark.MatchString(string(runes[from:min(len(runes), from+longestMark)])) {
+			return from
+		}
+	}
+	return end
+}
+
+// mark is what replaces redacted text, which is at most so many runes.
+var mark = regexp.MustCompile(`^\[REDACTED_[A-Z_]+\]`)
+
+const longestMark = 32
 
 // OneLine replaces line breaks, and other space between words, with single spaces.
 func OneLine(s string) string { return strings.Join(strings.Fields(s), " ") }

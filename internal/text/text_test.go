@@ -102,3 +102,15 @@ func TestOneLine(t *testing.T) {
 		t.Errorf("%q", got)
 	}
 }
+
+// Nothing is cut inside a mark of redaction.
+func TestMarksOfRedactionStayWhole(t *testing.T) {
+	const s = "call [REDACTED_PHONE] or [x] now"
+	for most, want := range map[int]string{
+		8: "call …", 16: "call …", 20: "call …", 22: "call [REDACTED_PHONE]…", 27: "call [REDACTED_PHONE] or […", 40: s,
+	} {
+		if got := Shorten(s, most); got != want {
+			t.Errorf("at %d: %q, want %q", most, got, want)
+		}
+	}
+}
