@@ -73,6 +73,8 @@ type Config struct {
 	MCP MCPServers `toml:"mcp" env:"MCP"`
 	// this machine's user for running agents; empty = this program's user
 	User string `toml:"user" env:"USER"`
+	// auto | off | require: whether the kernel hides this program's files from agents
+	Wall WallMode `toml:"wall" env:"WALL"`
 
 	// Instance identifies the program's database. It marks the processes of this instance; see [Sweep].
 	Instance string `toml:"-" env:"-"`
@@ -110,7 +112,7 @@ func Defaults() Config {
 		BackgroundLimit: Duration{Duration: 30 * time.Minute}, TaskLimit: Duration{Duration: 2 * time.Minute},
 		// "local" is not read: it has what the owner has allowed for the terminal, which is not meant for chats.
 		SettingSources: []string{"user", "project"}, ConfigDir: perChatDir, Ask: askChanges,
-		MCP: MCPServers{allServers},
+		MCP: MCPServers{allServers}, Wall: wallAuto,
 	}
 }
 

@@ -38,6 +38,7 @@ func (c Config) checkPolicy() error {
 	if _, err := readSettings(c.Settings); err != nil {
 		errs = append(errs, err)
 	}
+	errs = append(errs, c.Wall.check())
 	as, err := findAccount(c.User)
 	return errors.Join(append(errs, err, as.check())...)
 }

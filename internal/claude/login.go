@@ -97,7 +97,8 @@ func (a agent) startLogin(dir string, tty *os.File) (*proctree.Child, error) {
 	cmd.SysProcAttr = inTerminal()
 	a.account.setCredential(cmd)
 	p := proctree.New(cmd, a.cfg.Instance)
-	return p, p.Start(append(a.env.list(), "TERM=xterm", "BROWSER=true")) // do not open a browser on this machine
+	// No browser is to open on this machine.
+	return p, p.Start(append(a.env.list(), "TERM=xterm", "BROWSER=true"), nil)
 }
 
 // login is the CLI's terminal during a login.

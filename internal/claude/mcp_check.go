@@ -209,7 +209,7 @@ func (a agent) tryProcess(ctx context.Context, dir string, d serverDefinition) e
 		env = append(env, name+"="+v)
 	}
 	child := proctree.New(cmd, a.cfg.Instance)
-	if err := child.Start(env); err != nil {
+	if err := child.Start(env, wallAround(a, Spec{Dir: dir})); err != nil {
 		return err
 	}
 	go func() {

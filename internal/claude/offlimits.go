@@ -12,12 +12,14 @@ import (
 	"magpie/internal/safepath"
 )
 
-// stateOfMachine is the CLI's state and its secrets in the folder of the machine's user.
-var stateOfMachine = []string{
-	".claude.json", ".config.json", ".credentials.json", "backups", "debug", "file-history", "history.jsonl",
-	"paste-cache",
-	"plans", "projects", "session-env", "sessions", "shell-snapshots", "tasks", "todos", "uploads",
+// sessionsOfMachine is the CLI's state of sessions in the folder of the machine's user.
+var sessionsOfMachine = []string{
+	"backups", "debug", "file-history", "history.jsonl", "paste-cache", "plans", "projects", "session-env", "sessions",
+	"shell-snapshots", "tasks", "todos", "uploads",
 }
+
+// loginOfMachine has that user's account and login.
+var loginOfMachine = []string{".claude.json", ".config.json", ".credentials.json"}
 
 // secretsOfChat are the secrets in a chat's folder.
 var secretsOfChat = []string{".claude.json", ".credentials.json", "backups", mcpFile, mcpFile + ".new"}
@@ -48,12 +50,12 @@ func (a agent) offLimits(files string) (deny []string) {
 		kept = append(kept, realPath(files))
 	}
 	for _, root := range []string{a.cfg.Data, string(a.state)} {
-		if root != "" {
+		if root != "" && !a.cfg.Wall.Works() { // behind a wall there is nothing to deny
 			paths = append(paths, allExcept(realPath(root), kept)...)
 		}
 	}
 	whole := append([]string{a.folder.decisions}, a.cfg.Private...)
-	for _, name := range stateOfMachine {
+	for _, name := range slices.Concat(sessionsOfMachine, loginOfMachine) {
 		whole = append(whole, filepath.Join(a.folder.machine, name))
 	}
 	for _, name := range secretsOfChat {

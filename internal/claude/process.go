@@ -159,7 +159,7 @@ func (a agent) start(spec Spec) (*Process, error) {
 	}
 	cmd.Stdout = &lineWriter{emit: p.out.deliver}
 	cmd.Stderr = p.stderr
-	if err := p.child.Start(tools.environ(a.processEnvironment(spec).list())); err != nil {
+	if err := p.child.Start(tools.environ(a.processEnvironment(spec).list()), wallAround(a, spec)); err != nil {
 		tools.close()
 		in.close()
 		return nil, fmt.Errorf("start claude: %w", err)
@@ -240,7 +240,7 @@ func (p *Process) Session() string { return p.spec.Session }
 // the answer would be lost in its output.
 func (p *Process) fits(spec Spec) bool {
 	return p.alive() && !p.out.isBusy() && p.spec.Budget == spec.Budget && p.reusable() && p.fitsSession(spec) &&
-		p.spec.Files == spec.Files && p.spec.combination() == spec.combination()
+		p.spec.Files == spec.Files && p.spec.combination() == spec.combination() && p.child.WallHolds()
 }
 
 // fitsSession reports whether the process has the session that spec wants, or a new one if spec wants a new one.

@@ -219,6 +219,8 @@ var described = []struct{ key, en, zh string }{
 		"更多 CLI 设置，优先于其他来源：一个 JSON 对象，或含有它的文件；启动时检查"},
 	{"[claude] config_dir", "what each chat has for itself: `per-chat` = the CLI's sessions; `isolated` = its login and settings as well",
 		"每个聊天独立的部分：`per-chat` = 会话；`isolated` = 登录和设置也独立"},
+	{"[claude] wall", "whether the kernel hides the configuration, the database and other chats' files from agents: `auto` = where the machine can, `require` = do not start without it, `off` = never ([security](security.md))",
+		"内核是否让助手看不到配置、数据库和其他聊天的文件：`auto` = 机器支持就用，`require` = 不支持就不启动，`off` = 不用（[安全](security.md)）"},
 	{"[claude] user", "system user that agents run as; Magpie then needs root, or the capabilities of the shipped unit",
 		"助手以本机哪个用户运行；这时鹊桥需要 root，或随附 systemd 单元里的那些 capability"},
 

@@ -46,6 +46,7 @@ func (c CLI) Check(ctx context.Context, r *Report) (path string, loggedIn bool) 
 	} else {
 		path = ""
 	}
+	checkWall(r, c.Config)
 	checkLimits(r, c.Config.Limits())
 	return path, loggedIn
 }
@@ -104,6 +105,18 @@ func (c CLI) AddMissing(r *Report) {
 // AddRunFailure adds why the CLI could not be run, for logs: without advice.
 func (c CLI) AddRunFailure(r *Report, err error) {
 	r.AddFinding(Fail, "", textCLIFails, c.Config.Command, err)
+}
+
+// checkWall reports whether the kernel keeps agents away from the program's files.
+func checkWall(r *Report, c claude.Config) {
+	switch err := c.Wall.Missing(); {
+	case err != nil:
+		r.AddFinding(Warn, r.text(textWallGet), textWallMissing, err)
+	case c.Wall.Works():
+		r.AddFinding(OK, "", textWall)
+	default:
+		r.AddFinding(Warn, r.text(textWallOn), textWallOff)
+	}
 }
 
 // checkLimits reports how many turns and processes may run at once, how long processes are kept, and why.

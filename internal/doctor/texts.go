@@ -230,6 +230,29 @@ var (
 		EN: "claude: the MCP server configuration could not be read: %v",
 	}
 
+	textWall = i18n.Phrase{
+		ZH: "claude：内核让助手看不到配置、数据库和其他聊天的文件；代价是 sudo、su 等 setuid 程序在里面不能用",
+		EN: "claude: the kernel hides the configuration, the database and other chats' files from agents; " +
+			"in return, setuid programs such as sudo and su do not work there",
+	}
+	textWallOff = i18n.Phrase{
+		ZH: `claude：[claude] wall = "off"：助手的命令能读到鹊桥自己的文件，只靠询问来拦`,
+		EN: `claude: [claude] wall = "off": only approvals keep the agents' commands from reading Magpie's own files`,
+	}
+	textWallOn = i18n.Phrase{
+		ZH: `写 [claude] wall = "auto"`,
+		EN: `set [claude] wall = "auto"`,
+	}
+	textWallMissing = i18n.Phrase{
+		ZH: "claude：内核不能让助手看不到鹊桥自己的文件（%v）；能读到它们的命令都会先问人",
+		EN: "claude: the kernel cannot hide Magpie's own files from agents here (%v); " +
+			"every command that could read them is asked for",
+	}
+	textWallGet = i18n.Phrase{
+		ZH: "需要 Linux 和用户命名空间：容器、AppArmor 和 sysctl 都可能禁止，见 docs/security.zh.md",
+		EN: "it needs Linux with user namespaces, which containers, AppArmor and sysctl may forbid: see docs/security.md",
+	}
+
 	textLimits = i18n.Phrase{
 		ZH: "claude：最多同时回答 %d 个问题（%s），%d 个进程（%s）；%s",
 		EN: "claude: up to %d answer(s) at once (%s) and %d process(|es) (%s); %s",

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+
+	"magpie/internal/claude/wall"
 )
 
 // Child is a CLI that this program has started, with all its descendants.
@@ -23,6 +25,7 @@ type Child struct {
 	exited      chan struct{} // closed when it has ended and its output was read
 	err         error         // how it ended; set before exited is closed
 	inputSent   atomic.Bool   // it got input
+	wall        *wall.Plan    // nil = it sees all files of its user
 	leftNothing bool          // it has ended without leaving possible descendants; set before exited is closed
 }
 
@@ -35,11 +38,30 @@ func New(cmd *exec.Cmd, instance string) *Child {
 	return &Child{cmd: cmd, mark: markName + "=" + instance + "/" + uuid.NewString(), exited: make(chan struct{})}
 }
 
-// Start starts it with this environment.
-func (c *Child) Start(env []string) error {
-	c.cmd.Env = append(env, c.mark)
-	return procs.start(c)
+// Start starts it with this environment, behind that wall; nil = none. It returns when the CLI itself runs.
+func (c *Child) Start(env []string, behind *wall.Plan) error {
+	c.cmd.Env, c.wall = append(env, c.mark), behind
+	if behind == nil {
+		return procs.start(c)
+	}
+	gate, err := behind.Apply(c.cmd)
+	if err != nil {
+		return err
+	}
+	if err := procs.start(c); err != nil {
+		gate.Close()
+		return err
+	}
+	if err := gate.Open(c.Pid()); err != nil {
+		_ = c.cmd.Process.Kill() // it may have ended by itself
+		c.Wait()
+		return err
+	}
+	return nil
 }
+
+// WallHolds reports whether its wall, if it has one, still hides all it is to hide; see [wall.Plan.Holds].
+func (c *Child) WallHolds() bool { return c.wall == nil || c.wall.Holds() }
 
 // Wait waits for its end. It must be called once; the caller calls Close afterwards.
 func (c *Child) Wait() {
