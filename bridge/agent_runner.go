@@ -48,7 +48,16 @@ func (r agentRunner) readFollowUp(ctx context.Context, t *turn) turncard.Outcome
 	if err != nil {
 		return failedOutcome(log, err)
 	}
+	r.leaveRefused(ctx, t, result)
 	return r.failures.resultOutcome(ctx, t.claim, result)
+}
+
+// leaveRefused makes what the model's API has refused end with its turn.
+func (r agentRunner) leaveRefused(ctx context.Context, t *turn, result claude.Result) {
+	if result.Failure.OfContents() {
+		t.session.leaveRefused(ctx, t.progress.acted || t.claim.Turn.Follows != 0,
+			r.attempts.pool.Config().Transcripts(t.claim.Turn.Key.String()))
+	}
 }
 
 // mostTries limits the attempts of one turn: one may find a lost session, one a dead process; the third has to work.
@@ -95,6 +104,7 @@ func (r agentRunner) answer(ctx context.Context, t *turn) turncard.Outcome {
 		case err != nil:
 			return failedOutcome(log, err)
 		default:
+			r.leaveRefused(ctx, t, result)
 			return r.budget.explainLimit(r.failures.resultOutcome(ctx, t.claim, result))
 		}
 	}

@@ -200,6 +200,7 @@ func (ps processSpecs) specFor(ctx context.Context, t *turn) (claude.Spec, error
 	}
 	spec, err := ps.chatSpec(t.claim.Chat)
 	spec.Session, spec.Resume = t.claim.Turn.Session, t.session.resume
+	spec.Plain = t.session.refused.Session != ""
 	spec.Known, spec.Files = func() []string { return t.session.promptIDs(ctx) }, ps.files.Dir(ctx, t.claim.Turn.Key)
 	return spec, err
 }

@@ -84,6 +84,8 @@ func lostText(c claude.LostCause) i18n.Phrase {
 		return i18n.LostForeign
 	case claude.LostTooLong:
 		return i18n.LostTooLong
+	case claude.LostRefused:
+		return i18n.LostRefused
 	}
 	return i18n.LostUnknown
 }

@@ -139,7 +139,8 @@ func (r cutOffTurns) recover(ctx context.Context, t db.Turn) error {
 	if err != nil {
 		log.Error().Err(err).Msg("transcript not read")
 	}
-	idle := err == nil && !did.Ended && !did.Acted && did.Text == "" && !t.HasEffects()
+	// What the API refuses may be something that the session holds: then the turn is answered in another one.
+	idle := err == nil && (!did.Ended && did.Text == "" || did.Failure.OfContents()) && !did.Acted && !t.HasEffects()
 	if idle && !t.Stopped && t.Attempts < maxAttempts {
 		log.Warn().Msg("turn was cut off before it did anything; running it again")
 		return r.db.Queue().Requeue(ctx, t.ID)
@@ -159,7 +160,7 @@ func (r cutOffTurns) recover(ctx context.Context, t db.Turn) error {
 		Card:       turncard.New(t.ID, r.cfg.langOf(c), time.Now()).WithAnswer(parts...).Finish(end).Card(time.Now()),
 		SteersRead: did.Steered, Unstopped: !t.Stopped,
 	}
-	if did.Known && r.cfg.Context.Resumes() {
+	if did.Known && r.cfg.Context.Resumes() && !did.Failure.OfContents() {
 		e.Session = db.Session{ID: t.Session, Node: r.cfg.Node, Cwd: realPath(dir)}
 	}
 	e.Usage = r.usage(ctx, dir, t, did, time.Time{})

@@ -2,6 +2,7 @@ package bridge
 
 import (
 	"context"
+	"errors"
 	"sync/atomic"
 
 	"github.com/google/uuid"
@@ -18,6 +19,7 @@ type session struct {
 	claim   *db.Claim
 	resume  bool             // it already exists
 	lost    claude.LostCause // why an earlier one was given up; empty = there was none
+	refused db.TurnIDs       // the one before, and the prompt in it, if the model's API did not take what it held
 	prompts []db.Prompt      // the prompts that its transcript was compared with
 	kept    db.Session       // stored at the end of the turn; no ID = no session holds the turn
 	logged  atomic.Value     // the ID for log lines
@@ -76,16 +78,19 @@ func (s *session) recordResult(r claude.Result) {
 	s.kept.Tokens, s.kept.Window = r.Held, r.Window
 }
 
-// checkLost returns why the session cannot be resumed after a result; nil = it can.
+// checkLost returns why the turn cannot be answered in its session; nil = it can. What the API refuses may be something
+// that the session holds, which would then be refused with each later question, too.
 func (s *session) checkLost(r claude.Result, acted bool) error {
 	lost := &claude.LostError{Session: s.claim.Turn.Session}
 	switch {
 	case r.Failure == claude.FailSession:
 		lost.Cause = claude.LostUnknown
-	case r.Failure == claude.FailTooLong && s.resume && !acted:
+	case !r.Failure.OfContents() || !s.resume || acted || s.refused.Session != "":
+		return nil
+	case r.Failure == claude.FailTooLong:
 		lost.Cause = claude.LostTooLong
 	default:
-		return nil
+		lost.Cause = claude.LostRefused
 	}
 	return lost
 }
@@ -95,13 +100,37 @@ func (s *session) forget(ctx context.Context, lost *claude.LostError) error {
 	zerolog.Ctx(ctx).Warn().Str("cause", string(lost.Cause)).
 		Msg("session lost; the conversation goes on from the History")
 	s.lost = lost.Cause
-	if lost.Cause == claude.LostMachine { // where it can still be resumed
+	switch lost.Cause {
+	case claude.LostMachine: // where it can still be resumed
+		return s.renew(ctx)
+	case claude.LostTooLong, claude.LostRefused: // or is it the question?
+		s.refused = db.TurnIDs{Session: lost.Session, Prompt: s.claim.Turn.Prompt}
 		return s.renew(ctx)
 	}
-	if err := s.db.Chats().Sessions().Forget(context.WithoutCancel(ctx), s.claim.Turn.Key, lost.Session); err != nil {
-		return err
+	return errors.Join(s.drop(ctx, lost.Session), s.renew(ctx))
+}
+
+func (s *session) drop(ctx context.Context, id string) error {
+	return s.db.Chats().Sessions().Forget(context.WithoutCancel(ctx), s.claim.Turn.Key, id)
+}
+
+// leaveRefused keeps no session that holds what the model's API has refused. If a tool has brought it, that is the
+// session of the turn. Else it is the question, since it was refused in a new session, too: the chat's session goes on
+// without it.
+func (s *session) leaveRefused(ctx context.Context, acted bool, transcripts claude.Transcripts) {
+	s.kept = db.Session{}
+	own := s.claim.Chat.Session
+	var err error
+	switch {
+	case own.ID == "":
+	case acted:
+		err = s.drop(ctx, own.ID)
+	case own.ID == s.refused.Session:
+		err = transcripts.CutPrompt(own.Cwd, own.ID, s.refused.Prompt)
 	}
-	return s.renew(ctx)
+	if err != nil { // the next question notices it
+		zerolog.Ctx(ctx).Error().Err(err).Msg("session that holds a refused question stays as it is")
+	}
 }
 
 // prepareRetry prepares another attempt of a turn whose process died: in the same session if that has begun, otherwise

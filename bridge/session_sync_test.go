@@ -175,7 +175,7 @@ func TestWhatStatusSaysOfTheLastTurn(t *testing.T) {
 	}
 	seen := map[i18n.Phrase]bool{}
 	for _, c := range []claude.LostCause{claude.LostMissing, claude.LostCorrupt, claude.LostElsewhere,
-		claude.LostMachine, claude.LostForeign, claude.LostTooLong, claude.LostUnknown} {
+		claude.LostMachine, claude.LostForeign, claude.LostTooLong, claude.LostRefused, claude.LostUnknown} {
 		p := lostText(c)
 		if seen[p] {
 			t.Errorf("%s has the words of another cause", c)

@@ -27,10 +27,16 @@ const (
 	latestTalk = notRecalled + ` ORDER BY seq DESC LIMIT ?6`
 
 	selectHistory  = selectTalk + `turn_id < ?5` + latestTalk
+	selectTaken    = selectTalk + `turn_id < ?5` + notRefused + latestTalk
 	selectAnswered = selectTalk + `(turn_id < ?5 OR turn_id > ?5 AND EXISTS (
 	SELECT 1 FROM turns t WHERE t.id = turn_id AND t.state NOT IN ('queued', 'running')
-		AND NOT (t.state = 'interrupted' AND t.failure = '` + Late + `')))` + latestTalk
+		AND NOT (t.state = 'interrupted' AND t.failure = '` + Late + `')))` + notRefused + latestTalk
 )
+
+// notRefused excludes questions that the model's API has refused for what they say: it would refuse a context with them,
+// too. One that it has begun to answer, by a tool, was not what it refused.
+const notRefused = ` AND NOT EXISTS (SELECT 1 FROM turns f WHERE f.id = turn_id
+	AND f.failure IN ('request', 'refused', 'too_long') AND f.acted = 0)`
 
 // Range iterates backwards over the conversation of one epoch, from the newest message to the one after seq after (0 =
 // to the first). It omits the messages of turn before and later ones, which are being asked or wait to be asked. It
@@ -76,7 +82,7 @@ func (h History) walk(
 
 const selectUnseen = `SELECT ` + messageColumns + ` FROM messages
 	WHERE chat_key = ?1 AND turn_id > ?2 AND turn_id < ?3 AND turn_id > 0 AND epoch = ?4
-	AND class = 'talk' AND role IN ('user', 'assistant')` + notRecalled + ` ORDER BY seq DESC LIMIT ?5`
+	AND class = 'talk' AND role IN ('user', 'assistant')` + notRecalled + notRefused + ` ORDER BY seq DESC LIMIT ?5`
 
 // unseenLimit limits the messages that a session can have missed.
 const unseenLimit = 500
@@ -107,9 +113,9 @@ func (h History) Latest(ctx context.Context, key chat.Key, most int) ([]chat.Mes
 }
 
 const selectMessages = `SELECT ` + messageColumns + ` FROM messages
-	WHERE chat_key = ?1 AND seq IN (SELECT value FROM json_each(?2))` + notRecalled + ` ORDER BY seq`
+	WHERE chat_key = ?1 AND seq IN (SELECT value FROM json_each(?2))` + notRecalled + notRefused + ` ORDER BY seq`
 
-// BySeq returns those of a chat's messages that exist with these seqs, oldest first.
+// BySeq returns those of a chat's messages that exist with these seqs, oldest first, for a context.
 func (h History) BySeq(ctx context.Context, key chat.Key, seqs []int64) ([]chat.Message, error) {
 	list, err := json.Marshal(seqs)
 	if err != nil {
@@ -128,7 +134,7 @@ const turnReach = 64
 // Not by the index of turns: a turn may have very many rows of tools.
 const selectSameTurn = `SELECT ` + messageColumns + ` FROM json_each(?2) j CROSS JOIN messages
 	WHERE chat_key = ?1 AND seq BETWEEN (j.value ->> 0) - ?3 AND (j.value ->> 0) + ?3 AND +turn_id = j.value ->> 1
-	AND class = 'talk' AND role IN ('user', 'assistant')` + notRecalled + ` ORDER BY +seq`
+	AND class = 'talk' AND role IN ('user', 'assistant')` + notRecalled + notRefused + ` ORDER BY +seq`
 
 // SameTurn returns what else was asked and answered in the turns of messages, oldest first.
 func (h History) SameTurn(ctx context.Context, key chat.Key, of []chat.Message) ([]chat.Message, error) {
@@ -180,7 +186,7 @@ const oldestOpen = `SELECT COALESCE(MIN(id), ?2) FROM turns INDEXED BY turns_ope
 	AND follows = 0` + isOpen
 
 // Answered returns the answered messages of an epoch of a chat after sequence number after (0 = from the first), at
-// most this many. Questions of running or waiting turns are left out.
+// most this many. Questions of running or waiting turns are left out, and those that the model's API has refused.
 func (h History) Answered(
 	ctx context.Context, key chat.Key, epoch, after int64, most int,
 ) (newestFirst []chat.Message, err error) {
@@ -188,7 +194,7 @@ func (h History) Answered(
 	if err := h.db.read.QueryRowContext(ctx, oldestOpen, key.String(), int64(math.MaxInt64)).Scan(&before); err != nil {
 		return nil, fmt.Errorf("open turns of %v: %w", key, err)
 	}
-	for m, err := range h.Range(ctx, key, epoch, after, before) {
+	for m, err := range h.walk(ctx, selectTaken, key, epoch, after, before) {
 		if err != nil {
 			return nil, err
 		}

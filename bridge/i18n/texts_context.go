@@ -22,6 +22,7 @@ var (
 	LostForeign    = Phrase{"会话与对话内容不符", "session doesn't match the conversation"}
 	LostUnknown    = Phrase{"会话失效", "session no longer valid"}
 	LostTooLong    = Phrase{"会话过长", "session too long"}
+	LostRefused    = Phrase{"模型不接受原来的会话", "the model no longer accepts the session"}
 
 	HelpHistory  = Phrase{"查看最近的消息，例如 /history 20", "show the latest messages, for example /history 20"}
 	HistoryUsage = Phrase{"用法：/history [条数]，例如 /history 20（最多 %d 条）",

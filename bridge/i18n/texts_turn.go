@@ -78,8 +78,8 @@ var (
 	HookWords   = Phrase{"hook 的原话：%s", "In the hook's words: %s"}
 	ServerWords = Phrase{"服务器的原话：%s", "In the server's words: %s"}
 	LoginButton = Phrase{"登录", "Log in"}
-	FailRequest = Phrase{"模型没有接受这个请求。请换个说法，或发送 /new 重新开始。",
-		"The model didn't accept this request. Try rephrasing it, or send /new to start over."}
+	FailRequest = Phrase{"模型不接受这个问题的内容。之前的对话还在：可以换个说法，或接着问别的。",
+		"The model doesn't accept what this question contains. The conversation so far is kept: rephrase it, or go on."}
 	FailRefused = Phrase{"模型拒绝回答这个问题。", "The model declined to answer this."}
 	FailTooLong = Phrase{"内容太长，超出了模型的上限。请缩短后再发。", "This is too long for the model. Please shorten it."}
 	FailLimit   = Phrase{"这次回答达到了额度上限，已停止。点“继续”可以接着做。",

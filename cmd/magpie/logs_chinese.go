@@ -89,6 +89,7 @@ var logInChinese = map[string]string{
 	"card not drawn":      "卡片没能更新",
 	"card not posted yet": "卡片还没有发出去",
 	"session lost; the conversation goes on from the History":                    "会话丢失，已从历史恢复，对话继续",
+	"session that holds a refused question stays as it is":                       "会话里有模型不接受的提问，没能去掉",
 	"session is behind; the missing messages come from the History":              "会话缺少最近的消息，已从历史补上",
 	"claude died before it used a tool; running the turn again":                  "claude 还没用工具就退出了，重新回答",
 	"turn was cut off before it did anything; running it again":                  "回答还没开始就被中断，重新回答",

@@ -20,6 +20,9 @@ var inheritedVariables = []string{
 // noMemory is the variable that disables the CLI's own memory.
 const noMemory = "CLAUDE_CODE_DISABLE_AUTO_MEMORY"
 
+// noBetas is the variable that makes the CLI use only what each server of the API knows.
+const noBetas = "CLAUDE_CODE_DISABLE_EXPERIMENTAL_BETAS"
+
 // noBackground is the variable that makes commands and subagents end within their turn. A CLI that may run something
 // after it does not get it; see [agent.worksUnasked].
 const noBackground = "CLAUDE_CODE_DISABLE_BACKGROUND_TASKS"

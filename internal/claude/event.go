@@ -170,6 +170,9 @@ const (
 	FailUnknown    Failure = "unknown"
 )
 
+// OfContents reports whether what a session holds, or the question, can have caused the failure.
+func (f Failure) OfContents() bool { return f == FailRequest || f == FailRefused || f == FailTooLong }
+
 // Causes for which Magpie itself ends a turn.
 var (
 	ErrSilent  = errors.New("no output from the agent for too long")
@@ -204,6 +207,7 @@ const (
 	LostForeign   LostCause = "transcript holds another conversation"
 	LostUnknown   LostCause = "unknown to the CLI"
 	LostTooLong   LostCause = "too long for the model"
+	LostRefused   LostCause = "refused by the model's API"
 )
 
 // LostError means that a session cannot be resumed; the conversation continues in another one.

@@ -36,6 +36,10 @@ type Spec struct {
 
 	Files string // a folder besides Dir that the agent may read; empty = none
 
+	// without what a server of the API may not know. When one refuses a request, the CLI (2.1.332) otherwise sends it six
+	// times, with less and less of that. It serves one turn
+	Plain bool
+
 	Suggest bool // suggest the next question; see [Process.OnSuggestion]
 
 	Kind string // of the chat, on which the tools depend
@@ -58,11 +62,11 @@ func (s Spec) prompts() []string {
 // combination is what processes of different chats may have in common.
 type combination struct {
 	dir, mode, model, effort, kind string
-	suggest                        bool
+	suggest, plain                 bool
 }
 
 func (s Spec) combination() combination {
-	return combination{s.Dir, s.Mode, s.Model, s.Effort, s.Kind, s.Suggest}
+	return combination{s.Dir, s.Mode, s.Model, s.Effort, s.Kind, s.Suggest, s.Plain}
 }
 
 // withoutChat is the part of the spec that is not specific to one chat.
@@ -258,7 +262,9 @@ func (p *Process) sendName() {
 }
 
 // reusable reports whether the process may serve another turn.
-func (p *Process) reusable() bool { return !p.spoiled && (p.session.fresh || p.spec.Budget == 0) }
+func (p *Process) reusable() bool {
+	return !p.spoiled && (p.session.fresh || p.spec.Budget == 0 && !p.spec.Plain)
+}
 
 // Pid is the process ID.
 func (p *Process) Pid() int { return p.child.Pid() }

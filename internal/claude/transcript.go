@@ -18,14 +18,15 @@ import (
 
 // Transcripts are the files in which the CLI keeps its sessions.
 type Transcripts struct {
-	root string // has a folder for each project
-	err  error  // why the folder is unknown
+	root    string // has a folder for each project
+	account *account
+	err     error // why the folder is unknown
 }
 
 // Transcripts returns those of owner's agents.
 func (c Config) Transcripts(owner string) Transcripts {
 	a, err := c.agentOf(owner)
-	return Transcripts{filepath.Join(a.env.configDir(), "projects"), err}
+	return Transcripts{filepath.Join(a.env.configDir(), "projects"), a.account, err}
 }
 
 // Path is the file of a session that runs in the folder dir. It may not exist.
@@ -153,4 +154,42 @@ func readLine(br *bufio.Reader) ([]byte, error) {
 			return line, err
 		}
 	}
+}
+
+// CutPrompt removes a prompt and all that follows it from the end of a session that ran in the folder dir, so that the
+// session can be resumed as if nobody had asked. Without the prompt there it changes nothing. The session must not be
+// running.
+func (t Transcripts) CutPrompt(dir, session, prompt string) error {
+	path, err := t.find(dir, session)
+	if err != nil || path == "" {
+		return err
+	}
+	return t.account.runAs(func() error { // the folder is that of the agents, who may have put a link there
+		root, err := os.OpenRoot(filepath.Dir(path))
+		if err != nil {
+			return err
+		}
+		defer root.Close() //nolint:errcheck // only read
+		f, err := root.OpenFile(filepath.Base(path), os.O_RDWR, 0)
+		if err != nil {
+			return err
+		}
+		return errors.Join(cutPrompt(f, prompt), f.Close())
+	})
+}
+
+func cutPrompt(f *os.File, prompt string) error {
+	info, err := f.Stat()
+	if err != nil || !info.Mode().IsRegular() {
+		return err
+	}
+	for line, err := range backwards(f, info.Size()) {
+		if err != nil {
+			return err
+		}
+		if v, ok := promptOf(line.text); ok && v.Get("uuid").String() == prompt {
+			return f.Truncate(line.at)
+		}
+	}
+	return nil
 }

@@ -364,11 +364,12 @@ func (a agent) worksUnasked(spec Spec) bool {
 
 // processEnvironment is the environment of a process. The operator's value of a variable takes precedence.
 func (a agent) processEnvironment(spec Spec) environment {
-	env := a.env.withoutMentions(a.cfg.Command)
-	if _, configured := a.cfg.Env[noBackground]; configured || !a.worksUnasked(spec) {
-		return env
+	env := maps.Clone(a.env.withoutMentions(a.cfg.Command))
+	if _, configured := env[noBetas]; spec.Plain && !configured {
+		env[noBetas] = "1"
 	}
-	env = maps.Clone(env)
-	delete(env, noBackground)
+	if _, configured := a.cfg.Env[noBackground]; !configured && a.worksUnasked(spec) {
+		delete(env, noBackground)
+	}
 	return env
 }
