@@ -118,6 +118,19 @@ var (
 	SearchingWeb     = Phrase{"正在搜索网页…", "Searching the web…"}
 	Delegating       = Phrase{"子任务进行中…", "Working on a subtask…"}
 	ListingTasks     = Phrase{"正在更新待办…", "Updating the to-do list…"}
+	UsingSkill       = Phrase{"正在使用技能…", "Using a skill…"}
+
+	// What they are called in the list of steps.
+	CardCommand   = Phrase{"命令", "Command"}
+	CardRead      = Phrase{"读文件", "Read"}
+	CardWrite     = Phrase{"写文件", "Write"}
+	CardEdit      = Phrase{"修改文件", "Edit"}
+	CardSearch    = Phrase{"搜索文件", "Search files"}
+	CardPage      = Phrase{"网页", "Web page"}
+	CardWebSearch = Phrase{"搜索网页", "Web search"}
+	CardSubtask   = Phrase{"子任务", "Subtask"}
+	CardTasks     = Phrase{"待办", "To-do list"}
+	CardSkill     = Phrase{"技能", "Skill"}
 
 	CardGoesOnBelow    = Phrase{"⬇️ 下面继续", "⬇️ Continues below"}
 	CardWriting        = Phrase{"正在回答…", "Writing…"}

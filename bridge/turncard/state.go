@@ -72,7 +72,7 @@ func (v State) Apply(ev claude.Event, now time.Time) State {
 	case claude.Rewind:
 		v.answer = v.answer.rewindTo(e.Block)
 	case claude.ToolCall:
-		if v.asks == 0 && v.steps.oldestRunning() == nil {
+		if v.asks == 0 && v.steps.oldestRunning() == nil && !slices.Contains(internalTools, e.Name) {
 			v.phase = phase{since: now}
 			v.phase.text, v.phase.tool = preparingStatus(e.Name, v.Lang)
 		}

@@ -32,7 +32,7 @@ type steps []step
 
 // withStart returns the steps after the start of a tool.
 func (ss steps) withStart(e claude.ToolUse, now time.Time) steps {
-	if slices.ContainsFunc(ss, func(s step) bool { return s.id == e.ID }) {
+	if slices.Contains(internalTools, e.Name) || slices.ContainsFunc(ss, func(s step) bool { return s.id == e.ID }) {
 		return ss
 	}
 	return append(

@@ -20,7 +20,7 @@ const (
 func (ss steps) title(l i18n.Lang) string {
 	var names []string
 	for _, s := range ss {
-		if name := ToolName(s.tool, l); !slices.Contains(names, name) {
+		if name := stepName(s.tool, l); !slices.Contains(names, name) {
 			names = append(names, name)
 		}
 	}
@@ -46,17 +46,32 @@ var ownTools = map[string]toolWords{
 	addition:                             {i18n.Thinking, i18n.CardAddition},
 }
 
-// cliTools are the statuses of the CLI's own tools.
-var cliTools = map[string]i18n.Phrase{
-	"Bash": i18n.RunningCommand,
-	"Read": i18n.ReadingFile, "Write": i18n.WritingFile, "Edit": i18n.EditingFile, "NotebookEdit": i18n.EditingFile,
-	"Grep": i18n.SearchingFiles, "Glob": i18n.SearchingFiles,
-	"WebFetch": i18n.OpeningPage, "WebSearch": i18n.SearchingWeb,
-	"Task": i18n.Delegating, "Agent": i18n.Delegating,
-	"TodoWrite": i18n.ListingTasks, "TaskCreate": i18n.ListingTasks, "TaskUpdate": i18n.ListingTasks,
+// cliTools are the CLI's own tools.
+var cliTools = map[string]toolWords{
+	"Bash": {i18n.RunningCommand, i18n.CardCommand},
+	"Read": {i18n.ReadingFile, i18n.CardRead}, "Write": {i18n.WritingFile, i18n.CardWrite},
+	"Edit": {i18n.EditingFile, i18n.CardEdit}, "MultiEdit": {i18n.EditingFile, i18n.CardEdit},
+	"NotebookEdit": {i18n.EditingFile, i18n.CardEdit},
+	"Grep":         {i18n.SearchingFiles, i18n.CardSearch}, "Glob": {i18n.SearchingFiles, i18n.CardSearch},
+	"WebFetch": {i18n.OpeningPage, i18n.CardPage}, "WebSearch": {i18n.SearchingWeb, i18n.CardWebSearch},
+	"Task": {i18n.Delegating, i18n.CardSubtask}, "Agent": {i18n.Delegating, i18n.CardSubtask},
+	"TodoWrite": {i18n.ListingTasks, i18n.CardTasks}, "TaskCreate": {i18n.ListingTasks, i18n.CardTasks},
+	"TaskUpdate": {i18n.ListingTasks, i18n.CardTasks},
+	"Skill":      {i18n.UsingSkill, i18n.CardSkill},
 }
 
-// ToolName is the name of a tool for people.
+// internalTools only prepare the CLI for what comes next, which a card shows anyway.
+var internalTools = []string{"ToolSearch", "EnterPlanMode", "TaskGet", "TaskList"}
+
+// stepName is the name of a step's tool for those who only read along.
+func stepName(tool string, l i18n.Lang) string {
+	if words, ok := cliTools[tool]; ok {
+		return words.name.In(l)
+	}
+	return ToolName(tool, l)
+}
+
+// ToolName is the name of a tool for people who decide about it: of the CLI's own tools, the one that rules name.
 func ToolName(tool string, l i18n.Lang) string {
 	if own, ok := ownTools[tool]; ok {
 		return own.name.In(l)
@@ -72,21 +87,21 @@ func runningStatus(tool string, l i18n.Lang) (status i18n.Phrase, name string) {
 	if own, ok := ownTools[tool]; ok {
 		return own.status, ""
 	}
-	if status, ok := cliTools[tool]; ok {
-		return status, ""
+	if words, ok := cliTools[tool]; ok {
+		return words.status, ""
 	}
 	return i18n.UsingTool, ToolName(tool, l)
 }
 
-// preparingStatus is the status while the model writes a tool's input. The content of a file takes longest.
+// preparingStatus is the status while the model writes a tool's input.
 func preparingStatus(tool string, l i18n.Lang) (status i18n.Phrase, name string) {
-	switch tool {
-	case "Write", "Edit", "NotebookEdit":
-		return runningStatus(tool, l)
-	case "Bash":
+	if tool == "Bash" {
 		return i18n.PreparingCommand, ""
 	}
-	return i18n.CardPreparing, ToolName(tool, l)
+	if _, known := cliTools[tool]; known {
+		return runningStatus(tool, l)
+	}
+	return i18n.CardPreparing, stepName(tool, l)
 }
 
 // body shows the steps, oldest first: the newest with details, and as many older ones as fit.
@@ -117,7 +132,7 @@ func (s step) summary(l i18n.Lang) string {
 	case s.failed:
 		mark = "✗"
 	}
-	text := mark + " **" + ToolName(s.tool, l) + "**"
+	text := mark + " **" + stepName(s.tool, l) + "**"
 	// A backquote would end the inline code.
 	if s.input != "" {
 		text += " `" + strings.ReplaceAll(s.input, "`", "'") + "`"

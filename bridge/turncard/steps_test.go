@@ -1,6 +1,7 @@
 package turncard
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -18,6 +19,28 @@ func TestWhatIsShownWhileAToolRuns(t *testing.T) {
 		if got := New(1, i18n.Chinese, time.Now()).Apply(claude.ToolUse{ID: "1", Name: tool},
 			now).Card(now).Status; got != want {
 			t.Errorf("%s: %q", tool, got)
+		}
+	}
+}
+
+// The steps are named in the reader's language, and tools that only prepare the CLI are none.
+func TestStepsAreThoseOfTheReader(t *testing.T) {
+	now := time.Now()
+	for l, want := range map[i18n.Lang]string{
+		i18n.Chinese: "3 步 · 命令、搜索文件、github: get issue", i18n.English: "3 steps · Command, Search files, github: get issue",
+	} {
+		s := New(1, l, now)
+		for _, tool := range []string{"ToolSearch", "EnterPlanMode", "Bash", "Grep", "mcp__github__get_issue"} {
+			s = s.Apply(claude.ToolCall{Name: tool}, now)
+			if tool == "EnterPlanMode" && s.phase.tool != "" {
+				t.Errorf("an internal tool is announced: %+v", s.phase)
+			}
+			s = s.Apply(claude.ToolUse{ID: tool, Name: tool}, now).Apply(claude.ToolResult{ID: tool}, now)
+		}
+		panels := s.Card(now).Panels
+		if len(panels) != 1 || panels[0].Title != want || strings.Contains(panels[0].Body, "ToolSearch") ||
+			strings.Contains(panels[0].Body, "Bash") {
+			t.Errorf("%v", panels)
 		}
 	}
 }

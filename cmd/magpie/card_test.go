@@ -46,7 +46,7 @@ func TestTheCardShowsToolsAndUsage(t *testing.T) {
 	m := r.answer(r.chat, r.sim.Say(r.chat, r.user, "数一下"))
 	text := m.Text()
 	for _, want := range []string{
-		"1 步 · Bash", "✓ **Bash** `echo one; echo two`", "one\ntwo", "思考过程", "I should count.", "数过了。",
+		"1 步 · 命令", "✓ **命令** `echo one; echo two`", "one\ntwo", "思考过程", "I should count.", "数过了。",
 		"token", "上下文已用", "会话进行中",
 	} {
 		if !strings.Contains(text, want) {
