@@ -86,16 +86,29 @@ func (r commandRunner) execute(ctx context.Context, o invocation, p plan) error 
 }
 
 // press carries out the command of a button on behalf of the user who pressed it.
-func (r commandRunner) press(ctx context.Context, p chat.Press) error {
+func (r commandRunner) press(ctx context.Context, p chat.Press, l i18n.Lang) (toast string, err error) {
 	cmd, _, args := parseCommand(p.Action.ID)
 	what := askToContinue
 	if p.Action.Do != turncard.DoGoOn {
 		if cmd == nil { // not a button of ours
-			return nil
+			return "", nil
 		}
 		what = r.planOf(cmd, p.Actor)
 	}
-	return r.executePress(ctx, p, db.PressID(p.ID), args, what)
+	belowAnswer := cmd != nil && cmd.name == "new" && p.Action.Turn != 0
+	if belowAnswer {
+		begin := what
+		what = func(ctx context.Context, o invocation) (commandResult, error) {
+			done, err := begin(ctx, o)
+			done.effects = append([]db.Effect{db.IfLast{Turn: p.Action.Turn}}, done.effects...)
+			return done, err
+		}
+	}
+	err = r.executePress(ctx, p, db.PressID(p.ID), args, what)
+	if belowAnswer && errors.Is(err, db.ErrNotFound) {
+		return i18n.NewOver.In(l), nil
+	}
+	return "", err
 }
 
 // executePress carries out the plan of a button on behalf of the user who pressed it. id is the message ID of the

@@ -71,7 +71,7 @@ func (ph *pressHandler) press(ctx context.Context, p chat.Press) (toast string, 
 		ph.approvals.Reconsider(p.Key)
 		return toast, err
 	case p.Action.Do == turncard.DoCommand || p.Action.Do == turncard.DoGoOn:
-		return "", ph.commands.press(ctx, p)
+		return ph.commands.press(ctx, p, l)
 	case p.Action.Do == turncard.DoAsk:
 		return ph.commands.askSuggested(ctx, p, l)
 	case approval.HasAction(p.Action.Do):

@@ -120,7 +120,7 @@ func (r commandRunner) askSuggested(ctx context.Context, p chat.Press, l i18n.La
 		return i18n.SuggestionOver.In(l), nil
 	}
 	ask := func(context.Context, invocation) (commandResult, error) {
-		return commandResult{ask: question, effects: []db.Effect{db.AskSuggested{Turn: p.Action.Turn}}}, nil
+		return commandResult{ask: question, effects: []db.Effect{db.IfLast{Turn: p.Action.Turn}}}, nil
 	}
 	switch err := r.executePress(ctx, p, db.SuggestionID(p.Action.Turn), "", ask); {
 	case errors.Is(err, db.ErrNotFound):

@@ -59,8 +59,13 @@ func (e Inbound) countBotTurns(ctx context.Context, tx *sql.Tx) error {
 	return nil
 }
 
-// replyTarget is the message that the reply refers to.
-func (e Inbound) replyTarget() string { return cmp.Or(e.ReplyTo, e.ID) }
+// replyTarget is the message that the reply refers to; empty = none, as for a command from the bot's menu.
+func (e Inbound) replyTarget() string {
+	if e.ReplyTo == "" && IsPressID(e.ID) {
+		return ""
+	}
+	return cmp.Or(e.ReplyTo, e.ID)
+}
 
 func touchChat(ctx context.Context, tx *sql.Tx, e Inbound) error {
 	if err := e.Key.Validate(); err != nil {

@@ -14,7 +14,7 @@ import (
 func SuggestionID(turn int64) string { return PressID(fmt.Sprintf("suggestion:%d", turn)) }
 
 const isLastTurn = `SELECT t.id FROM turns t JOIN chats c ON c.key = t.chat_key
-	WHERE t.id = ?2 AND t.chat_key = ?1 AND t.state = 'done' AND t.epoch = c.epoch AND NOT EXISTS (
+	WHERE t.id = ?2 AND t.chat_key = ?1 AND t.state IN ('done', 'failed') AND t.epoch = c.epoch AND NOT EXISTS (
 		SELECT 1 FROM messages m WHERE m.chat_key = ?1 AND m.turn_id > ?2 AND m.turn_id > 0)`
 
 // checkLast returns [ErrNotFound] if something was asked in the chat after a turn, or another conversation has begun.
@@ -43,9 +43,10 @@ func (ts Turns) Suggest(ctx context.Context, t Turn, card chat.Card) error {
 	return nil
 }
 
-// AskSuggested rejects the message with [ErrNotFound] if something was asked after the turn of the suggestion.
-type AskSuggested struct{ Turn int64 }
+// IfLast rejects the message with [ErrNotFound] if something was asked after the turn, as the buttons below its answer
+// require.
+type IfLast struct{ Turn int64 }
 
-func (e AskSuggested) apply(ctx context.Context, tx *sql.Tx, a *acceptance) error {
+func (e IfLast) apply(ctx context.Context, tx *sql.Tx, a *acceptance) error {
 	return checkLast(ctx, tx, a.in.Key, e.Turn)
 }

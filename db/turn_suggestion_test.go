@@ -21,7 +21,7 @@ func TestASuggestionIsVoidOnceSomethingIsAsked(t *testing.T) {
 		t.Error(err)
 	}
 	press := say(db.SuggestionID(first.Turn.ID), "two")
-	press.Effects = []db.Effect{db.AskSuggested{Turn: first.Turn.ID}}
+	press.Effects = []db.Effect{db.IfLast{Turn: first.Turn.ID}}
 	if a := accept(t, d, press); !a.Fresh || a.Turn == 0 {
 		t.Errorf("pressed: %+v", a)
 	}
@@ -32,7 +32,7 @@ func TestASuggestionIsVoidOnceSomethingIsAsked(t *testing.T) {
 	finish(t, d, db.TurnResult{Turn: second.Turn, State: db.Done})
 	accept(t, d, say("om_3", "three"))
 	late := say(db.SuggestionID(second.Turn.ID), "four")
-	late.Effects = []db.Effect{db.AskSuggested{Turn: second.Turn.ID}}
+	late.Effects = []db.Effect{db.IfLast{Turn: second.Turn.ID}}
 	if _, err := d.Messages().Accept(t.Context(), late); !errors.Is(err, db.ErrNotFound) {
 		t.Errorf("pressed late: %v", err)
 	}

@@ -52,9 +52,9 @@ var (
 		"im.chat.disbanded_v1",
 	}
 	eventRead = "im.message.message_read_v1" // needs no permission beyond the required ones
-	// Only for the greeting, and to start a process before the question. im.message.updated_v1 is not among them: it
+	// Only for the greeting, to start a process before the question, and for the bot's menu. im.message.updated_v1 is not among them: it
 	// also comes for every change of a bot's card, at an unknown rate.
-	optionalEvents    = []string{"im.chat.access_event.bot_p2p_chat_entered_v1", eventRead}
+	optionalEvents    = []string{"im.chat.access_event.bot_p2p_chat_entered_v1", eventRead, eventMenu}
 	requiredCallbacks = []string{"card.action.trigger"}
 )
 

@@ -56,7 +56,7 @@ func (t eventHandler) dispatcher(ctx context.Context, missed *backfill,
 	})
 	for kind, take := range map[string]func(context.Context, gjson.Result) error{
 		"im.message.updated_v1": t.messageUpdated, "im.message.recalled_v1": t.messageRecalled,
-		"im.chat.member.user.added_v1": t.membersAdded,
+		"im.chat.member.user.added_v1": t.membersAdded, eventMenu: t.menuChosen,
 	} {
 		on(kind, func(_ context.Context, e *larkevent.EventReq) error {
 			defer limiter.enter()()

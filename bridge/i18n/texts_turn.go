@@ -102,7 +102,9 @@ var (
 		"The background task was stopped: the conversation was restarted or its settings changed."}
 
 	SuggestionAsked = Phrase{"好的，正在问…", "Asking…"}
-	SuggestionOver  = Phrase{"对话已经继续了，这个建议不再有效。", "The conversation has moved on, so this suggestion no longer applies."}
+	NewOver         = Phrase{"这是较早的回答，对话已经继续了。要开始新对话，请点最新回答下面的按钮，或发送 /new。",
+		"This is an earlier answer, and the conversation has moved on. Use the button below the newest answer, or send /new."}
+	SuggestionOver = Phrase{"对话已经继续了，这个建议不再有效。", "The conversation has moved on, so this suggestion no longer applies."}
 
 	Remembering = Phrase{"正在记下…", "Saving a memory…"}
 	LookingBack = Phrase{"正在查找记录…", "Searching past messages…"}

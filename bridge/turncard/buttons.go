@@ -17,6 +17,7 @@ const DoAsk = "ask"
 // buttons are the buttons of an ended turn.
 func (v State) buttons() []chat.Button {
 	again := CommandButton(i18n.CardNewButton.In(v.Lang), "/new")
+	again.Action.Turn = v.turn // it counts below the newest answer only
 	switch {
 	case v.outcome.State == db.Done && v.outcome.Notice == (i18n.Phrase{}): // a turn with a notice was decided later
 		if v.suggests == "" {
@@ -49,8 +50,8 @@ func (v State) buttons() []chat.Button {
 	return []chat.Button{retry}
 }
 
-// DoCommand is the action that gives a command. The command line is the action's ID.
-const DoCommand = "order"
+// DoCommand is the action that gives a command.
+const DoCommand = chat.DoCommand
 
 // CommandButton makes a button that gives a command on behalf of whoever presses it.
 func CommandButton(label, line string) chat.Button {

@@ -39,7 +39,7 @@ func TestTheViewFollowsTheEvents(t *testing.T) {
 		t.Error("later events changed an earlier view")
 	}
 	if done := v.Finish(Outcome{State: db.Done}).Card(now); done.Live || done.Status != "" || len(done.Buttons) != 1 ||
-		done.Buttons[0] != CommandButton("新对话", "/new") || done.Summary != "Let me look." {
+		done.Buttons[0].Action != (chat.Action{Do: DoCommand, ID: "/new", Turn: 7}) || done.Summary != "Let me look." {
 		t.Errorf("at the end: %+v", done)
 	}
 	if stopped := v.Finish(Outcome{State: db.Cancelled, Notice: i18n.Stopped}).Card(now); stopped.Title != "已停止" ||

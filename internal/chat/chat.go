@@ -222,6 +222,9 @@ type Press struct {
 	Values map[string][]string // values of the form's fields by name; untrusted
 }
 
+// DoCommand is the action that gives a command. The command line is the action's ID.
+const DoCommand = "order"
+
 // Action is the meaning of a button. It travels through the platform and back, so it is untrusted.
 type Action struct {
 	Do   string `json:"do"`

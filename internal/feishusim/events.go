@@ -75,6 +75,7 @@ const (
 	eventBotDeleted      = "im.chat.member.bot.deleted_v1"
 	eventDisbanded       = "im.chat.disbanded_v1"
 	eventChatEntered     = "im.chat.access_event.bot_p2p_chat_entered_v1"
+	eventMenu            = "application.bot.menu_v6"
 	eventCardAction      = "card.action.trigger"
 )
 

@@ -1,6 +1,9 @@
 package feishusim
 
-import "slices"
+import (
+	"slices"
+	"time"
+)
 
 // chatMembers are the people and the bot as members of chats: what users change about it, and the events that report
 // that to the bot. A wrong ID passed to a method is a bug of the caller and panics.
@@ -57,5 +60,15 @@ func (m *chatMembers) EnterChat(u User) {
 			body["last_message_id"], body["last_message_create_time"] = last.ID, millis(last.Created)
 		}
 		return w.newEvent(eventChatEntered, "", body)
+	})
+}
+
+// ChooseMenu chooses the item of the bot's menu that has this key.
+func (m *chatMembers) ChooseMenu(u User, key string) {
+	m.act(func(w *world) *event {
+		return w.newEvent(eventMenu, "", map[string]any{
+			"operator": map[string]any{"operator_name": u.Name, "operator_id": u.ids()}, "event_key": key,
+			"timestamp": time.Now().Unix(),
+		})
 	})
 }
