@@ -429,3 +429,6 @@ func modeLabels(l i18n.Lang, list ...string) string {
 var modeNames = map[string]string{
 	"plan": "计划", "dontAsk": "不询问", defaultMode: "默认", editsMode: "接受编辑", "auto": "自动", bypassMode: "跳过权限",
 }
+
+// GuardedFiles are patterns of the names of files and folders that make others obey, see [approval.Guarded].
+func GuardedFiles() []string { return approval.Guarded() }

@@ -3,6 +3,7 @@ package approval
 import (
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 	"unicode"
 
@@ -52,6 +53,9 @@ var (
 		brewfile dangerfile snakefile phpunit.xml* phpstan*.neon* .php-cs-fixer* .golangci* kustomization.y*ml
 		*.tf.json cdk.json pulumi*.y*ml helmfile* .renviron .terraformrc .forward .procmailrc .mailcap`)
 )
+
+// Guarded are the patterns of the names of folders and files that steer people, their tools, the machine or the agent.
+func Guarded() []string { return slices.Concat(guardedFolders, guardedFiles) }
 
 // isGuarded reports whether a file may decide what is run later, or holds instructions for people or agents. A change
 // there could lift the very rule that allowed it. Inside the project, only the relative path counts.

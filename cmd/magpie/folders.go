@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"magpie/bridge"
 	"magpie/db"
 	"magpie/internal/chat"
 	"magpie/internal/claude"
@@ -27,6 +28,7 @@ func agentsConfig(ctx context.Context, c config.Config, store *db.DB) (claude.Co
 	if agents.State, err = folderBeside(c.DB, "agents"); err != nil {
 		return agents, err
 	}
+	agents.Guarded = bridge.GuardedFiles()
 	agents.Data, agents.Private = data, append(private, c.PrivateFiles()...)
 	ctx = context.WithoutCancel(ctx) // agents still need their folder while a shutdown lets turns finish
 	agents.Folder = func(owner string) (string, error) {

@@ -57,6 +57,9 @@ func (s serveCmd) Run(ctx context.Context) error {
 		return unlessStopped(ctx, err)
 	}
 	p.load = load
+	if err := c.Claude.Wall.Missing(); err != nil {
+		p.log.Warn().Err(err).Msg("the kernel cannot hide magpie's own files from agents: every command that could read them is asked for")
+	}
 	stopAdopting, err := proctree.AdoptOrphans()
 	if err != nil {
 		p.log.Warn().Err(err).Msg("orphaned processes may be found only at the next start")

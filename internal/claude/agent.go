@@ -52,8 +52,8 @@ func newAgent(c Config, id string) (agent, error) {
 	return a, nil
 }
 
-// prepare creates the agent's folder for a process that may read the folder files. It keeps existing state.
-func (a agent) prepare(files string) error {
+// prepare creates the agent's folder for a process. It keeps existing state.
+func (a agent) prepare(spec Spec) error {
 	if a.folder.path == "" {
 		return nil
 	}
@@ -61,7 +61,7 @@ func (a agent) prepare(files string) error {
 		if err := a.folder.prepare(a.cfg.ConfigDir == isolatedDir); err != nil {
 			return fmt.Errorf("folder of a chat's agents: %w", err)
 		}
-		if err := a.writeSettings(files); err != nil {
+		if err := a.writeSettings(spec); err != nil {
 			return fmt.Errorf("settings of the agents: %w", err)
 		}
 		return nil
@@ -82,9 +82,8 @@ func (a agent) settingsArgument() string {
 
 var errNoSettings = errors.New("no JSON object")
 
-// writeSettings writes the settings of a chat's agent, which may read the folder files: those of all agents, and the
-// deny rules.
-func (a agent) writeSettings(files string) error {
+// writeSettings writes the settings of a chat's agent: those of all agents, and the rules.
+func (a agent) writeSettings(spec Spec) error {
 	s := settings{}.withImposed(a.cfg.Command, a.cfg.AsksEverything())
 	if strings.TrimSpace(a.cfg.Settings) != "" {
 		data, err := safepath.ReadFile(a.state.settings(), mostConfigured)
@@ -101,9 +100,12 @@ func (a agent) writeSettings(files string) error {
 			return checkPermissions(v)
 		}
 	}
-	s.addRules("deny", a.offLimits(files)...)
+	s.addRules("deny", a.offLimits(spec.Files)...)
 	if !slices.Contains(a.cfg.AllowedTools, "Bash") { // otherwise the operator has allowed all of Bash
-		s.addRules("ask", bashAskRules(a.cfg.Command)...)
+		s.addRules("ask", a.cfg.bashAskRules()...)
+	}
+	if spec.Mode == acceptEditsMode {
+		s.addRules("ask", guardRules(a.cfg.Guarded)...)
 	}
 	path := a.state.chatSettings(a.folder.path)
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {

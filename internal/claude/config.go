@@ -97,6 +97,9 @@ type Config struct {
 	// caller supplies both.
 	Data    string   `toml:"-" env:"-"`
 	Private []string `toml:"-" env:"-"`
+	// Guarded are patterns of the names of files and folders that make others obey: changes to them are asked about in
+	// acceptEdits, too. The caller supplies them.
+	Guarded []string `toml:"-" env:"-"`
 	// Folder returns the ID of the folder, below State, in which the agents of a chat keep their state, by the owner of
 	// their processes. The caller supplies it; nil = they use that of the machine's user.
 	Folder func(owner string) (id string, err error) `toml:"-" env:"-" json:"-"`
@@ -120,7 +123,10 @@ func Defaults() Config {
 const DefaultProject = "~/magpie"
 
 // PermissionModes are those of the CLI, from the strictest to the most permissive.
-var PermissionModes = []string{"plan", "dontAsk", "default", "acceptEdits", autoMode, "bypassPermissions"}
+var PermissionModes = []string{"plan", "dontAsk", "default", acceptEditsMode, autoMode, "bypassPermissions"}
+
+// acceptEditsMode is the permission mode in which the agent changes files of the project unasked.
+const acceptEditsMode = "acceptEdits"
 
 // autoMode is the permission mode in which a model decides what the agent may do.
 const autoMode = "auto"

@@ -38,7 +38,7 @@ func (pl *Pool) LogIn(ctx context.Context, owner string, d Dialog) error {
 	}
 	a, err := pl.cfg.agentOf(owner)
 	if err == nil {
-		err = a.prepare("")
+		err = a.prepare(Spec{})
 	}
 	if err == nil {
 		err = a.logIn(ctx, d)

@@ -28,17 +28,41 @@ var secretsOfChat = []string{".claude.json", ".credentials.json", "backups", mcp
 var memoriesOfChat = []string{"projects/*/memory", "agent-memory"}
 
 // askRules are for commands that the CLI considers harmless whatever files they read, so that its own path rules do not
-// apply to them.
-var askRules = []string{"Bash(du *)", "Bash(wc *--files0*)"}
+// apply to them. An option may be shortened.
+var askRules = []string{
+	"Bash(diff *--f*)", "Bash(diff *--t*)", "Bash(wc *--f*)", "Bash(du *--f*)", "Bash(strings *@*)",
+	"Bash(hexdump *-*f*)", "Bash(docker inspect *)",
+}
 
-// bashAskRules are the ask rules for Bash: askRules, or every command with a CLI older than [noMentions]. That CLI
-// considers a harmless command harmless whatever file is its input (cat < FILE), and removes the input before it
-// evaluates any rule.
-func bashAskRules(command string) []string {
-	if knows, sure := knownPrograms.knows(command, noMentions); sure && !knows {
+// openAskRules are those for an agent without a wall, which must not get at this program's files either: whatever has an
+// option with a path, and whatever shows the names of files that the shell has found.
+var openAskRules = []string{
+	"Bash(du *)", "Bash(diff *--*)", "Bash(*=*/*)", "Bash(echo */*)", "Bash(realpath */*)", "Bash(basename */*)",
+	"Bash(dirname */*)", "Bash(readlink */*)", "Bash(df */*)",
+}
+
+// bashAskRules are the ask rules for Bash: every command with a CLI older than [noMentions]. That CLI considers a
+// harmless command harmless whatever file is its input (cat < FILE), and removes the input before it evaluates any rule.
+func (c Config) bashAskRules() []string {
+	if knows, sure := knownPrograms.knows(c.Command, noMentions); sure && !knows {
 		return []string{"Bash"}
 	}
-	return askRules
+	if c.Wall.Works() {
+		return askRules
+	}
+	return slices.Concat(askRules, openAskRules)
+}
+
+// guardRules are the ask rules for changes to files of the project with these names, and to all in folders with them. To
+// the commands that the CLI runs unasked in acceptEdits it does not apply rules about files.
+func guardRules(patterns []string) (ask []string) {
+	if len(patterns) > 0 {
+		ask = []string{"Bash(cp *)", "Bash(mv *)", "Bash(rm *)", "Bash(sed *)"}
+	}
+	for _, pattern := range patterns {
+		ask = append(ask, "Edit("+pattern+")")
+	}
+	return ask
 }
 
 // offLimits are the deny rules that keep the agents of a chat away from everything that belongs to others: the data

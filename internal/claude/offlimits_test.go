@@ -165,7 +165,7 @@ func BenchmarkFurnish(b *testing.B) {
 	for b.Loop() {
 		own, err := c.agentOf("a")
 		if err == nil {
-			err = own.prepare(filepath.Join(data, "files", "0a1b2c"))
+			err = own.prepare(Spec{Files: filepath.Join(data, "files", "0a1b2c")})
 		}
 		if err != nil {
 			b.Fatal(err)

@@ -134,7 +134,7 @@ const (
 
 // start starts a process. It has no output until its first message.
 func (a agent) start(spec Spec) (*Process, error) {
-	if err := a.prepare(spec.Files); err != nil {
+	if err := a.prepare(spec); err != nil {
 		return nil, err
 	}
 	servers, err := a.prepareServers(spec)

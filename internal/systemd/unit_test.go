@@ -74,9 +74,9 @@ func TestTheUnitIsASandbox(t *testing.T) {
 	for name, u := range map[string]unit{
 		"standard": standardUnit(), "project in a home folder": atHome, "one user": alone,
 	} {
-		most := 2.5
+		most := 3.0
 		if u.Agents.User == "" {
-			most = 1.6
+			most = 2.0
 		}
 		out := analyze(t, u, "security", "--offline=true", "--no-pager")
 		level := regexp.MustCompile(`exposure level for .*: ([\d.]+)`).FindStringSubmatch(out)
