@@ -67,7 +67,7 @@ func (cs decisionCommands) line(r db.RecordedAction, l i18n.Lang) string {
 	}
 	switch reason := i18n.Excerpt(r.Reason, decisionColumn); {
 	case reason == "" || r.By.ID == "":
-	case r.Tool == claude.QuestionTool && r.Decision == db.AllowedOnce: // the answers, which are without effect already
+	case claude.AsksPeople(r.Tool) && r.Decision == db.AllowedOnce: // the answers, which are without effect already
 		text += " · " + reason
 	default:
 		text += " · " + fmt.Sprintf(i18n.ApprovalSaid.In(l), i18n.PlainText(reason))
@@ -78,6 +78,7 @@ func (cs decisionCommands) line(r db.RecordedAction, l i18n.Lang) string {
 // decidedByPerson is how people decide about what is no use of a tool to them.
 var decidedByPerson = map[string]map[db.Outcome]i18n.Phrase{
 	claude.QuestionTool: {db.AllowedOnce: i18n.ApprovalWasAnswered, db.Denied: i18n.ApprovalWasSkipped},
+	claude.FormTool:     {db.AllowedOnce: i18n.ApprovalWasAnswered, db.Denied: i18n.ApprovalWasSkipped},
 	claude.PlanTool:     {db.AllowedOnce: i18n.ApprovalWasApproved, db.Denied: i18n.ApprovalWasNotApproved},
 }
 

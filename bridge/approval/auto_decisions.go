@@ -32,7 +32,7 @@ func (d autoDecider) decide(
 	refused := func(text, why string) automaticDecision {
 		return automaticDecision{Decision: claude.Decision{Why: text}, why: refusedUnasked + why}
 	}
-	if w.ReadOnly && q.Name != claude.QuestionTool && !OnlyReads(q, w.Dir) {
+	if w.ReadOnly && !claude.AsksPeople(q.Name) && !OnlyReads(q, w.Dir) {
 		return refused(lookOnly, "the project is for looking only")
 	}
 	s.Decision = claude.Decision{Allow: true, Input: q.Input}

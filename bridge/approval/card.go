@@ -22,7 +22,7 @@ func Card(a db.Approval, l i18n.Lang) chat.Card {
 	title, body := requestText(a, l)
 	first := i18n.FirstLine(withoutFence(body))
 	switch a.Tool { // a summary is plain text; a command stays unchanged
-	case claude.QuestionTool:
+	case claude.QuestionTool, claude.FormTool:
 		first = strings.ReplaceAll(first, "**", "")
 	case claude.PlanTool:
 		first = strings.TrimPrefix(first, "> ")
@@ -49,13 +49,15 @@ func Card(a db.Approval, l i18n.Lang) chat.Card {
 		}
 	}
 	switch a.Tool {
-	case claude.QuestionTool:
-		c.Form = &chat.Form{
-			Fields:  questionFields(a.Input, l),
-			Buttons: []chat.Button{button(i18n.ApprovalSubmitButton, DoAllow)},
-		}
-		if options := optionButtons(a, l); len(options) > 0 {
-			c.Buttons, c.Form.Last, c.Form.Buttons[0].Primary = options, true, false
+	case claude.QuestionTool, claude.FormTool:
+		c.Buttons = optionButtons(a, l)
+		submit := button(i18n.ApprovalSubmitButton, DoAllow)
+		if fields := questionFields(a, l); len(fields) > 0 {
+			submit.Primary = len(c.Buttons) == 0
+			c.Form = &chat.Form{Fields: fields, Buttons: []chat.Button{submit}, Last: len(c.Buttons) > 0}
+		} else if len(c.Buttons) == 0 { // nothing is to be filled in
+			submit.Label = i18n.FormDoneButton.In(l)
+			c.Buttons = []chat.Button{submit}
 		}
 		skip := button(i18n.ApprovalSkipButton, DoRefuse)
 		skip.Danger, skip.Quiet = false, true
@@ -114,17 +116,17 @@ func OutcomeLine(a db.Approval, l i18n.Lang) string {
 	switch {
 	case a.Tool == claude.PlanTool && a.State == db.Expired:
 		line = i18n.PlanWasExpired
-	case a.Tool == claude.QuestionTool && a.State == db.Expired:
+	case claude.AsksPeople(a.Tool) && a.State == db.Expired:
 		line = i18n.QuestionWasExpired
-	case a.Tool == claude.QuestionTool && a.State == db.Withdrawn:
+	case claude.AsksPeople(a.Tool) && a.State == db.Withdrawn:
 		line = i18n.QuestionWasWithdrawn
 	case a.Tool == claude.PlanTool && a.State == db.Approved:
 		line = i18n.ApprovalWasApproved
 	case a.Tool == claude.PlanTool && a.State == db.Refused:
 		line = i18n.ApprovalWasNotApproved
-	case a.Tool == claude.QuestionTool && a.State == db.Approved:
+	case claude.AsksPeople(a.Tool) && a.State == db.Approved:
 		line = i18n.ApprovalWasAnswered
-	case a.Tool == claude.QuestionTool && a.State == db.Refused:
+	case claude.AsksPeople(a.Tool) && a.State == db.Refused:
 		line = i18n.ApprovalWasSkipped
 	}
 	text := line.In(l)
@@ -150,8 +152,8 @@ func DisplayProblem(tool string, input json.RawMessage) string {
 	if _, err := readInput(tool, input); err != nil {
 		return "The tool's input cannot be shown to the user, who has to allow it."
 	}
-	if tool == claude.QuestionTool {
-		if _, err := questionsOf(input); err != nil {
+	if claude.AsksPeople(tool) {
+		if _, err := questionsOf(tool, input, i18n.English); err != nil {
 			return "The questions cannot be shown: " + err.Error() + "."
 		}
 	}
@@ -177,6 +179,8 @@ func requestText(a db.Approval, l i18n.Lang) (title, body string) {
 	switch a.Tool {
 	case claude.QuestionTool:
 		return i18n.ApprovalAsksQuestion.In(l), questionBody(a, l)
+	case claude.FormTool:
+		return formText(a, l)
 	case claude.PlanTool:
 		return i18n.ApprovalAsksPlan.In(l), prefixLines("> ", in.Plan) + otherInput(a)
 	}

@@ -242,9 +242,9 @@ func TestAnswersToQuestions(t *testing.T) {
 		"a label":        {values: map[string][]string{"choice_0": {"z"}}, wrong: true},
 		"two of one":     {values: map[string][]string{"choice_0": {"0", "1"}}, wrong: true},
 	} {
-		a, missing, err := answersOf(input, tc.values)
-		if missing != tc.missing || (err != nil) != tc.wrong {
-			t.Errorf("%s: missing %q, %v", name, missing, err)
+		a, objection, err := answersOf(askingFor(claude.QuestionTool, string(input)), tc.values, i18n.English)
+		if !strings.HasSuffix(objection, tc.missing) || (objection == "") != (tc.missing == "") || (err != nil) != tc.wrong {
+			t.Errorf("%s: objection %q, %v", name, objection, err)
 		}
 		if tc.want == nil {
 			continue

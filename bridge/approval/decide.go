@@ -25,12 +25,12 @@ func Decide(a db.Approval, p chat.Press, l i18n.Lang) Decision {
 		words := strings.TrimSpace(strings.Join(p.Values[whyField], " "))
 		return Decision{
 			Settlement: db.Settlement{State: db.Refused, By: p.Actor, Words: words},
-			Agent:      claude.Decision{Why: RefusalText(a.Tool, words)}, Toast: refusalReply(a.Tool).In(l),
+			Agent:      claude.Decision{Why: RefusalText(a.Tool, words), Refused: true}, Toast: refusalReply(a.Tool).In(l),
 		}
-	case p.Action.Do == DoAlways && a.Always == nil, p.Action.Do == DoChoose && a.Tool != claude.QuestionTool,
+	case p.Action.Do == DoAlways && a.Always == nil, p.Action.Do == DoChoose && !claude.AsksPeople(a.Tool),
 		p.Action.Do == DoExplain:
 		return Decision{Objection: i18n.ApprovalOver.In(l)}
-	case a.Tool != claude.QuestionTool:
+	case !claude.AsksPeople(a.Tool):
 		d := Decision{
 			Settlement: db.Settlement{State: db.Approved, By: p.Actor},
 			Agent:      claude.Decision{Allow: true, Input: a.Input}, Toast: i18n.ApprovalAllowed.In(l),
@@ -40,12 +40,12 @@ func Decide(a db.Approval, p chat.Press, l i18n.Lang) Decision {
 		}
 		return d
 	}
-	answers, missing, err := answersOf(a.Input, p.Values)
+	answers, objection, err := answersOf(a, p.Values, l)
 	switch {
 	case err != nil:
 		return Decision{Objection: i18n.ApprovalOver.In(l)}
-	case missing != "":
-		return Decision{Objection: fmt.Sprintf(i18n.ApprovalUnanswered.In(l), i18n.FirstLine(missing))}
+	case objection != "":
+		return Decision{Objection: objection}
 	}
 	return Decision{
 		Settlement: db.Settlement{State: db.Approved, By: p.Actor, Words: answers.text(), Answers: answers.input},
@@ -60,7 +60,7 @@ func RefusalText(tool, comment string) string {
 	switch tool {
 	case claude.PlanTool:
 		text = "The user does not approve the plan yet. Keep planning, and do not begin with the work."
-	case claude.QuestionTool:
+	case claude.QuestionTool, claude.FormTool:
 		text = "The user does not want to answer these questions. " +
 			"Go on as well as you can without the answers, or end here."
 	}
@@ -76,7 +76,7 @@ func undecidedText(tool string) string {
 	case claude.PlanTool:
 		return "Nobody has approved the plan in time. Do not begin with the work, and do not ask for it again. " +
 			"Tell the user what the plan is, so that they can come back to it."
-	case claude.QuestionTool:
+	case claude.QuestionTool, claude.FormTool:
 		return "Nobody has answered these questions in time. Do not ask them again. " +
 			"Go on as well as you can without the answers, or end here and tell the user what you need to know."
 	}
@@ -88,7 +88,7 @@ func refusalReply(tool string) i18n.Phrase {
 	switch tool {
 	case claude.PlanTool:
 		return i18n.ApprovalKeepsPlanning
-	case claude.QuestionTool:
+	case claude.QuestionTool, claude.FormTool:
 		return i18n.ApprovalNotAnswered
 	}
 	return i18n.ApprovalRefused

@@ -22,7 +22,7 @@ func mayDecide(a *access.Config, ap db.Approval, who chat.Actor) bool {
 
 // adminsOnly reports whether only admins may allow a request. Questions are always for the askers.
 func adminsOnly(a *access.Config, ap db.Approval, touched TouchedPaths) bool {
-	return touched.Any() || a.Deciders == access.AdminsDecide && ap.Tool != claude.QuestionTool
+	return touched.Any() || a.Deciders == access.AdminsDecide && !claude.AsksPeople(ap.Tool)
 }
 
 // nobodyDecides reports whether no admin can press a button in the chat of a turn: there is no admin, or it is the

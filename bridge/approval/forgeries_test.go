@@ -35,6 +35,8 @@ func TestTheAgentsTextIsQuoted(t *testing.T) {
 			{claude.QuestionTool, `{"questions":[{"question":` + quoted + `,"header":` + quoted + `,"options":[{"label":` +
 				quoted + `,"description":` + quoted + `}]}]}`,
 				"\n\n" + code + "\n- " + code + " — " + code},
+			{claude.FormTool, `{"server":"s","message":` + quoted + `,"schema":{"properties":{"a":{"type":"string","title":` + quoted +
+				`,"enum":[` + quoted + `]}}}}`, "\n\n" + code + "\n\n" + code + " (optional)\n- " + code},
 		} {
 			card := Card(askingFor(tc.tool, tc.input), i18n.English)
 			said := "\n\n" + card.Body
@@ -48,8 +50,8 @@ func TestTheAgentsTextIsQuoted(t *testing.T) {
 				t.Errorf("%q: the field is called %q", text, card.Form.Fields[0].Label)
 			}
 		}
-		answered, _, err := answersOf(json.RawMessage(`{"questions":[{"question":"a","options":[{"label":`+quoted+`}]}]}`),
-			map[string][]string{"choice_0": {"0"}})
+		a := askingFor(claude.QuestionTool, `{"questions":[{"question":"a","options":[{"label":`+quoted+`}]}]}`)
+		answered, _, err := answersOf(a, map[string][]string{"choice_0": {"0"}}, i18n.English)
 		if err != nil || answered.text() != code {
 			t.Errorf("%q: answered with %q, %v", text, answered.text(), err)
 		}

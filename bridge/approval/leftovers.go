@@ -302,9 +302,9 @@ func (ls *leftovers) continuation(
 func continueMessageOf(a db.Approval, l i18n.Lang) string {
 	said := i18n.ApprovalAllowIt
 	switch {
-	case a.Tool == claude.QuestionTool && a.State == db.Approved:
+	case claude.AsksPeople(a.Tool) && a.State == db.Approved:
 		return a.Words
-	case a.Tool == claude.QuestionTool:
+	case claude.AsksPeople(a.Tool):
 		said = i18n.ApprovalSkipButton
 	case a.Tool == claude.PlanTool && a.State == db.Approved:
 		said = i18n.ApprovalApproveButton
@@ -323,7 +323,7 @@ func continueMessageOf(a db.Approval, l i18n.Lang) string {
 func decisionOf(a db.Approval) claude.Decision {
 	switch {
 	case a.State == db.Refused:
-		return claude.Decision{Why: RefusalText(a.Tool, a.Words)}
+		return claude.Decision{Why: RefusalText(a.Tool, a.Words), Refused: true}
 	case a.Answers != nil:
 		return claude.Decision{Allow: true, Input: a.Answers}
 	}

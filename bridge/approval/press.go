@@ -83,7 +83,7 @@ func (st *settler) evaluate(ctx context.Context, a db.Approval, p chat.Press, l 
 // askReason shows the field for the reason of a refusal on the card of an approval. A second press does not draw it
 // again, which would clear what somebody is writing.
 func (rs *Requests) askReason(ctx context.Context, a db.Approval, l i18n.Lang) (toast string, err error) {
-	if a.Tool == claude.QuestionTool {
+	if claude.AsksPeople(a.Tool) {
 		return i18n.ApprovalOver.In(l), nil
 	}
 	set := func(explains bool) bool {

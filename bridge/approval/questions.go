@@ -13,17 +13,23 @@ import (
 	"magpie/bridge/i18n"
 	"magpie/db"
 	"magpie/internal/chat"
+	"magpie/internal/claude"
 )
 
 // question is one question of the agent's AskUserQuestion tool.
 type question struct {
-	Question string `json:"question"`
-	Header   string `json:"header"`
-	Options  []struct {
-		Label       string `json:"label"`
-		Description string `json:"description"`
-	} `json:"options"`
-	Several bool `json:"multiSelect"`
+	Question string   `json:"question"`
+	Header   string   `json:"header"`
+	Options  []option `json:"options"`
+	Several  bool     `json:"multiSelect"`
+
+	field *formField // of an MCP server's form; nil = the agent asks
+}
+
+// option is an answer that a question offers.
+type option struct {
+	Label       string `json:"label"`
+	Description string `json:"description"`
 }
 
 // Limits of one card. The agent's tool has the same.
@@ -32,8 +38,12 @@ const (
 	mostOptions   = 4
 )
 
-// questionsOf parses the questions, and rejects those that a card cannot show.
-func questionsOf(input json.RawMessage) ([]question, error) {
+// questionsOf parses the questions of a request, and rejects those that a card cannot show.
+func questionsOf(tool string, input json.RawMessage, l i18n.Lang) ([]question, error) {
+	if tool == claude.FormTool {
+		f, err := formOf(input, l)
+		return f.questions, err
+	}
 	var in struct {
 		Questions []question `json:"questions"`
 	}
@@ -65,7 +75,7 @@ const widestButton = 36
 // hasButtons reports whether people answer by pressing a button: one question, of which one short option is chosen, in
 // words that cannot pass as anything else. Otherwise there is a form.
 func hasButtons(list []question) bool {
-	if len(list) != 1 || list[0].Several {
+	if len(list) != 1 || list[0].Several || len(list[0].Options) > mostOptions {
 		return false
 	}
 	for _, o := range list[0].Options {
@@ -79,7 +89,7 @@ func hasButtons(list []question) bool {
 
 // optionButtons are the options of the only question as buttons; nil if there is a form.
 func optionButtons(a db.Approval, l i18n.Lang) (buttons []chat.Button) {
-	list, err := questionsOf(a.Input)
+	list, err := questionsOf(a.Tool, a.Input, l)
 	if err != nil || !hasButtons(list) {
 		return nil
 	}
@@ -102,7 +112,7 @@ func withOption(p chat.Press) chat.Press {
 // questionBody shows the questions with the descriptions of their options; fields and buttons only have room for
 // labels.
 func questionBody(a db.Approval, l i18n.Lang) string {
-	list, err := questionsOf(a.Input)
+	list, err := questionsOf(a.Tool, a.Input, l)
 	if err != nil { // only readable questions are shown
 		return i18n.CodeBlock("json", string(a.Input))
 	}
@@ -113,6 +123,9 @@ func questionBody(a db.Approval, l i18n.Lang) string {
 			fmt.Fprintf(&b, "**%d.** ", i+1)
 		}
 		b.WriteString(i18n.PlainText(q.Question))
+		if q.field != nil && q.field.optional {
+			b.WriteString(i18n.FormOptional.In(l))
+		}
 		if q.Several {
 			b.WriteString(i18n.ApprovalSeveral.In(l))
 		}
@@ -138,8 +151,8 @@ func freeTextField(i int) string { return "words_" + strconv.Itoa(i) }
 
 // questionFields makes a form of the questions. Every question also gets a field for free text, since AskUserQuestion
 // accepts an answer in other words than its options (CLI 2.1.197).
-func questionFields(input json.RawMessage, l i18n.Lang) []chat.Field {
-	list, err := questionsOf(input)
+func questionFields(a db.Approval, l i18n.Lang) []chat.Field {
+	list, err := questionsOf(a.Tool, a.Input, l)
 	if err != nil { // see questionBody
 		return nil
 	}
@@ -151,6 +164,8 @@ func questionFields(input json.RawMessage, l i18n.Lang) []chat.Field {
 		}
 		words := chat.Field{Name: freeTextField(i), Label: label, Hint: i18n.ApprovalOtherHint.In(l), Kind: chat.Words}
 		switch {
+		case q.field != nil && len(q.Options) == 0:
+			words.Hint = q.field.wanted(l)
 		case hasButtons(list):
 			words.Label = i18n.ApprovalOwnAnswer.In(l)
 		case len(q.Options) > 0:
@@ -168,7 +183,9 @@ func questionFields(input json.RawMessage, l i18n.Lang) []chat.Field {
 				words.Label = i18n.ApprovalOwnAnswer.In(l)
 			}
 		}
-		fields = append(fields, words)
+		if q.field == nil || len(q.Options) == 0 { // a form takes only its options
+			fields = append(fields, words)
+		}
 	}
 	return fields
 }
@@ -185,42 +202,53 @@ func (a answers) text() string { return strings.Join(a.said, " · ") }
 // longestAnswer limits a free-text answer, in runes.
 const longestAnswer = 2000
 
-// answersOf parses a submitted form. missing is the first unanswered question. Values that the form does not offer are
+// answersOf parses a submitted form. objection is what is missing or wrong in it. Values that the form does not offer are
 // an error.
-func answersOf(input json.RawMessage, values map[string][]string) (a answers, missing string, err error) {
-	list, err := questionsOf(input)
+func answersOf(a db.Approval, values map[string][]string, l i18n.Lang) (_ answers, objection string, err error) {
+	list, err := questionsOf(a.Tool, a.Input, l)
 	if err != nil {
 		return answers{}, "", err
 	}
-	byQuestion := map[string]string{}
+	var said []string
+	byQuestion := map[string]any{}
 	for i, q := range list {
 		chosen, err := q.chosenLabels(values[choiceField(i)])
 		if err != nil {
 			return answers{}, "", err
 		}
-		if own := strings.TrimSpace(strings.Join(values[freeTextField(i)], " ")); own != "" {
-			if r := []rune(own); len(r) > longestAnswer {
-				own = string(r[:longestAnswer])
+		own := strings.TrimSpace(strings.Join(values[freeTextField(i)], " "))
+		if r := []rune(own); len(r) > longestAnswer {
+			own = string(r[:longestAnswer])
+		}
+		if q.field != nil {
+			if objection := q.fill(byQuestion, chosen, own, l); objection != "" {
+				return answers{}, objection, nil
 			}
+		}
+		if own != "" {
 			chosen = append(chosen, own)
 		}
-		if len(chosen) == 0 {
-			return answers{}, q.Question, nil
-		}
 		// Several labels in one string, as the CLI expects them.
-		byQuestion[q.Question] = strings.Join(chosen, ", ")
-		a.said = append(a.said, i18n.PlainText(byQuestion[q.Question]))
+		switch text := strings.Join(chosen, ", "); {
+		case text != "":
+			said = append(said, i18n.PlainText(text))
+			if q.field == nil {
+				byQuestion[q.Question] = text
+			}
+		case q.field == nil:
+			return answers{}, fmt.Sprintf(i18n.ApprovalUnanswered.In(l), i18n.FirstLine(q.Question)), nil
+		}
 	}
 	// The other members of the input are sent back unchanged: the tool gets its complete input again.
 	all := map[string]json.RawMessage{}
-	if err := json.Unmarshal(input, &all); err != nil {
+	if err := json.Unmarshal(a.Input, &all); err != nil {
 		return answers{}, "", err
 	}
 	if all["answers"], err = json.Marshal(byQuestion); err != nil {
 		return answers{}, "", err
 	}
-	a.input, err = json.Marshal(all)
-	return a, "", err
+	input, err := json.Marshal(all)
+	return answers{said, input}, "", err
 }
 
 // chosenLabels returns the labels of the chosen options.

@@ -41,7 +41,7 @@ func (ls *leftovers) remind(ctx context.Context, id string) {
 	}
 	users = slices.Compact(slices.Sorted(slices.Values(users)))
 	l, says := ls.language(ctx, a.Key), i18n.ApprovalAgain
-	if a.Tool == claude.QuestionTool {
+	if claude.AsksPeople(a.Tool) {
 		says = i18n.QuestionAgain
 	}
 	left := strings.TrimSpace(i18n.RoughDuration(time.Until(a.Expires).Round(time.Minute), l))

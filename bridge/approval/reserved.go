@@ -132,7 +132,7 @@ func chatOfFiles(ctx context.Context, store *db.DB, folder, path string) (chat.K
 // PathsOf returns the reserved files that a tool call in a chat touches. Questions and plans are for people, and touch
 // no files.
 func (r ReservedPaths) PathsOf(ctx context.Context, key chat.Key, q claude.ToolAsk, dir string) (a TouchedPaths) {
-	if r.folder == "" && len(r.files) == 0 || q.Name == claude.QuestionTool || q.Name == claude.PlanTool {
+	if r.folder == "" && len(r.files) == 0 || claude.AsksPeople(q.Name) || q.Name == claude.PlanTool {
 		return TouchedPaths{}
 	}
 	var input any

@@ -38,7 +38,7 @@ func IsInternal(tool string) bool {
 func PermitFor(q claude.ToolAsk, dir string) *db.Permit {
 	p := db.Permit{Tool: q.Name}
 	switch q.Name {
-	case claude.QuestionTool, claude.PlanTool:
+	case claude.QuestionTool, claude.FormTool, claude.PlanTool:
 		return nil
 	case "Bash":
 		in, ok := plainCommand(q.Input)

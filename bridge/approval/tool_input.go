@@ -45,6 +45,7 @@ var inputKeys = map[string][]string{
 	"WebSearch":         {"query"},
 	claude.PlanTool:     {"plan"},
 	claude.QuestionTool: {"questions"},
+	claude.FormTool:     {"server", "message", "url", "schema"},
 }
 
 // plainKeys are other input fields of a tool, which do not affect the decision.

@@ -26,16 +26,26 @@ type TypedAnswer struct {
 // empty unless that is a single question, and it is clear that the message answers it.
 func (rs *Requests) TypedAnswer(ctx context.Context, running int64, m chat.Incoming) TypedAnswer {
 	a, ok := rs.requestAnsweredBy(ctx, running, m)
-	if !ok || a.Tool != claude.QuestionTool || !mayDecide(rs.access.Load(), a, m.Actor) {
+	if !ok || !claude.AsksPeople(a.Tool) || !mayDecide(rs.access.Load(), a, m.Actor) {
 		return TypedAnswer{}
 	}
-	list, err := questionsOf(a.Input)
+	list, err := questionsOf(a.Tool, a.Input, i18n.Chinese)
 	if err != nil || len(list) != 1 || strings.TrimSpace(m.Text) == "" || utf8.RuneCountInString(m.Text) > longestAnswer {
 		return TypedAnswer{}
 	}
 	press := chat.Press{
 		ID: m.ID, Key: m.Key, Actor: m.Actor, Action: chat.Action{Do: DoAllow, Turn: a.Turn, ID: ActionID(a)},
 		Values: map[string][]string{freeTextField(0): {m.Text}},
+	}
+	if list[0].field != nil { // a form takes not any words
+		for _, l := range []i18n.Lang{i18n.Chinese, i18n.English} {
+			if n, ok := optionNamed(a, m.Text, l); ok {
+				press.Values = map[string][]string{choiceField(0): {n}}
+			}
+		}
+		if _, objection, err := answersOf(a, press.Values, i18n.English); err != nil || objection != "" {
+			return TypedAnswer{}
+		}
 	}
 	return TypedAnswer{Turn: a.NeededBy, Interrupted: a.NeededBy != running, approval: a, press: press}
 }

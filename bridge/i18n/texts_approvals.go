@@ -16,6 +16,24 @@ var (
 	ApprovalAsks         = Phrase{"助手想%s", "The agent wants to %s"}
 	ApprovalAsksPlan     = Phrase{"助手提出了计划，批准后才会动手", "The agent has a plan and will start once you approve it"}
 	ApprovalAsksQuestion = Phrase{"助手有问题要问你", "The agent needs your input"}
+	FormAsks             = Phrase{"MCP 服务器 %s 需要你填写", "The MCP server %s needs your input"}
+	FormOptional         = Phrase{"（选填）", " (optional)"}
+	FormDoneButton       = Phrase{"完成", "Done"}
+	FormLink             = Phrase{"请打开这个页面，弄完后点“完成”：", "Open this page, and press “Done” when you have finished:"}
+	FormWrong            = Phrase{"“%s”要填%s", "“%s” takes %s"} // a kind of value
+	FormText             = Phrase{"文字", "a text"}
+	FormNumber           = Phrase{"数字", "a number"}
+	FormInteger          = Phrase{"整数", "a whole number"}
+	FormEmail            = Phrase{"邮箱地址", "an email address"}
+	FormAddress          = Phrase{"网址", "a web address"}
+	FormDate             = Phrase{"日期，例如 2026-05-04", "a date, for example 2026-05-04"}
+	FormTime             = Phrase{"日期和时间，例如 2026-05-04T15:00:00+08:00", "a date and time, for example 2026-05-04T15:00:00+08:00"}
+	FormLeast            = Phrase{"，至少 %s", ", at least %s"}
+	FormMost             = Phrase{"，至多 %s", ", at most %s"}
+	FormLeastLong        = Phrase{"，至少 %s 个字", ", at least %s characters"}
+	FormMostLong         = Phrase{"，至多 %s 个字", ", at most %s characters"}
+	FormYes              = Phrase{"是", "Yes"}
+	FormNo               = Phrase{"否", "No"}
 	ApprovalBounds       = Phrase{"%s内有效。", "Expires in %s."}
 	ApprovalBoundsAlways = Phrase{"“总是允许”仅限本聊天、本项目里的%s。", " “Always” covers %s, in this chat and project."}
 

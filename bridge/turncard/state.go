@@ -90,7 +90,7 @@ func (v State) Apply(ev claude.Event, now time.Time) State {
 		return v.withRunningTool(now)
 	case claude.ToolDenied:
 		v.asks, v.steps = max(0, v.asks-1), v.steps.withDenial(e)
-		if !slices.Contains([]string{claude.QuestionTool, claude.PlanTool}, e.Name) && !slices.Contains(v.denied, e.Name) {
+		if !claude.AsksPeople(e.Name) && e.Name != claude.PlanTool && !slices.Contains(v.denied, e.Name) {
 			v.denied = append(slices.Clone(v.denied), e.Name)
 		}
 		return v.withRunningTool(now)

@@ -42,6 +42,7 @@ var ownTools = map[string]toolWords{
 	agenttools.Prefix + "search_history": {i18n.LookingBack, i18n.CardLookBack},
 	agenttools.Prefix + "send_file":      {i18n.SendingFile, i18n.CardSendFile},
 	claude.QuestionTool:                  {i18n.CardAsking, i18n.CardQuestion},
+	claude.FormTool:                      {i18n.CardAsking, i18n.CardQuestion},
 	claude.PlanTool:                      {i18n.CardPlanning, i18n.CardPlan},
 	addition:                             {i18n.Thinking, i18n.CardAddition},
 }

@@ -92,6 +92,7 @@ var logInChinese = map[string]string{
 	"session lost; the conversation goes on from the History":                    "会话丢失，已从历史恢复，对话继续",
 	"session that holds a refused question stays as it is":                       "会话里有模型不接受的提问，没能去掉",
 	"session is behind; the missing messages come from the History":              "会话缺少最近的消息，已从历史补上",
+	"claude writes what this version of Magpie does not know":                    "claude 的输出里有这个版本的鹊桥不认识的内容",
 	"claude died before it used a tool; running the turn again":                  "claude 还没用工具就退出了，重新回答",
 	"turn was cut off before it did anything; running it again":                  "回答还没开始就被中断，重新回答",
 	"turn was cut off while it was being stopped":                                "回答在停止时被中断",

@@ -135,6 +135,7 @@ func newProgram(
 	if err != nil && !errors.Is(err, db.ErrNotFound) {
 		return nil, err
 	}
+	p.cfg.Claude.Unknown = reportOnce(log)
 	p.pool, p.client = claude.NewPool(p.cfg.Claude), feishu.New(c.Feishu, log)
 	p.metrics = newMetrics(p.snapshot)
 	// The tools are served over HTTP on the loopback interface; without tools there is no listener.

@@ -103,6 +103,9 @@ type Config struct {
 	// Folder returns the ID of the folder, below State, in which the agents of a chat keep their state, by the owner of
 	// their processes. The caller supplies it; nil = they use that of the machine's user.
 	Folder func(owner string) (id string, err error) `toml:"-" env:"-" json:"-"`
+	// Unknown is called with the kind of each line of the CLI that no version known so far writes. It must not block. nil =
+	// nobody wants to know.
+	Unknown func(kind string) `toml:"-" env:"-" json:"-"`
 }
 
 // Defaults returns the default configuration.

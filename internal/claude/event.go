@@ -64,7 +64,8 @@ type ToolResult struct {
 	Text   string // the beginning of its output, unchanged
 }
 
-// ToolAsk means that a tool needs permission from people, or that the agent asks them something by a tool. It waits for
+// ToolAsk means that a tool needs permission from people, or that the agent, or an MCP server, asks them something; see
+// [AsksPeople]. It waits for
 // [Process.Answer]; meanwhile the turn's timeouts are paused.
 type ToolAsk struct {
 	ID    string // of the request

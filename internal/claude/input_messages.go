@@ -45,14 +45,24 @@ func (in *input) setMode(mode string) {
 	in.sendControl(object{"subtype": "set_permission_mode", "mode": mode})
 }
 
-// sendDecision answers the permission request with that id.
-func (in *input) sendDecision(id string, v Decision) {
+// sendDecision answers a request.
+func (in *input) sendDecision(q ToolAsk, v Decision) {
 	decided := object{"behavior": "deny", "message": v.Why}
-	if v.Allow {
+	switch {
+	case q.Name == FormTool:
+		decided = formResponse(v)
+	case v.Allow:
 		decided = object{"behavior": "allow", "updatedInput": v.Input}
 	}
 	in.send(object{
-		"type": "control_response", "response": object{"subtype": "success", "request_id": id, "response": decided},
+		"type": "control_response", "response": object{"subtype": "success", "request_id": q.ID, "response": decided},
+	})
+}
+
+// sendError answers the request with that id with an error.
+func (in *input) sendError(id, why string) {
+	in.send(object{
+		"type": "control_response", "response": object{"subtype": "error", "request_id": id, "error": why},
 	})
 }
 
@@ -62,4 +72,4 @@ const unattended = "This needs a permission, and nobody is there who could be as
 	"Tell the user what you wanted to do and why."
 
 // refuse denies a permission request that nobody can answer.
-func (in *input) refuse(q ToolAsk) { in.sendDecision(q.ID, Decision{Why: unattended}) }
+func (in *input) refuse(q ToolAsk) { in.sendDecision(q, Decision{Why: unattended}) }

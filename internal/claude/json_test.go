@@ -62,7 +62,7 @@ func TestOddPermissionRequests(t *testing.T) {
 		}
 		out := &stdinRecorder{}
 		in := newInput(out)
-		in.sendDecision(q.ID, Decision{Allow: true, Input: q.Input})
+		in.sendDecision(q, Decision{Allow: true, Input: q.Input})
 		in.close()
 		<-in.done
 		if !json.Valid([]byte(out.String())) {

@@ -8,7 +8,8 @@ import (
 
 // outputRouter passes the lines of a process to the running turn.
 type outputRouter struct {
-	in *input // of the process
+	in      *input            // of the process
+	unknown func(kind string) // see [Config.Unknown]; may be nil
 
 	markReady func()          // marks the process as started
 	ready     <-chan struct{} // closed by markReady
@@ -34,7 +35,7 @@ func newOutputRouter(in *input) *outputRouter {
 // deliver passes a line to the caller that waits for it, or to the running turn.
 func (h *outputRouter) deliver(line []byte) {
 	h.markReady()
-	if h.deliverResponse(line) || h.suggestions.handleLine(line) || h.unasked.handlePermissionLine(line) {
+	if h.handleUnknown(line) || h.deliverResponse(line) || h.suggestions.handleLine(line) || h.unasked.handlePermissionLine(line) {
 		return
 	}
 	h.unasked.track(line)

@@ -28,16 +28,22 @@ type Decision struct {
 	Allow bool
 	Input json.RawMessage // the input for an allowed tool
 	Why   string          // the reason that tells the agent why the tool was refused
+	// a person has refused it; otherwise nobody has decided
+	Refused bool
 }
 
 // toolAsk parses a permission request, if the line is one.
 func toolAsk(line []byte) (ToolAsk, bool) {
 	v := gjson.ParseBytes(line)
-	if v.Get("type").String() != "control_request" || v.Get("request.subtype").String() != "can_use_tool" ||
-		!validJSON(line) { // the input becomes part of the answer
+	q := v.Get("request")
+	switch kind := q.Get("subtype").String(); {
+	case v.Get("type").String() != "control_request" || !validJSON(line): // the input becomes part of the answer
+		return ToolAsk{}, false
+	case kind == "elicitation":
+		return ToolAsk{ID: v.Get("request_id").String(), Name: FormTool, Input: formInput(q)}, true
+	case kind != "can_use_tool":
 		return ToolAsk{}, false
 	}
-	q := v.Get("request")
 	ask := ToolAsk{
 		ID: v.Get("request_id").String(), Use: q.Get("tool_use_id").String(), Name: q.Get("tool_name").String(),
 		Input: json.RawMessage(cmp.Or(q.Get("input").Raw, "{}")),
@@ -151,7 +157,7 @@ func (p *Process) Answer(id string, v Decision) bool {
 	} else {
 		r.asks.queueEvent(ToolDenied{ID: q.Use, Name: q.Name})
 	}
-	p.in.sendDecision(id, v) // last: the run must know the decision before the process can act on it
+	p.in.sendDecision(q, v) // last: the run must know the decision before the process can act on it
 	return true
 }
 

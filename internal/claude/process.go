@@ -158,6 +158,7 @@ func (a agent) start(spec Spec) (*Process, error) {
 		stderr:   &tailBuffer{max: stderrTail},
 		timeouts: newTimeouts(c), commands: c.SlashCommands(), session: sessionState{fresh: true},
 	}
+	p.out.unknown = c.Unknown
 	p.out.unasked = UnaskedWork{
 		in: in, allowed: a.worksUnasked(spec), mode: spec.Mode, tasks: newTasks(), asks: map[string]bool{},
 	}

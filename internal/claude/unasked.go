@@ -158,7 +158,7 @@ func (u *UnaskedWork) Answer(id string, v Decision) bool {
 	delete(u.asks, id)
 	u.mu.Unlock()
 	if open {
-		u.in.sendDecision(id, v)
+		u.in.sendDecision(ToolAsk{ID: id}, v)
 	}
 	return open
 }
