@@ -42,33 +42,7 @@ for line in sys.stdin:
 // an hour.
 func TestAnMCPServersFormIsFilledIn(t *testing.T) {
 	claudetest.Versions(t, func(t *testing.T, command string) {
-		r := makeRig(t, feishusim.Config{}, func(c *config.Config) {
-			c.Claude.Command, c.Claude.AllowedTools = command, []string{"mcp__forms__book"}
-		})
-		script := filepath.Join(t.TempDir(), "forms.py")
-		must(t, os.WriteFile(script, []byte(formServer), 0o600))
-		dir := r.claudeConfigDir()
-		must(t, os.MkdirAll(dir, 0o700))
-		must(t, os.WriteFile(filepath.Join(dir, ".claude.json"), mustJSON(map[string]any{"mcpServers": map[string]any{
-			"forms": map[string]any{"type": "stdio", "command": "python3", "args": []string{script}},
-		}}), 0o600))
-		r.start()
-		t.Cleanup(func() { r.stop(); r.clean() })
-		asked := ""
-		for try := 0; try < 20; try++ { // a busy machine takes longer to start the server than the CLI waits
-			r.model.Reset()
-			r.calls(modelsim.Tool("mcp__forms__book", map[string]any{}), modelsim.Text("booked"))
-			asked = r.sim.Say(r.chat, r.user, "订个会议室")
-			form := false
-			r.await("a form, or the end", func(v *feishusim.View) bool {
-				list := replies(v, r.chat, asked)
-				form = slices.ContainsFunc(list, asks)
-				return form || len(list) > 0 && !list[0].Last().Streaming && !running(list[0])
-			})
-			if form {
-				break
-			}
-		}
+		r, asked := newFormRig(t, command)
 		card := r.approval(r.chat, asked, 1)
 		if got := card.Text(); !strings.Contains(got, "forms") || !strings.Contains(got, "Which day shall I book?") {
 			t.Errorf("the card asks %q", got)
@@ -86,6 +60,70 @@ func TestAnMCPServersFormIsFilledIn(t *testing.T) {
 			t.Error("the server did not get the answer")
 		}
 	})
+}
+
+// A form that is open when the program restarts is filled in afterwards: the agent asks the server again, which gets the
+// answer without asking anybody again.
+func TestAnOpenFormSurvivesARestart(t *testing.T) {
+	t.Parallel()
+	r, asked := newFormRig(t, claudetest.Command(t))
+	card := r.approval(r.chat, asked, 1)
+	r.stop()
+	r.model.Reset()
+	r.calls(modelsim.Tool("mcp__forms__book", map[string]any{}), modelsim.Text("booked after all"))
+	r.start()
+	r.submitForm(card, doAllow, map[string]any{"words_0": "Friday", "words_1": "12"})
+	r.closed(card, "小明 已回答 · Friday · 12")
+	r.await("the answer", func(v *feishusim.View) bool {
+		return slices.ContainsFunc(v.Messages(r.chat), func(m feishusim.Message) bool {
+			return strings.Contains(m.Text(), "booked after all") && !running(m)
+		})
+	})
+	if !r.agentRead("accept") || !r.agentRead("Friday") {
+		t.Errorf("the server did not get the answer; visible:\n%s", r.transcript())
+	}
+	forms := 0
+	for _, m := range r.sim.Messages(r.chat) {
+		if asks(m) {
+			forms++
+		}
+	}
+	if forms != 1 {
+		t.Errorf("people were asked %d times", forms)
+	}
+}
+
+// newFormRig is a rig whose agent has asked for a form, and the question for which it did.
+func newFormRig(t *testing.T, command string) (r *rig, asked string) {
+	t.Helper()
+	r = makeRig(t, feishusim.Config{}, func(c *config.Config) {
+		c.Claude.Command, c.Claude.AllowedTools = command, []string{"mcp__forms__book"}
+		c.Claude.Env = map[string]string{"CLAUDE_CODE_MCP_STARTUP_WAIT_MS": "60000"} // a busy machine starts servers late
+	})
+	script := filepath.Join(t.TempDir(), "forms.py")
+	must(t, os.WriteFile(script, []byte(formServer), 0o600))
+	dir := r.claudeConfigDir()
+	must(t, os.MkdirAll(dir, 0o700))
+	must(t, os.WriteFile(filepath.Join(dir, ".claude.json"), mustJSON(map[string]any{"mcpServers": map[string]any{
+		"forms": map[string]any{"type": "stdio", "command": "python3", "args": []string{script}},
+	}}), 0o600))
+	r.start()
+	t.Cleanup(func() { r.stop(); r.clean() })
+	for try := 0; try < 20; try++ { // the oldest CLI waits for three seconds, whatever it is told
+		r.model.Reset()
+		r.calls(modelsim.Tool("mcp__forms__book", map[string]any{}), modelsim.Text("booked"))
+		asked = r.sim.Say(r.chat, r.user, "订个会议室")
+		form := false
+		r.await("a form, or the end", func(v *feishusim.View) bool {
+			list := replies(v, r.chat, asked)
+			form = slices.ContainsFunc(list, asks)
+			return form || len(list) > 0 && !list[0].Last().Streaming && !running(list[0])
+		})
+		if form {
+			break
+		}
+	}
+	return r, asked
 }
 
 // claudeConfigDir is the folder of the machine user's CLI.
