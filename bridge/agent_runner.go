@@ -8,6 +8,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"magpie/bridge/turncard"
+	"magpie/bridge/workqueue"
 	"magpie/db"
 	"magpie/internal/claude"
 )
@@ -19,6 +20,11 @@ type agentRunner struct {
 	background *background
 	files      turnFiles
 	attempts   attemptRunner
+}
+
+// mayGoOn reports whether a turn that a shutdown cuts off may run again without being asked for.
+func (r agentRunner) mayGoOn(t *turn) bool {
+	return !t.progress.effects.any() && !turncard.HasAsked(t.view) && t.claim.Turn.Attempts < maxAttempts
 }
 
 // enableTools enables the agent's tools for the turn until leave is called.
@@ -100,6 +106,9 @@ func (r agentRunner) answer(ctx context.Context, t *turn) turncard.Outcome {
 			}
 		// The agent has received nothing yet, so the turn can run again after a restart.
 		case err != nil && !t.progress.sent && errors.Is(err, context.Canceled):
+			return turncard.Outcome{State: db.Queued}
+		// It has changed nothing, so it goes on by itself at the next start.
+		case errors.Is(err, context.Canceled) && !errors.Is(err, workqueue.ErrStopped) && r.mayGoOn(t):
 			return turncard.Outcome{State: db.Queued}
 		case err != nil:
 			return failedOutcome(log, err)

@@ -352,10 +352,29 @@ type turnProgress struct {
 	firstText    time.Duration // time until the first text; 0 = no text yet
 	sent         bool          // the agent may have seen the question
 	acted        bool          // a tool was used, so running the turn again may do harm
-	actedStored  bool          // acted is stored
-	promptTokens int           // estimated, when the session grows by the prompt and its answer only; 0 = unknown
-	usage        *db.Usage     // nil = not reported
-	counted      time.Time     // until when usage has what subagents have used
+	effects      effects
+	promptTokens int       // estimated, when the session grows by the prompt and its answer only; 0 = unknown
+	usage        *db.Usage // nil = not reported
+	counted      time.Time // until when usage has what subagents have used
+}
+
+// effects are the tool uses of a turn that may change something, or may have. Of a tool that was announced only the name
+// is known.
+type effects struct {
+	uses   map[string]bool
+	stored bool // what the store knows
+}
+
+func (e effects) any() bool { return len(e.uses) > 0 }
+
+// set records whether a tool use may change something.
+func (e *effects) set(use string, mayChange bool) {
+	if e.uses == nil {
+		e.uses = map[string]bool{}
+	}
+	if delete(e.uses, use); mayChange {
+		e.uses[use] = true
+	}
 }
 
 // markTextSeen records the time until the agent's first text.
@@ -402,12 +421,18 @@ func (r attemptRunner) handleEvent(ctx context.Context, t *turn, ev claude.Event
 		t.progress.markTextSeen()
 	case claude.ToolCall:
 		failpoint.At("agent: tool announced")
-		r.markSideEffect(ctx, t)
+		t.progress.acted = true
+		t.progress.effects.set(e.ID, !claude.Harmless(e.Name, nil))
+		r.storeEffects(ctx, t)
 		failpoint.At("agent: tool noted")
 	case claude.ToolUse:
-		r.markSideEffect(ctx, t)
+		t.progress.effects.set(e.ID, !claude.Harmless(e.Name, e.Input))
+		r.storeEffects(ctx, t)
 	case claude.ToolResult:
-		r.markSideEffect(ctx, t)
+		if e.Refused() {
+			t.progress.effects.set(e.ID, false)
+		}
+		r.storeEffects(ctx, t) // also if that has failed before
 		failpoint.At("agent: tool done")
 	case claude.Result:
 		failpoint.At("agent: finished")
@@ -420,16 +445,16 @@ func (r attemptRunner) handleEvent(ctx context.Context, t *turn, ev claude.Event
 	t.setView(t.view.Apply(ev, time.Now()))
 }
 
-// markSideEffect stores that a tool is about to run: from now on the turn is rerun only if somebody asks for it. If
-// storing fails, the next tool call tries again.
-func (r attemptRunner) markSideEffect(ctx context.Context, t *turn) {
-	t.progress.acted = true
-	if t.progress.actedStored {
+// storeEffects stores whether a tool may change something, before it can: from then on the turn is rerun only if
+// somebody asks for it. If storing fails, the next event of a tool tries again.
+func (r attemptRunner) storeEffects(ctx context.Context, t *turn) {
+	now := t.progress.effects.any()
+	if t.progress.effects.stored == now {
 		return
 	}
-	if err := r.turns.SetActed(context.WithoutCancel(ctx), t.claim.Turn.ID); err != nil {
+	if err := r.turns.SetActed(context.WithoutCancel(ctx), t.claim.Turn.ID, now); err != nil {
 		zerolog.Ctx(ctx).Error().Err(err).Msg("use of a tool not stored")
 		return
 	}
-	t.progress.actedStored = true
+	t.progress.effects.stored = now
 }

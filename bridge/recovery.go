@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -30,11 +32,12 @@ type recovery struct {
 	cutOff    cutOffTurns
 	turns     *turnQueue
 	scheduler *compactionScheduler
+	display   turnDisplay
 	log       zerolog.Logger
 }
 
-// run ends leftover agents. The turns that were running are finished, requeued or interrupted. Then it wakes the chats
-// that have work.
+// run ends leftover agents, but those that may finish their turns; see [recovery.letFinish]. The other turns that were
+// running are finished, requeued or interrupted. Then it wakes the chats that have work.
 func (r recovery) run(ctx context.Context) error {
 	// A message that arrives from here on wakes its chat itself: a picture first waits for its text.
 	keys, err := r.db.Queue().Chats(ctx)
@@ -42,7 +45,12 @@ func (r recovery) run(ctx context.Context) error {
 		return err
 	}
 	// Before any turn: an agent of the earlier run may still be writing into the session that a new one would resume.
-	if n, err := claude.Sweep(ctx, r.pool.Config()); err != nil {
+	left, err := r.db.Turns().Running(ctx)
+	if err != nil {
+		return err
+	}
+	alone := r.working(ctx, left)
+	if n, err := claude.Sweep(ctx, r.pool.Config(), slices.Collect(maps.Keys(alone))...); err != nil {
 		r.log.Error().Err(err).Msg("agents of an earlier run may still be there")
 	} else if n > 0 {
 		r.log.Warn().Int("processes", n).Msg("agents of an earlier run were ended")
@@ -53,10 +61,7 @@ func (r recovery) run(ctx context.Context) error {
 	if err := r.db.Turns().FollowUps().ResetQueued(ctx); err != nil {
 		return err
 	}
-	left, err := r.db.Turns().Running(ctx)
-	if err != nil {
-		return err
-	}
+	left = r.letFinish(left, alone)
 	for _, t := range left {
 		if err := r.decide(ctx, t); err != nil {
 			return err
@@ -129,25 +134,36 @@ func (r cutOffTurns) recover(ctx context.Context, t db.Turn) error {
 	if err != nil {
 		return err
 	}
-	transcripts := r.pool.Config().Transcripts(t.Key.String())
 	dir := r.transcriptDir(c, t)
 	steers, err := r.db.Turns().Steers().Prompts(ctx, t.ID)
 	if err != nil {
 		return err
 	}
-	did, err := transcripts.ReadOutcome(dir, t.Session, t.Prompt, steers...)
+	did, err := r.outcomeOf(dir, t, steers)
 	if err != nil {
 		log.Error().Err(err).Msg("transcript not read")
 	}
 	// What the API refuses may be something that the session holds: then the turn is answered in another one.
-	idle := err == nil && (!did.Ended && did.Text == "" || did.Failure.OfContents()) && !did.Acted && !t.HasEffects()
-	if idle && !t.Stopped && t.Attempts < maxAttempts {
-		log.Warn().Msg("turn was cut off before it did anything; running it again")
-		return r.db.Queue().Requeue(ctx, t.ID)
-	}
-	unanswered, err := r.db.Approvals().HasUnanswered(ctx, t.ID)
+	idle := err == nil && (!did.Ended && did.Text == "" || did.Failure.OfContents()) && !did.Acted && !t.Acted &&
+		t.Draft == ""
+	harmless := err == nil && !did.Ended && !did.Changed && !did.Alone && !t.Acted
+	undelivered, err := r.db.Approvals().UndeliveredTo(ctx, t.ID)
 	if err != nil {
 		return err
+	}
+	unanswered := slices.ContainsFunc(undelivered, func(a db.Approval) bool { return a.State == db.Waiting })
+	seen, err := r.db.Turns().Drafts().Parts(ctx, t.ID, t.Draft)
+	if err != nil {
+		return err
+	}
+	// After a decision the answer is in another message, which must not become empty.
+	goesOn := idle || harmless && len(undelivered) == 0 && len(seen) == 1
+	if goesOn && !t.Stopped && t.Attempts < maxAttempts {
+		log.Warn().Msg("turn was cut off before it changed anything; running it again")
+		if err := r.bookUnread(ctx, t); err != nil {
+			log.Error().Err(err).Msg("cost of a turn that runs again is not known")
+		}
+		return r.db.Queue().Requeue(ctx, t, r.halfDone(t, did, dir))
 	}
 	end := r.outcome(ctx, t, did, unanswered, log)
 	text := cutOffText(t, did, unanswered)
@@ -160,8 +176,8 @@ func (r cutOffTurns) recover(ctx context.Context, t db.Turn) error {
 		Card:       turncard.New(t.ID, r.cfg.langOf(c), time.Now()).WithAnswer(parts...).Finish(end).Card(time.Now()),
 		SteersRead: did.Steered, Unstopped: !t.Stopped,
 	}
-	if did.Known && r.cfg.Context.Resumes() && !did.Failure.OfContents() {
-		e.Session = db.Session{ID: t.Session, Node: r.cfg.Node, Cwd: realPath(dir)}
+	if did.Known && !did.Failure.OfContents() {
+		e.Session = r.sessionIn(t, dir)
 	}
 	e.Usage = r.usage(ctx, dir, t, did, time.Time{})
 	if err := r.history.finish(ctx, e); err != nil {
@@ -174,6 +190,27 @@ func (r cutOffTurns) recover(ctx context.Context, t db.Turn) error {
 	r.reactions.Set(asked, delivery.ReactionOf(end.State))
 	r.cfg.reportTurnEnd(TurnEnd{State: end.State, Failure: end.Failure, Usage: e.Usage, Took: time.Since(t.Created)})
 	return nil
+}
+
+// outcomeOf is what the transcript says about a turn that ran in the folder dir.
+func (r cutOffTurns) outcomeOf(dir string, t db.Turn, steers []string) (claude.Outcome, error) {
+	return r.pool.Config().Transcripts(t.Key.String()).ReadOutcome(dir, t.Session, t.Prompt, steers...)
+}
+
+// sessionIn is the session of a turn that ran in the folder dir; none if no session is resumed.
+func (r cutOffTurns) sessionIn(t db.Turn, dir string) db.Session {
+	if !r.cfg.Context.Resumes() {
+		return db.Session{}
+	}
+	return db.Session{ID: t.Session, Node: r.cfg.Node, Cwd: realPath(dir)}
+}
+
+// halfDone is the session of a turn that runs again, if its agent has said or read something there.
+func (r cutOffTurns) halfDone(t db.Turn, did claude.Outcome, dir string) db.Session {
+	if !did.Acted && did.Text == "" || did.Failure.OfContents() {
+		return db.Session{}
+	}
+	return r.sessionIn(t, dir)
 }
 
 // outcome is the outcome of a turn that is not run again, from what the agent did. unanswered means that users were

@@ -159,7 +159,7 @@ func TestContinueWaitsForRecovery(t *testing.T) {
 	t.Parallel()
 	l := newBridgeRig(t, &deliverytest.Recorder{})
 	l.abandonedTurn("om_1", "hello")
-	l.sql(`UPDATE turns SET draft = 'half'`)
+	l.sql(`UPDATE turns SET draft = 'half', acted = 1`)
 	var said sync.WaitGroup
 	said.Go(func() {
 		if err := l.bridge.HandleMessage(t.Context(), incoming("om_2", "continue")); err != nil {
@@ -450,7 +450,7 @@ func TestARecoveredAnswerIsStoredRedacted(t *testing.T) {
 	l := newBridgeRig(t, out)
 	l.bridge.cfg.Redact = redact.All()
 	l.abandonedTurn("om_1", "hello, I am bob@example.com")
-	l.sql(`UPDATE turns SET draft = 'Mail to bob@example.com', card_id = 'card'`)
+	l.sql(`UPDATE turns SET draft = 'Mail to bob@example.com', card_id = 'card', acted = 1`)
 	l.start()
 	l.until("an empty outbox", func() bool {
 		return l.count(`SELECT COUNT(*) FROM turns WHERE state = 'interrupted'`) == 1 &&
@@ -464,5 +464,58 @@ func TestARecoveredAnswerIsStoredRedacted(t *testing.T) {
 	defer out.Mu.Unlock()
 	if len(out.Closed) != 1 || out.Closed[0].Body != "Mail to bob@example.com" {
 		t.Errorf("shown: %+v", out.Closed)
+	}
+}
+
+// A turn that was cut off goes on by itself if its tools have only read, and is left to people if one may have changed
+// something.
+func TestWhatOnlyReadGoesOnByItself(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		tool, input, state string
+		acted              int
+	}{
+		"a file":             {"Read", `{"file_path":"a"}`, "done", 0},
+		"a command":          {"Bash", `{"command":"ls -l | wc -l"}`, "done", 0},
+		"changed":            {"Bash", `{"command":"touch a"}`, "interrupted", 0},
+		"announced only":     {"Read", `{"file_path":"a"}`, "interrupted", 1},
+		"a tool of a server": {"mcp__x__read", `{}`, "interrupted", 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			l := newBridgeRig(t, &deliverytest.Recorder{})
+			path := l.abandonedTurn("om_1", "hello")
+			left, err := l.bridge.db.Turns().Running(t.Context())
+			l.must(err)
+			l.must(os.MkdirAll(filepath.Dir(path), 0o700))
+			l.must(os.WriteFile(path, []byte(strings.Join([]string{
+				`{"type":"user","uuid":"` + left[0].Prompt + `","promptId":"p","message":{"role":"user","content":"hello"}}`,
+				`{"type":"assistant","uuid":"` + uuid.NewString() + `","message":{"id":"m1","role":"assistant","model":"m",` +
+					`"stop_reason":"tool_use","content":[{"type":"text","text":"Let me see."},{"type":"tool_use","id":"t1","name":"` +
+					tc.tool + `","input":` + tc.input + `}]}}`,
+			}, "\n")), 0o600))
+			l.sql(fmt.Sprintf(`UPDATE turns SET draft = 'Let me', acted = %d`, tc.acted))
+			l.start()
+			l.until("the end of the turn", func() bool {
+				return l.count(`SELECT COUNT(*) FROM turns WHERE state NOT IN ('queued', 'running')`) == 1
+			})
+			if n := l.count(`SELECT COUNT(*) FROM turns WHERE state = '` + tc.state + `'`); n != 1 {
+				t.Errorf("not %s", tc.state)
+			}
+		})
+	}
+}
+
+// What is stored of a turn's tools is whether one may change something, or may have.
+func TestEffectsOfTools(t *testing.T) {
+	var e effects
+	for i, step := range []struct {
+		use       string
+		mayChange bool
+		want      bool
+	}{{"a", false, false}, {"b", true, true}, {"b", false, false}, {"c", true, true}, {"d", false, true}, {"c", false, false}} {
+		if e.set(step.use, step.mayChange); e.any() != step.want {
+			t.Errorf("after step %d: %v", i, e.any())
+		}
 	}
 }

@@ -52,6 +52,8 @@ func (t *turn) goesOn(end db.TurnState) bool {
 // noteForAgent is a line for the agent below the question; empty = none.
 func (t *turn) noteForAgent() string {
 	switch {
+	case t.claim.Turn.Continues == 0 && t.claim.Turn.Attempts > 1 && t.session.resume:
+		return i18n.AnswerAgainNote.In(t.view.Lang)
 	case t.claim.Turn.Continues == 0:
 		return ""
 	case len(t.decided) > 0:
@@ -215,7 +217,16 @@ func (r *turnRunner) retryStore(ctx context.Context, t *turn, end turncard.Outco
 func (r *turnRunner) store(ctx context.Context, t *turn, end turncard.Outcome) error {
 	ctx = context.WithoutCancel(ctx)
 	if end.State == db.Queued {
-		return r.db.Queue().Requeue(ctx, t.claim.Turn.ID)
+		if t.progress.usage != nil {
+			if err := r.db.Ledger().BookTurn(ctx, t.claim.Turn, *t.progress.usage); err != nil {
+				zerolog.Ctx(ctx).Error().Err(err).Msg("cost of a turn that runs again not booked")
+			}
+		}
+		var begun db.Session // holds what the agent has said and read
+		if r.cfg.Context.Resumes() {
+			begun = t.session.kept
+		}
+		return r.db.Queue().Requeue(ctx, t.claim.Turn, begun)
 	}
 	e := db.TurnResult{
 		Turn: t.claim.Turn, State: end.State, Failure: end.Failure, Answer: t.view.Answer(), Usage: t.progress.usage,

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"sync"
 
 	"github.com/google/uuid"
 	"github.com/rs/zerolog"
@@ -25,7 +26,9 @@ type turnQueue struct {
 	run       func(context.Context, db.Claim) // answers a claimed turn
 	// closed when the turns of the previous process are recovered
 	recovered chan struct{}
-	log       zerolog.Logger
+	// by chat, what must end before its turns: func(context.Context)
+	first sync.Map
+	log   zerolog.Logger
 }
 
 // wake makes sure that the chat's turns are processed.
@@ -84,6 +87,9 @@ func (q *turnQueue) runNext(ctx context.Context, claim db.Claim) (left bool) {
 
 // work runs the chat's turns one by one until none are left. Between two turns it lets other chats go first.
 func (q *turnQueue) work(ctx context.Context, key chat.Key) {
+	if first, ok := q.first.LoadAndDelete(key); ok {
+		first.(func(context.Context))(ctx)
+	}
 	for !q.lanes.Closed() { // turns left at shutdown are found at the next start
 		start := q.startParams()
 		failpoint.At("turn: claiming")

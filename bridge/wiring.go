@@ -53,7 +53,7 @@ func New(cfg Config, store *db.DB, pool *claude.Pool, out delivery.Messenger, lo
 		},
 		recovery: recovery{
 			db: store, pool: pool, approvals: w.approvals, turns: w.turns, scheduler: w.scheduler, log: log,
-			cutOff: w.followUps.cutOff,
+			cutOff: w.followUps.cutOff, display: w.display(),
 		},
 	}
 	w.turns.run = b.runner.run
@@ -139,12 +139,17 @@ func newWiring(cfg Config, store *db.DB, pool *claude.Pool, out delivery.Messeng
 	return w
 }
 
+// display shows the progress of turns.
+func (w *wiring) display() turnDisplay {
+	return turnDisplay{w.out, w.outbox, w.reactions, w.db.Turns(), w.cfg.Secrets}
+}
+
 // turnRunner gives each step of a turn what it needs.
 func (w *wiring) turnRunner(background *background) *turnRunner {
 	lanes := &w.turns.lanes
 	return &turnRunner{
 		cfg: w.cfg, db: w.db, history: w.history, lanes: lanes,
-		display: turnDisplay{w.out, w.outbox, w.reactions, w.db.Turns(), w.cfg.Secrets},
+		display: w.display(),
 		agents: agentRunner{
 			budget: w.budget, failures: failures{w.cfg, w.authorizer, w.db.Messages()}, background: background,
 			files: turnFiles{w.files, w.outbox},

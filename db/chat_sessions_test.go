@@ -105,7 +105,7 @@ func TestAllNamesOfAQuestionAreKnown(t *testing.T) {
 	if err := d.Turns().SetIDs(t.Context(), second.ID, db.TurnIDs{Session: "2", Prompt: "p-2b"}); err != nil {
 		t.Fatal(err)
 	}
-	if err := d.Queue().Requeue(t.Context(), second.ID); err != nil {
+	if err := d.Queue().Requeue(t.Context(), second, db.Session{}); err != nil {
 		t.Fatal(err)
 	}
 	claim(t, d, "2c")

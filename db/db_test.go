@@ -279,7 +279,7 @@ func TestATurnCanBeRequeued(t *testing.T) {
 	accept(t, d, say("om_1", "q1"))
 	c := claim(t, d, "s")
 	if err := errors.Join(d.Turns().SetCard(t.Context(), c.Turn.ID, "card_1"),
-		d.Queue().Requeue(t.Context(), c.Turn.ID)); err != nil {
+		d.Queue().Requeue(t.Context(), c.Turn, db.Session{})); err != nil {
 		t.Fatal(err)
 	}
 	again := claim(t, d, "s2")
@@ -288,7 +288,7 @@ func TestATurnCanBeRequeued(t *testing.T) {
 		t.Errorf("claimed again: %+v", again)
 	}
 	finish(t, d, db.TurnResult{Turn: again.Turn})
-	if err := d.Queue().Requeue(t.Context(), c.Turn.ID); err != nil {
+	if err := d.Queue().Requeue(t.Context(), c.Turn, db.Session{}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := d.Queue().Claim(t.Context(), oc, turnIDs("s3"), true); !errors.Is(err, db.ErrNotFound) {

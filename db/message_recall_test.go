@@ -97,7 +97,7 @@ func TestOtherQuestionsAreAskedAgain(t *testing.T) {
 		accept(t, d, say("om_2", "two"))
 		c := claim(t, d, "s")
 		if acted {
-			if err := d.Turns().SetActed(t.Context(), c.Turn.ID); err != nil {
+			if err := d.Turns().SetActed(t.Context(), c.Turn.ID, true); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -227,14 +227,14 @@ func TestARequeuedTurnAnswersTheSameMessage(t *testing.T) {
 	accept(t, d, say("om_1", "one"))
 	turn := claim(t, d, "s").Turn
 	if err := errors.Join(d.Turns().Drafts().Set(t.Context(), turn.ID, "so far"),
-		d.Turns().SetActed(t.Context(), turn.ID)); err != nil {
+		d.Turns().SetActed(t.Context(), turn.ID, true)); err != nil {
 		t.Fatal(err)
 	}
 	list, err := d.Turns().Running(t.Context())
 	if err != nil || len(list) != 1 || list[0].Draft != "so far" || !list[0].Acted || list[0].Prompt != "p-s" {
 		t.Errorf("running %+v, %v", list, err)
 	}
-	if err := d.Queue().Requeue(t.Context(), turn.ID); err != nil {
+	if err := d.Queue().Requeue(t.Context(), turn, db.Session{}); err != nil {
 		t.Fatal(err)
 	}
 	accept(t, d, say("om_2", "two"))

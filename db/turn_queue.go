@@ -215,17 +215,24 @@ const requeueTurn = `UPDATE turns SET state = 'queued', session_id = '', ` + ask
 	started_at = 0
 	WHERE id = ?1 AND state = 'running'`
 
-// Requeue puts back a turn that has done and shown nothing yet. It will be claimed again in its old order.
-func (q Queue) Requeue(ctx context.Context, turn int64) error {
+// Requeue puts back a turn that has changed nothing yet. It will be claimed again in its old order, and runs in the
+// session s, which holds what its agent has said and read; without an ID, in that of its chat.
+func (q Queue) Requeue(ctx context.Context, t Turn, s Session) error {
 	err := q.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
-		_, err := tx.ExecContext(ctx, requeueTurn, turn)
+		if s.ID != "" { // before the turn loses its own
+			e := turnEnd{TurnResult{Turn: t, Session: s}, q.db, tx, q.db.now()}
+			if err := e.keepSession(ctx); err != nil {
+				return err
+			}
+		}
+		_, err := tx.ExecContext(ctx, requeueTurn, t.ID)
 		if err == nil {
-			_, err = tx.ExecContext(ctx, forgetSteers, turn) // all its messages become questions when it is claimed
+			_, err = tx.ExecContext(ctx, forgetSteers, t.ID) // all its messages become questions when it is claimed
 		}
 		return err
 	})
 	if err != nil {
-		return fmt.Errorf("put turn %d back: %w", turn, err)
+		return fmt.Errorf("put turn %d back: %w", t.ID, err)
 	}
 	return nil
 }

@@ -59,7 +59,7 @@ func TestUnreadMessagesOfATurn(t *testing.T) {
 	accept(t, d, say("om_1", "question"))
 	c := claim(t, d, "s-3")
 	steered(t, d, "om_2", c.Turn.ID)
-	if err := d.Queue().Requeue(t.Context(), c.Turn.ID); err != nil {
+	if err := d.Queue().Requeue(t.Context(), c.Turn, db.Session{}); err != nil {
 		t.Fatal(err)
 	}
 	if c = claim(t, d, "s-4"); len(c.Asked) != 2 {
@@ -123,7 +123,7 @@ func TestARecalledAdditionTakesNoOtherWithIt(t *testing.T) {
 	d := fresh(t)
 	accept(t, d, say("om_1", "question"))
 	c := claim(t, d, "s-1")
-	if err := d.Turns().SetActed(t.Context(), c.Turn.ID); err != nil {
+	if err := d.Turns().SetActed(t.Context(), c.Turn.ID, true); err != nil {
 		t.Fatal(err)
 	}
 	steered(t, d, "om_2", c.Turn.ID)

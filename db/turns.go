@@ -49,12 +49,9 @@ type Turn struct {
 type Progress struct {
 	Attempts int    // how often it was claimed
 	Stopped  bool   // somebody has stopped it, so it does not start again
-	Acted    bool   // a tool may have been used, so it must not run again without being asked for
+	Acted    bool   // a tool may have changed something, so it must not run again without being asked for
 	Draft    string // what people may have seen of the answer
 }
-
-// HasEffects reports whether the turn has visible effects, in the chat or outside.
-func (p Progress) HasEffects() bool { return p.Acted || p.Draft != "" }
 
 // questionTurn is the turn whose questions it answers.
 func (t Turn) questionTurn() int64 { return cmp.Or(t.Follows, t.ID) }
@@ -166,11 +163,11 @@ func (ts Turns) Stop(ctx context.Context, key chat.Key, turn int64) (unended boo
 	return n > 0, err
 }
 
-const setTurnActed = `UPDATE turns SET acted = 1 WHERE id = ?1`
+const setTurnActed = `UPDATE turns SET acted = ?2 WHERE id = ?1`
 
-// SetActed records that a running turn is about to use a tool.
-func (ts Turns) SetActed(ctx context.Context, turn int64) error {
-	if _, err := ts.db.engine.Exec(ctx, setTurnActed, turn); err != nil {
+// SetActed records whether a tool of a running turn may have changed something, or is about to.
+func (ts Turns) SetActed(ctx context.Context, turn int64, acted bool) error {
+	if _, err := ts.db.engine.Exec(ctx, setTurnActed, turn, acted); err != nil {
 		return fmt.Errorf("note that turn %d acts: %w", turn, err)
 	}
 	return nil

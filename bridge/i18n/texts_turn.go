@@ -4,6 +4,7 @@ package i18n
 var (
 	Waiting     = Phrase{"排队中，等其他回答完成…", "Queued behind other answers…"}
 	Thinking    = Phrase{"正在思考…", "Thinking…"}
+	GoesOnAlone = Phrase{"服务重启了，回答没有中断，正在接着写…", "The service was restarted; the answer is still being written…"}
 	Compacting  = Phrase{"正在整理较早的对话…", "Summarizing the earlier conversation…"}
 	Retrying    = Phrase{"模型服务繁忙，正在重试…", "The model is busy, retrying…"}
 	RetryingKey = Phrase{"模型服务没有接受登录，正在重试…", "The model service didn't accept the login, retrying…"}
@@ -27,6 +28,8 @@ var (
 	ContinueWord   = Phrase{"继续", "continue"}
 	GoOnNote       = Phrase{"（说明：上一次回答因服务中断而没有完成。请先确认已经做到哪一步，再从中断处接着完成，不要重复已经做过的操作。）",
 		"(Note: the previous answer was cut off because the service went down. First check what has already been done, then continue from there; do not repeat anything.)"}
+	AnswerAgainNote = Phrase{"（说明：回答这个问题时服务重启了，已经写出的文字没有保留。查到的结果可以直接用，请从头写出完整的回答。）",
+		"(Note: the service was restarted while you answered this question, and what you had written is gone. Use what you have found already, and write the whole answer from its beginning.)"}
 	DecidedNote = Phrase{"（说明：上一次回答因服务中断而没有完成。请先确认已经做到哪一步，再从中断处接着完成，不要重复已经做过的操作。当时等用户决定的操作都没有执行，用户现在的决定如下：%s。decision 是 allowed 的，用完全相同的 input 再调用一次该工具，不会再询问；是 denied 的不要再试；answers 是用户的回答，不必再问。）",
 		"(Note: the previous answer was cut off because the service went down. First check what has already been done, then continue from there; do not repeat anything. Nothing that was awaiting the user's decision was run; the user has now decided: %s. Where the decision is allowed, call the tool again with exactly the same input; it runs without asking. Do not retry what is denied. The answers are the user's; do not ask again.)"}
 	Late = Phrase{"这条消息晚到了%s，还没有处理。要现在回答吗？",

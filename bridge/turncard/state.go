@@ -118,6 +118,11 @@ func (v State) WithQuestionAsked() State {
 	return v
 }
 
+// HasAsked reports whether people were asked something.
+func HasAsked(v State) bool {
+	return v.asks > 0 || v.answer.asked || len(v.answer.starts) > 0 || len(v.denied) > 0
+}
+
 // WithAddition returns the state after the agent has read a steered message.
 func (v State) WithAddition(text string, now time.Time) State {
 	v.steps = v.steps.withAddition(text, now)
@@ -150,6 +155,12 @@ func (v State) withRunningTool(now time.Time) State {
 // Waiting returns the state while the turn waits for a free process.
 func (v State) Waiting(now time.Time) State {
 	v.phase = phase{text: i18n.Waiting, since: now}
+	return v
+}
+
+// Alone returns the state while an agent that has outlived the bridge finishes its turn.
+func Alone(v State, now time.Time) State {
+	v.phase = phase{text: i18n.GoesOnAlone, since: now}
 	return v
 }
 

@@ -9,7 +9,9 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -82,8 +84,8 @@ func ofOthers(all []string) map[string][]string {
 }
 
 // TestACrashAtEveryStep kills the program at each step of a turn. Whatever the agent had done by then, the message is
-// stored, either the answer becomes visible once or the card reports the interruption with working buttons, no tool
-// runs twice, no card streams forever, and no process is left.
+// stored, the whole answer becomes visible once by itself, no tool runs twice, no card streams forever, and no process
+// is left. That includes an agent that still works when the program is back.
 func TestACrashAtEveryStep(t *testing.T) {
 	t.Parallel()
 	steps := crashSteps(t)
@@ -103,10 +105,38 @@ func TestACrashAtEveryStep(t *testing.T) {
 			}
 			t.Run(fmt.Sprintf("%s, agent finished=%v", step, finished), func(t *testing.T) {
 				t.Parallel()
-				crashAt(t, step, finished)
+				crashAt(t, step, finished, false)
 			})
 		}
 	}
+}
+
+// ofTheGroup are steps at which the agent had said nothing, had said something, was about to use a tool that changes
+// something, and had used it.
+var ofTheGroup = []string{"prompt: sent", "draft: stored", "agent: tool noted", "agent: tool done"}
+
+// TestACrashOfTheWholeGroup kills the agent with the program, as systemd does with a group, and pm2 with a tree. If the
+// agent had changed nothing, the whole answer arrives by itself all the same; else the card offers to continue.
+func TestACrashOfTheWholeGroup(t *testing.T) {
+	t.Parallel()
+	for _, step := range ofTheGroup {
+		t.Run(step, func(t *testing.T) {
+			t.Parallel()
+			crashAt(t, step, false, true)
+		})
+	}
+}
+
+// killAgents kills the agents as the end of their group does, and waits for their end.
+func (s *service) killAgents() {
+	s.Helper()
+	for _, agent := range s.agents() {
+		pid, _, _ := strings.Cut(agent, " ")
+		n, err := strconv.Atoi(pid)
+		must(s, err)
+		_ = syscall.Kill(n, syscall.SIGKILL) // it may have ended
+	}
+	s.awaitNoAgents(patience)
 }
 
 const (
@@ -120,8 +150,8 @@ var crashRedeliver = []time.Duration{
 }
 
 // crashAt asks for something that needs a tool. If finished, the agent completes its turn after the crash; otherwise it
-// hangs in its tool until the program runs again.
-func crashAt(t *testing.T, step string, finished bool) {
+// hangs in its tool until the program runs again, or, if group, is killed with the program.
+func crashAt(t *testing.T, step string, finished, group bool) {
 	s := newService(t, feishusim.Config{Redeliver: crashRedeliver}, func(c *config.Config) {
 		c.Claude.AllowedTools = []string{"Bash"}
 		if ofTheCLI(step, finished) {
@@ -129,9 +159,13 @@ func crashAt(t *testing.T, step string, finished bool) {
 		}
 	})
 	marker := filepath.Join(s.TempDir(), "marker")
-	rest := make(chan struct{})
+	tool, rest := make(chan struct{}), make(chan struct{})
 	if finished {
 		close(rest)
+	}
+	early := group && !strings.HasPrefix(step, "agent: ") // before the tool, at which the agent waits for its death
+	if !early {
+		close(tool)
 	}
 	s.model.Script(
 		modelsim.Rule{
@@ -147,10 +181,10 @@ func crashAt(t *testing.T, step string, finished bool) {
 		modelsim.Rule{
 			Name: "question",
 			Match: func(r *modelsim.Request) bool {
-				return strings.HasSuffix(strings.TrimSpace(r.LastUser()), crashQuestion)
+				return strings.Contains(r.LastUser(), crashQuestion) // a note may follow it
 			},
 			Steps: []modelsim.Step{
-				modelsim.Text("先看一下。"), modelsim.Wait(150 * time.Millisecond),
+				modelsim.Text("先看一下。"), modelsim.Wait(150 * time.Millisecond), modelsim.Hold(tool),
 				modelsim.Tool("Bash", map[string]string{"command": "echo run >> " + marker, "description": "run"}),
 			},
 		})
@@ -167,15 +201,23 @@ func crashAt(t *testing.T, step string, finished bool) {
 		t.Fatalf("the program did not come to this step: %s", s.logs)
 	}
 	shown := visible(s.sim.View(), s.chat, id)
-	if finished {
+	changed := false
+	switch {
+	case finished:
 		s.awaitNoAgents(patience) // the agent ends because its input has ended
+	case group:
+		s.killAgents()
+		changed = !early
+		if close(rest); early {
+			close(tool)
+		}
 	}
 	s.run()
 	s.connected()
 
 	var cards []feishusim.Message
 	s.until("the end", func() bool {
-		if !finished {
+		if !finished && !group {
 			s.release(rest)
 		}
 		cards = replies(s.sim.View(), s.chat, id)
@@ -185,15 +227,18 @@ func crashAt(t *testing.T, step string, finished bool) {
 	if len(cards) != 1 {
 		t.Errorf("%d messages answer", len(cards))
 	}
-	if got := visibleText(cards[0]); got != crashAnswer {
+	switch got := visibleText(cards[0]); {
+	case changed:
 		s.checkContinues(id, cards[0], shown)
+	case got != crashAnswer:
+		t.Errorf("the card says %q", got)
 	}
 	s.checkStored(id)
 	runs, _ := os.ReadFile(marker)
 	if n := bytes.Count(runs, []byte("run")); n > 1 {
 		t.Errorf("the tool ran %d times", n)
 	}
-	if n := asked(s.model.Requests()); n > 1 && shown != "" {
+	if n := asked(s.model.Requests()); n > 1 && shown != "" && !group {
 		t.Errorf("the model was asked %d times, although %q was visible", n, shown)
 	} else if n > 2 {
 		t.Errorf("the model was asked %d times", n)
@@ -315,4 +360,52 @@ func (s *service) want(id string) int {
 		n += strings.Count(m.Text(), "已经运行过了")
 	}
 	return n
+}
+
+// An agent that outlives the program goes on: the card says so and can stop it, and the chat's next question waits for
+// its end.
+func TestAnAgentThatOutlivesTheProgramIsStopped(t *testing.T) {
+	t.Parallel()
+	s := newService(t, feishusim.Config{})
+	rest := make(chan struct{})
+	t.Cleanup(func() { close(rest) })
+	s.model.Script(
+		modelsim.Rule{Name: "next", Match: asksFor("另一个问题"), Steps: []modelsim.Step{modelsim.Text("另一个回答。")}},
+		modelsim.Rule{Name: "question", Match: asksFor(crashQuestion), Steps: []modelsim.Step{
+			modelsim.Text("先看一下。"), modelsim.Hold(rest),
+		}},
+	)
+	s.run()
+	s.connected()
+	id := s.sim.Say(s.chat, s.user, crashQuestion)
+	card := func() (m feishusim.Message) {
+		s.until("the card", func() bool {
+			list := replies(s.sim.View(), s.chat, id)
+			if len(list) == 1 {
+				m = list[0]
+			}
+			return len(list) == 1 && strings.Contains(m.Text(), "先看一下")
+		})
+		return m
+	}
+	card()
+	s.kill()
+	s.run()
+	s.connected()
+	s.until("the news that it goes on", func() bool { return strings.Contains(card().Text(), "服务重启了，回答没有中断") })
+	next := s.sim.Say(s.chat, s.user, "另一个问题")
+	s.until("the next question in the queue", func() bool {
+		return s.count(`SELECT COUNT(*) FROM turns WHERE state = 'queued'`) == 1
+	})
+	if n := len(s.model.Requests()); n != 1 {
+		t.Errorf("%d requests while the agent goes on", n)
+	}
+	s.press(card(), "stop")
+	if m := s.turnDone(s.chat, id); visibleText(m) != "先看一下。" || !strings.Contains(string(m.Last().Card), "已停止") {
+		t.Errorf("stopped: %s", m.Last().Card)
+	}
+	if got := visibleText(s.answer(s.chat, next)); got != "另一个回答。" {
+		t.Errorf("the next answer is %q", got)
+	}
+	s.clean()
 }

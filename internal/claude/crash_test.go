@@ -65,7 +65,7 @@ func bridge(text string) error {
 		return err
 	}
 	if j.Sweep {
-		n, err := proctree.Sweep(context.Background(), j.Config.Instance)
+		n, err := proctree.Sweep(context.Background(), j.Config.Instance, nil)
 		fmt.Println("swept", n)
 		return err
 	}
@@ -215,7 +215,7 @@ func TestASweepEndsWhatAKilledBridgeLeft(t *testing.T) {
 	}
 	_ = p.Wait()
 
-	if n, err := proctree.Sweep(t.Context(), uuid.NewString()); n != 0 || err != nil {
+	if n, err := proctree.Sweep(t.Context(), uuid.NewString(), nil); n != 0 || err != nil {
 		t.Errorf("the sweep of another instance ended %d processes: %v", n, err)
 	}
 	for _, pid := range pids {
@@ -224,7 +224,7 @@ func TestASweepEndsWhatAKilledBridgeLeft(t *testing.T) {
 		}
 	}
 	began := time.Now()
-	n, err := proctree.Sweep(t.Context(), r.cfg.Instance)
+	n, err := proctree.Sweep(t.Context(), r.cfg.Instance, nil)
 	if err != nil || n < len(pids)+1 {
 		t.Errorf("the sweep ended %d processes: %v", n, err)
 	}
@@ -234,7 +234,7 @@ func TestASweepEndsWhatAKilledBridgeLeft(t *testing.T) {
 			t.Errorf("process %s is still there", pid)
 		}
 	}
-	if n, err := proctree.Sweep(t.Context(), r.cfg.Instance); n != 0 || err != nil {
+	if n, err := proctree.Sweep(t.Context(), r.cfg.Instance, nil); n != 0 || err != nil {
 		t.Errorf("a second sweep found %d processes: %v", n, err)
 	}
 	got, err := r.cfg.Transcripts("").ReadOutcome(r.cfg.Project, j.Spec.Session, j.Prompt)
@@ -254,7 +254,7 @@ func TestASweepLetsTheTranscriptBeWritten(t *testing.T) {
 	}
 	_ = p.Process.Kill()
 	_ = p.Wait()
-	if n, err := proctree.Sweep(t.Context(), r.cfg.Instance); n < 1 || err != nil {
+	if n, err := proctree.Sweep(t.Context(), r.cfg.Instance, nil); n < 1 || err != nil {
 		t.Errorf("%d processes ended: %v", n, err)
 	}
 	got, err := r.cfg.Transcripts("").ReadOutcome(r.cfg.Project, j.Spec.Session, j.Prompt)
@@ -330,7 +330,7 @@ func (r *rig) killed(during func(program), then func()) claude.Outcome {
 }
 
 func TestASweepNeedsAnInstance(t *testing.T) {
-	if _, err := proctree.Sweep(t.Context(), ""); err == nil {
+	if _, err := proctree.Sweep(t.Context(), "", nil); err == nil {
 		t.Error("nobody's processes were swept")
 	}
 }
@@ -370,7 +370,7 @@ func TestASweepSparesOtherUsers(t *testing.T) {
 		_ = other.Process.Kill()
 		_ = other.Wait()
 	}()
-	if n, err := proctree.Sweep(t.Context(), instance); n != 0 || err != nil {
+	if n, err := proctree.Sweep(t.Context(), instance, nil); n != 0 || err != nil {
 		t.Errorf("%d processes ended: %v", n, err)
 	}
 	if !there(strconv.Itoa(other.Process.Pid)) {

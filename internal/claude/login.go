@@ -96,7 +96,7 @@ func (a agent) startLogin(dir string, tty *os.File) (*proctree.Child, error) {
 	cmd.Dir, cmd.Stdin, cmd.Stdout, cmd.Stderr = dir, tty, tty, tty
 	cmd.SysProcAttr = inTerminal()
 	a.account.setCredential(cmd)
-	p := proctree.New(cmd, a.cfg.Instance)
+	p := proctree.New(cmd, a.cfg.Instance, "")
 	// No browser is to open on this machine.
 	return p, p.Start(append(a.env.list(), "TERM=xterm", "BROWSER=true"), nil)
 }

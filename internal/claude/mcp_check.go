@@ -208,7 +208,7 @@ func (a agent) tryProcess(ctx context.Context, dir string, d serverDefinition) e
 	for name, v := range d.Env {
 		env = append(env, name+"="+v)
 	}
-	child := proctree.New(cmd, a.cfg.Instance)
+	child := proctree.New(cmd, a.cfg.Instance, "")
 	if err := child.Start(env, wallAround(a, Spec{Dir: dir})); err != nil {
 		return err
 	}

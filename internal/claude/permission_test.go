@@ -59,7 +59,7 @@ func TestClocksStopWhilePeopleAreAsked(t *testing.T) {
 			}
 			synctest.Test(t, func(t *testing.T) {
 				in := &stdinRecorder{}
-				p := &Process{child: proctree.New(gone, ""), timeouts: newTimeouts(tc.limits), in: newInput(in)}
+				p := &Process{child: proctree.New(gone, "", ""), timeouts: newTimeouts(tc.limits), in: newInput(in)}
 				p.out = newOutputRouter(p.in)
 				defer func() { p.in.close(); <-p.in.done }()
 				r := &run{

@@ -6,8 +6,6 @@ import (
 	"errors"
 	"runtime"
 	"time"
-
-	"magpie/internal/claude/proctree"
 )
 
 // Pool owns the processes of all chats: at most one per chat, and never more than the limits allow. After a turn a
@@ -211,17 +209,4 @@ func (pl *Pool) Close() {
 	pl.processes.close()
 	pl.idle.tasks.Wait()
 	pl.spares.close()
-}
-
-// Sweep ends what an earlier run of this program with this configuration has left behind; see [proctree.Sweep]. It must
-// be called before the first turn.
-func Sweep(ctx context.Context, c Config) (killed int, err error) {
-	a, err := findAccount(c.User)
-	if err != nil {
-		return 0, err
-	}
-	if a != nil {
-		return proctree.Sweep(ctx, c.Instance, a.credential.Uid)
-	}
-	return proctree.Sweep(ctx, c.Instance)
 }

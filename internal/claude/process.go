@@ -154,7 +154,7 @@ func (a agent) start(spec Spec) (*Process, error) {
 	}
 	in := newInput(stdin)
 	p := &Process{
-		child: proctree.New(cmd, c.Instance), spec: spec, tools: tools, in: in, out: newOutputRouter(in),
+		child: proctree.New(cmd, c.Instance, spec.Session), spec: spec, tools: tools, in: in, out: newOutputRouter(in),
 		stderr:   &tailBuffer{max: stderrTail},
 		timeouts: newTimeouts(c), commands: c.SlashCommands(), session: sessionState{fresh: true},
 	}

@@ -28,7 +28,10 @@ import (
 type Outcome struct {
 	Known bool // the prompt is in the transcript
 	Acted bool // a tool was called for it
-	Ended bool // the turn ended by itself: with Text as the whole answer, or with Failure
+	// one of the tools may have changed something, or its outcome is unknown
+	Changed bool
+	Alone   bool // a tool needed a permission when nobody could be asked any more
+	Ended   bool // the turn ended by itself: with Text as the whole answer, or with Failure
 	// the answer as the events of [Process.Run] would have reported it: blocks separated by blank lines
 	Text string
 	// an error of the model's API, or [FailAborted] if the turn was interrupted (which does not set Ended)
@@ -107,6 +110,7 @@ type outcomeReader struct {
 	message  string          // the last one
 	stop     string          // stop reason of the last message; empty = none, or something followed
 	open     map[string]bool // its tool calls without a result
+	changing map[string]bool // tool calls that may have changed something, unless they are refused
 	alone    bool            // nobody could be asked for a permission: only the usage counts from here on
 	over     bool            // another prompt follows
 }
@@ -114,6 +118,7 @@ type outcomeReader struct {
 func newOutcomeReader(id string, steered ...string) *outcomeReader {
 	return &outcomeReader{
 		id: id, steers: steered, seen: map[uuid.UUID]bool{}, messages: map[string]bool{}, open: map[string]bool{},
+		changing: map[string]bool{},
 	}
 }
 
@@ -174,7 +179,8 @@ func (r *outcomeReader) truncatedLine(line []byte) {
 		return
 	}
 	r.stop = ""
-	r.out.Acted = r.out.Acted || bytes.Contains(line, []byte(`"tool_use"`))
+	acted := bytes.Contains(line, []byte(`"tool_use"`))
+	r.out.Acted, r.out.Changed = r.out.Acted || acted, r.out.Changed || acted
 }
 
 // assistant parses one line of a model message: there is one per content block, and each contains the stop reason of
@@ -207,8 +213,11 @@ func (r *outcomeReader) assistant(v gjson.Result) {
 			}
 		case kind == "tool_use":
 			r.out.Acted, r.open[block.Get("id").String()] = true, true
+			if !Harmless(block.Get("name").String(), []byte(block.Get("input").Raw)) {
+				r.changing[block.Get("id").String()] = true
+			}
 		case isToolUse(kind): // its result is in the same message
-			r.out.Acted = true
+			r.out.Acted, r.out.Changed = true, r.out.Changed || !Harmless(block.Get("name").String(), nil)
 		}
 	}
 }
@@ -233,8 +242,11 @@ func (r *outcomeReader) user(v gjson.Result) {
 	content := v.Get("message.content")
 	for _, block := range content.Array() {
 		if block.Get("type").String() == "tool_result" {
-			delete(r.open, block.Get("tool_use_id").String())
-			r.alone = r.alone || couldNotAsk(block)
+			id := block.Get("tool_use_id").String()
+			delete(r.open, id)
+			if r.alone = r.alone || couldNotAsk(block); wasRefused(block) {
+				delete(r.changing, id)
+			}
 		}
 	}
 	if r.recordSteered(v.Get("uuid").String(), true) {
@@ -256,6 +268,24 @@ func couldNotAsk(result gjson.Result) bool {
 	content := result.Get("content")
 	return result.Get("is_error").Bool() && strings.HasPrefix(
 		cmp.Or(content.Get("0.text").String(), content.String()), "Tool permission request failed: ")
+}
+
+// refusals are how the results of tools begin that the CLI has not run.
+var refusals = []string{
+	"Tool permission request failed: ", "Permission to use ", "Claude requested permissions to ", "<tool_use_error>",
+	"This Bash command contains multiple operations. ",
+}
+
+// wasRefused reports whether a result says that the CLI has not run the tool.
+func wasRefused(result gjson.Result) bool {
+	content := result.Get("content")
+	text := cmp.Or(content.Get("0.text").String(), content.String())
+	return ToolResult{Failed: result.Get("is_error").Bool(), Text: text}.Refused()
+}
+
+// Refused reports whether the CLI has not run the tool.
+func (r ToolResult) Refused() bool {
+	return r.Failed && slices.ContainsFunc(refusals, func(s string) bool { return strings.HasPrefix(r.Text, s) })
 }
 
 // recordSteered records that the agent reads a message that was passed to the turn, and reports whether it is one.
@@ -299,6 +329,7 @@ func (r *outcomeReader) outcome() Outcome {
 	if r.out.Failure != "" {
 		r.out.Ended = r.out.Failure != FailAborted
 	}
+	r.out.Changed, r.out.Alone = r.out.Changed || len(r.changing) > 0, r.alone
 	r.out.Text = strings.Join(r.blocks, "\n\n")
 	return r.out
 }

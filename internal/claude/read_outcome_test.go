@@ -48,11 +48,11 @@ func TestReadOutcome(t *testing.T) {
 			Acted: true, Ended: true, Text: "first\n\nsecond", Model: model, Usage: usage(4135, 24, 4132, 33064),
 		}},
 		{"subagent", "", Outcome{
-			Acted: true, Ended: true, Text: "ask a helper\n\nall done", Model: model,
+			Acted: true, Changed: true, Ended: true, Text: "ask a helper\n\nall done", Model: model,
 			Usage: usage(4137, 23, 4134, 33081),
 		}},
 		{"denied", "", Outcome{
-			Acted: true, Ended: true, Text: "not allowed", Model: model, Usage: usage(4130, 14, 4126, 33020),
+			Acted: true, Changed: true, Ended: true, Text: "not allowed", Model: model, Usage: usage(4130, 14, 4126, 33020),
 		}},
 		{"blank", "", Outcome{Ended: true, Text: "now", Model: model, Usage: usage(4126, 2, 4124, 32998)}},
 		{"max-tokens", "", Outcome{
@@ -87,7 +87,7 @@ func TestReadOutcome(t *testing.T) {
 			Ended: true, Text: "我不知道你的名字。", Model: model, Usage: usage(2136, 6, 2136, 17088),
 		}},
 		{"killed-before-answer", "", Outcome{}},
-		{"killed-in-tool", "", Outcome{Acted: true, Text: "let me", Model: model, Usage: usage(2057, 13, 2057, 16456)}},
+		{"killed-in-tool", "", Outcome{Acted: true, Changed: true, Text: "let me", Model: model, Usage: usage(2057, 13, 2057, 16456)}},
 		{"killed-then-resumed", "second", Outcome{}},
 		{"killed-then-resumed", "third", Outcome{
 			Ended: true, Text: "You said: “third”. Earlier messages: 3 in the session, 0 in the history.", Model: model,
@@ -174,11 +174,11 @@ func TestReadOutcomeOfOddLines(t *testing.T) {
 		},
 		"a tool of the model's server": {
 			[]string{prompt, block(a, "m1", "end_turn", `{"type":"server_tool_use","id":"s"},`+text("one"))},
-			Outcome{Known: true, Acted: true, Ended: true, Text: "one", Model: "m", Usage: Usage{Output: 5}},
+			Outcome{Known: true, Acted: true, Changed: true, Ended: true, Text: "one", Model: "m", Usage: Usage{Output: 5}},
 		},
 		"an open tool": {
 			[]string{prompt, block(a, "m1", "end_turn", `{"type":"tool_use","id":"t"}`)},
-			Outcome{Known: true, Acted: true, Model: "m", Usage: Usage{Output: 5}},
+			Outcome{Known: true, Acted: true, Changed: true, Model: "m", Usage: Usage{Output: 5}},
 		},
 		"a very long line": {
 			[]string{

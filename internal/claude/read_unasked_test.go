@@ -48,7 +48,7 @@ func TestReadUnasked(t *testing.T) {
 				s.add("assistant", "", `"message":{"id":"m2","model":"m","stop_reason":"tool_use",`+
 					`"content":[{"type":"tool_use","id":"t"}]}`)
 			},
-			want: Outcome{Known: true, Acted: true, Text: "let me", Model: "m", Usage: Usage{Output: 1}},
+			want: Outcome{Known: true, Acted: true, Changed: true, Text: "let me", Model: "m", Usage: Usage{Output: 1}},
 		},
 		"only begun": {write: func(s *session) { s.notification("n1") }, want: Outcome{Known: true}},
 		"the first one was read": {

@@ -29,13 +29,15 @@ type Child struct {
 	leftNothing bool          // it has ended without leaving possible descendants; set before exited is closed
 }
 
-// markName is the environment variable that marks our processes and their descendants. Its value is the instance, a
-// slash and a unique ID.
+// markName is the environment variable that marks our processes and their descendants. Its value is the instance, the
+// session and a unique ID, with slashes between them.
 const markName = "MAGPIE_PROCESS"
 
-// New prepares a CLI. It carries the mark of the instance, by which [Sweep] finds it.
-func New(cmd *exec.Cmd, instance string) *Child {
-	return &Child{cmd: cmd, mark: markName + "=" + instance + "/" + uuid.NewString(), exited: make(chan struct{})}
+// New prepares a CLI with this session; empty = none. It carries the mark of the instance, by which [Sweep] finds it,
+// and of the session, by which [Strays] does.
+func New(cmd *exec.Cmd, instance, session string) *Child {
+	mark := markName + "=" + instance + "/" + session + "/" + uuid.NewString()
+	return &Child{cmd: cmd, mark: mark, exited: make(chan struct{})}
 }
 
 // Start starts it with this environment, behind that wall; nil = none. It returns when the CLI itself runs.

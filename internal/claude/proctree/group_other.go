@@ -21,7 +21,7 @@ func (g group) kill() { _ = syscall.Kill(-g.leader, syscall.SIGKILL) }
 func (group) close() {}
 
 // Sweep needs Linux or Windows; on other systems it returns an error.
-func Sweep(context.Context, string, ...uint32) (killed int, err error) {
+func Sweep(context.Context, string, []string, ...uint32) (killed int, err error) {
 	return 0, fmt.Errorf("sweep: %w", errors.ErrUnsupported)
 }
 

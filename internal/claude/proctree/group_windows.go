@@ -65,7 +65,7 @@ func (g group) kill() { _ = windows.TerminateJobObject(g.job, 1) }
 func (g group) close() { _ = windows.CloseHandle(g.job) }
 
 // Sweep has nothing to do: the processes of an earlier run have ended with it, because of their jobs.
-func Sweep(context.Context, string, ...uint32) (killed int, err error) { return 0, nil }
+func Sweep(context.Context, string, []string, ...uint32) (killed int, err error) { return 0, nil }
 
 // AdoptOrphans has nothing to do: an orphan stays in the job of its CLI.
 func AdoptOrphans() (stop func(), err error) { return func() {}, nil }

@@ -15,4 +15,13 @@ func sessionOf(int) int                           { return 0 }
 func Kill([]Descendant)                           {}
 func childless(int) bool                          { return true }
 
+// Stray is a CLI that an earlier run of the program has left behind.
+type Stray struct{}
+
+// Strays finds none.
+func Strays(string, ...uint32) map[string]Stray { return nil }
+
+// Alive reports whether it still runs.
+func (Stray) Alive() bool { return false }
+
 func (h *processTree) reapFor(*Child) (none bool) { return false }

@@ -25,17 +25,15 @@ const (
 // transcripts, kills the rest, and returns the number of processes after they have ended. No other run of the instance
 // may be alive.
 //
-// Processes of other users are spared, except the named ones.
+// Processes of other users are spared, except the named ones, and so are the strays of the sessions in spared, with what
+// they have started.
 //
 // A process that has cleared its environment, leads its own session and has lost its parents is not found.
-func Sweep(ctx context.Context, instance string, users ...uint32) (killed int, err error) {
+func Sweep(ctx context.Context, instance string, spared []string, users ...uint32) (killed int, err error) {
 	if instance == "" {
 		return 0, errors.New("sweep: no instance")
 	}
-	s := sweeper{
-		prefix: markName + "=" + instance + "/", users: append(users, uint32(os.Geteuid())), known: map[identity]bool{},
-		led: map[int]bool{},
-	}
+	s := newSweeper(instance, spared, users)
 	s.scan()
 	signalAll(s.agents(), syscall.SIGTERM)
 	for range sweepGrace / sweepTick {
@@ -70,14 +68,62 @@ func pause(ctx context.Context, d time.Duration) bool {
 	}
 }
 
+// Stray is a CLI that an earlier run of the program has left behind.
+type Stray struct{ self identity }
+
+// Strays finds the CLIs that an earlier run with this instance has left behind and that still run, by their sessions.
+func Strays(instance string, users ...uint32) map[string]Stray {
+	s, strays := newSweeper(instance, nil, users), map[string]Stray{}
+	s.scan()
+	// What a CLI has started carries its mark, too; it is younger.
+	for _, p := range s.agents() {
+		session := s.sessionOf(p.pid)
+		if known, ok := strays[session]; session != "" && (!ok || p.started < known.self.started) {
+			strays[session] = Stray{p.identity}
+		}
+	}
+	return strays
+}
+
+// Alive reports whether it still runs.
+func (s Stray) Alive() bool {
+	now, ok := readStat(s.self.pid)
+	return ok && now.identity == s.self && !now.zombie
+}
+
 // sweeper remembers the processes that it has seen, since after the end of a process its descendants cannot be
 // recognized any more.
 type sweeper struct {
 	prefix string
+	spared []string // sessions
 	users  []uint32
 	known  map[identity]bool
 	led    map[int]bool // sessions that known processes lead or have led
 	alive  []Descendant
+}
+
+func newSweeper(instance string, spared []string, users []uint32) *sweeper {
+	return &sweeper{
+		prefix: markName + "=" + instance + "/", spared: spared, users: append(users, uint32(os.Geteuid())),
+		known: map[identity]bool{}, led: map[int]bool{},
+	}
+}
+
+// hasMark reports whether a process carries the mark of the instance, and not that of a spared session.
+func (s *sweeper) hasMark(pid int) bool {
+	return hasMark(pid, func(v string) bool { return strings.HasPrefix(v, s.prefix) }) &&
+		!slices.Contains(s.spared, s.sessionOf(pid))
+}
+
+// sessionOf is the session in a process's mark; empty = none.
+func (s *sweeper) sessionOf(pid int) string {
+	mark, _ := environVariable(pid, markName)
+	rest, ok := strings.CutPrefix(markName+"="+mark, s.prefix)
+	session, _, two := strings.Cut(rest, "/")
+	if !ok || !two {
+		return ""
+	}
+	return session
 }
 
 // scan refreshes the list of living processes. A process that was seen once stays known even if it has
@@ -86,7 +132,7 @@ func (s *sweeper) scan() {
 	all := processes(0)
 	var roots []stat
 	for _, p := range all {
-		if s.known[p.identity] || hasMark(p.pid, func(v string) bool { return strings.HasPrefix(v, s.prefix) }) {
+		if s.known[p.identity] || s.hasMark(p.pid) {
 			roots = append(roots, p)
 		}
 	}
@@ -109,7 +155,7 @@ func (s *sweeper) agents() []Descendant {
 	var list []Descendant
 	for _, p := range s.alive {
 		_, inside := environVariable(p.pid, "CLAUDECODE")
-		if !inside && hasMark(p.pid, func(v string) bool { return strings.HasPrefix(v, s.prefix) }) {
+		if !inside && s.hasMark(p.pid) {
 			list = append(list, p)
 		}
 	}
