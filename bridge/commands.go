@@ -114,6 +114,8 @@ func conversationTable() []command {
 			group: i18n.GroupAbout, plan: (*commandSet).status},
 		{name: "title", aliases: []string{"标题"}, args: i18n.ArgsTitle, help: i18n.HelpTitle,
 			group: i18n.GroupConversation, plan: (*commandSet).setTitle},
+		{name: "search", aliases: []string{"搜索", "查找"}, args: i18n.ArgsSearch, help: i18n.HelpSearch,
+			group: i18n.GroupConversation, plan: (*commandSet).search},
 		{name: "resume", aliases: []string{"恢复", "会话"}, args: i18n.ArgsResume, help: i18n.HelpResume,
 			group: i18n.GroupConversation, plan: (*commandSet).resume},
 		{name: "history", aliases: []string{"历史"}, args: i18n.ArgsHistory, help: i18n.HelpHistory,

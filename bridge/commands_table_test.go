@@ -64,6 +64,7 @@ var commandCases = map[string][]commandCase{
 		{reply: i18n.TitleNone},
 		{args: "周会", reply: i18n.TitleSet, does: func(_ *memoryRig, c db.Chat) bool { return c.Topic == "周会" }},
 	},
+	"search":  {{reply: i18n.SearchUsage}, {args: "heron", reply: i18n.Phrase{ZH: "没有找到", EN: "Nothing found"}}},
 	"resume":  {{reply: i18n.ResumeNothing}, {args: "3", reply: i18n.ResumeUnknown}},
 	"history": {{reply: i18n.HistoryNothing}, {args: "many", reply: i18n.HistoryUsage}},
 	"export":  {{reply: i18n.ExportBegun, charge: true}},

@@ -1,6 +1,7 @@
 package bridge
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -27,6 +28,7 @@ const (
 type sessionCommands struct {
 	cfg   *Config
 	chats db.Chats
+	index db.Index
 	pool  *claude.Pool
 	turns *turnQueue
 	ahead *aheadStarts
@@ -60,7 +62,7 @@ func (cs sessionCommands) resume(ctx context.Context, o invocation) (commandResu
 			card.Buttons = append(card.Buttons, turncard.CommandButton(fmt.Sprintf("%d", i+1), "/resume "+p.ID))
 		}
 		at := shortTime(p.Ended.In(cs.zone), o.m.Time.In(cs.zone))
-		question, id := i18n.Excerpt(p.Question, contextWords), p.ID[:min(shortID, len(p.ID))]
+		question, id := i18n.Excerpt(cmp.Or(p.Title, p.Question), contextWords), p.ID[:min(shortID, len(p.ID))]
 		fmt.Fprintf(&s, i18n.ResumeLine.In(o.lang)+"\n", i+1, at, question, p.Turns, id, mark)
 	}
 	card.Body = s.String()
@@ -71,6 +73,13 @@ func (cs sessionCommands) resume(ctx context.Context, o invocation) (commandResu
 // not found.
 func (cs sessionCommands) goBack(ctx context.Context, o invocation, list []db.PastSession) (commandResult, error) {
 	past, ok := pick(list, o.args)
+	if !ok && !isNumber(o.args) { // /search finds older ones, too
+		older, err := cs.chats.PastSessions(ctx, o.m.Key, mostSessions)
+		if err != nil {
+			return commandResult{}, err
+		}
+		past, ok = pick(older, o.args)
+	}
 	if !ok {
 		if !isNumber(o.args) {
 			cs.log.Warn().Stringer("chat", o.m.Key).Str("user", o.m.Actor.ID).

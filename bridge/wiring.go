@@ -177,7 +177,7 @@ func (w *wiring) commandSet() *commandSet {
 		conversationCommands: conversationCommands{
 			w.cfg, w.db, w.files, w.turns, w.pool, w.scheduler, w.ahead, w.approvals, w.cutOff,
 		},
-		sessionCommands:  sessionCommands{w.cfg, w.db.Chats(), w.pool, w.turns, w.ahead, zone, w.log},
+		sessionCommands:  sessionCommands{w.cfg, w.db.Chats(), w.db.Index(), w.pool, w.turns, w.ahead, zone, w.log},
 		memoryCommands:   memoryCommands{w.cfg, w.db, w.authorizer, zone},
 		settingCommands:  settingCommands{w.cfg, w.authorizer, w.pool, w.log},
 		reportCommands:   reportCommands{w.cfg, w.db, w.context, w.pool, w.turns, w.authorizer, w.servers, w.log},

@@ -17,6 +17,7 @@ type PastSession struct {
 	Turn     int64  // the last turn it answered
 	Turns    int    // number of turns answered
 	Question string // of the first turn
+	Title    string // of its conversation; empty = it has none
 	Began    time.Time
 	Ended    time.Time
 }
@@ -25,7 +26,9 @@ type PastSession struct {
 const pastSessions = `SELECT s.session_id, s.epoch, s.last, s.many, s.began, s.ended,
 	COALESCE((SELECT content FROM messages m WHERE m.chat_key = ?1 AND m.turn_id = s.first AND m.turn_id > 0
 	AND m.role = 'user'` + notRecalled + `
-		ORDER BY m.sent_at, m.seq LIMIT 1), '')
+		ORDER BY m.sent_at, m.seq LIMIT 1), ''),
+	COALESCE((SELECT topic FROM chats WHERE key = ?1 AND chats.epoch = s.epoch),
+		(SELECT title FROM titles WHERE chat_key = ?1 AND titles.epoch = s.epoch), '')
 	FROM (SELECT session_id, MAX(epoch) AS epoch, MIN(id) AS first, MAX(id) AS last, COUNT(*) AS many,
 	MIN(created_at) AS began, MAX(ended_at) AS ended
 		FROM turns WHERE chat_key = ?1 AND state = 'done' AND session_id <> '' GROUP BY session_id) s
@@ -42,7 +45,7 @@ func (cs Chats) PastSessions(ctx context.Context, key chat.Key, most int) ([]Pas
 
 func scanPastSession(scan scanner) (s PastSession, err error) {
 	var began, ended int64
-	err = scan(&s.ID, &s.Epoch, &s.Turn, &s.Turns, &began, &ended, &s.Question)
+	err = scan(&s.ID, &s.Epoch, &s.Turn, &s.Turns, &began, &ended, &s.Question, &s.Title)
 	s.Began, s.Ended = fromMillis(began), fromMillis(ended)
 	return s, err
 }

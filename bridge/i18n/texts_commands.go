@@ -36,6 +36,7 @@ var (
 	ArgsHelp     = Phrase{"[命令｜全部]", "[command|all]"}
 	ArgsNew      = Phrase{"[第一个问题]", "[first question]"}
 	ArgsTitle    = Phrase{"[新标题]", "[new title]"}
+	ArgsSearch   = Phrase{"词语", "words"}
 	ArgsResume   = Phrase{"[编号]", "[number]"}
 	ArgsHistory  = Phrase{"[条数]", "[count]"}
 	ArgsContext  = Phrase{"[问题]", "[question]"}
@@ -47,6 +48,7 @@ var (
 
 	HelpRetry     = Phrase{"重新回答上一个问题", "answer the last question again"}
 	HelpTitle     = Phrase{"查看或修改本聊天的标题", "show or change this chat's title"}
+	HelpSearch    = Phrase{"查找以前的对话", "find earlier conversations"}
 	HelpResume    = Phrase{"列出以前的会话，或回到其中一个", "list earlier sessions, or go back to one"}
 	HelpModel     = Phrase{"查看或选择模型", "show or choose the model"}
 	HelpEffort    = Phrase{"查看或选择思考深度", "show or choose the thinking effort"}
@@ -125,7 +127,10 @@ var (
 	LangName    = Phrase{"中文", "English"}
 	LangBad     = Phrase{"不支持语言“%s”。可选：%s", "The language “%s” isn't supported. Choose from: %s"}
 
-	ResumeNever = Phrase{"这里的每个问题都从头开始，没有可以恢复的会话。",
+	SearchUsage   = Phrase{"用法：/search 词语，例如 /search 发布日期", "Usage: /search WORDS, such as /search release date"}
+	SearchHead    = Phrase{"**找到的对话**（点编号回到其中一个）", "**Conversations found** (press a number to go back to one)"}
+	SearchNothing = Phrase{"没有找到“%s”。", "Nothing found for “%s”."}
+	ResumeNever   = Phrase{"这里的每个问题都从头开始，没有可以恢复的会话。",
 		"Every question starts from scratch here, so there are no sessions to go back to."}
 	ResumeNothing = Phrase{"还没有以前的会话。", "No earlier sessions yet."}
 	ResumeHead    = Phrase{"**以前的会话**（点编号或发送 /resume 编号 回到其中一个）",
