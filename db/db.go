@@ -140,11 +140,6 @@ func Open(ctx context.Context, c Config) (_ *DB, err error) {
 	if err != nil {
 		return nil, err
 	}
-	// Without FTS5 the program would start and fail at the first message.
-	if !fullText {
-		return nil, configtype.Mistakef("这个程序编译时没有加入全文搜索：请用 -tags sqlite_fts5 编译，就像 scripts/run 那样",
-			"this program was built without full-text search: build it with -tags sqlite_fts5, as scripts/run does")
-	}
 	d := &DB{now: time.Now, chats: newChatCache(hotChats)}
 	d.indexing = newIndexer(d)
 	engine, err := sqlite.Open(ctx, path, optionsOf(d, c))

@@ -1,7 +1,7 @@
 # Shared by scripts/run and scripts/test: what both need on the machine. Sourced, not run.
 # Everything is pinned: Go modules by go.sum, the CLI by package-lock.json in scripts/cli and scripts/cli/oldest.
 
-# A build tag compiles SQLite with full-text search; without it the program does not open its database.
+# With this tag and a C compiler SQLite is compiled from C, which is faster than its translation to Go.
 # Without paths in it, what was compiled in one checkout serves another, and a program does not tell where it was built.
 export GOFLAGS="${GOFLAGS:+$GOFLAGS }-tags=sqlite_fts5 -trimpath"
 
@@ -37,10 +37,11 @@ need() {
 
 need_go() {
   have go || die "$(in_words "缺少 go：请安装 Go 1.26 或更新版本：" "missing: go - install Go 1.26 or newer: ")https://go.dev/doc/install"
-  need gcc gcc "$(in_words "请安装 C 编译器（SQLite 要从 C 编译）：" "install a C compiler (SQLite is compiled from C): "
-    )apt install gcc / dnf install gcc / xcode-select --install"
   need git git "$(in_words "请安装 git" "install git")"
 }
+
+# need_c: makes sure that there is a C compiler, which the race detector and the packages need.
+need_c() { need gcc gcc "install a C compiler: apt install gcc / dnf install gcc / xcode-select --install"; }
 
 # need_chromium: makes sure that there is a browser, and a font with Chinese characters. The one without a window takes a
 # fifth less of the processor.
@@ -77,6 +78,12 @@ show_size() {
   done
 }
 
+# What helps where a download fails, as behind many companies' and countries' networks.
+npm_mirror=$(in_words "下载失败时，先换一个 npm 镜像（公司或云服务商提供的地址）：npm config set registry 镜像地址" \
+  "If a download failed, choose a mirror of npm, such as your company's or your cloud provider's: npm config set registry ADDRESS")
+go_mirror=$(in_words "下载失败时，先换一个 Go 模块镜像（公司或云服务商提供的地址）：go env -w GOPROXY=镜像地址,direct" \
+  "If a download failed, choose a mirror of Go modules, such as your company's or your cloud provider's: go env -w GOPROXY=ADDRESS,direct")
+
 # install_cli FOLDER: installs the CLI that the lock file in FOLDER pins, and prints its executable.
 install_cli() {
   need npm npm "$(in_words "请安装 Node.js 20 或更新版本（带 npm）：" "install Node.js 20 or newer with npm: ")https://nodejs.org"
@@ -104,7 +111,7 @@ install_cli() {
       wait "$watcher" 2>/dev/null || true
       printf '\r\033[K' >&2
     fi
-    [ -z "$failed" ] || die "$(in_words "$1 里的 npm ci 失败了" "npm ci in $1 failed")"
+    [ -z "$failed" ] || die "$(in_words "$1 里的 npm ci 失败了。$npm_mirror" "npm ci in $1 failed. $npm_mirror")"
   fi
   [ -x "$cli" ] || die "$(in_words "npm 没有装上 $cli" "npm did not install $cli")"
   printf '%s\n' "$cli"

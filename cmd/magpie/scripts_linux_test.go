@@ -108,7 +108,7 @@ func TestTheFirstCommandSpeaksTheLanguageOfTheTerminal(t *testing.T) {
 	for name, text := range map[string]string{
 		"scripts/run": string(run),
 		"bin/go":      "#!/bin/sh\nmkdir -p bin\nprintf '#!/bin/sh\\necho started $*\\n' >bin/magpie\nchmod +x bin/magpie\n",
-		"bin/gcc":     "#!/bin/sh\n", "bin/git": "#!/bin/sh\n", "bin/claude": "#!/bin/sh\n",
+		"bin/git":     "#!/bin/sh\n", "bin/claude": "#!/bin/sh\n",
 		"tools/none": "",
 	} {
 		must(t, os.MkdirAll(filepath.Dir(filepath.Join(s.root, name)), 0o700))
@@ -134,5 +134,97 @@ func TestTheFirstCommandSpeaksTheLanguageOfTheTerminal(t *testing.T) {
 		if out, err := missing.CombinedOutput(); err == nil || !strings.Contains(string(out), want[2]) {
 			t.Errorf("%s: %v: %s", lang, err, out)
 		}
+	}
+}
+
+// Behind some networks nothing can be downloaded: the scripts then say which settings choose a mirror.
+func TestAFailedDownloadNamesTheSettingsOfMirrors(t *testing.T) {
+	t.Parallel()
+	for lang, want := range map[string]string{"zh_CN.UTF-8": "镜像", "en_US.UTF-8": "mirror"} {
+		s := newInstalls(t)
+		s.grow()
+		s.see()
+		if out, err := s.command("FAILS=1", "LC_ALL="+lang).CombinedOutput(); err == nil ||
+			!strings.Contains(string(out), want) || !strings.Contains(string(out), "npm config set registry ") {
+			t.Errorf("%s: %v: %s", lang, err, out)
+		}
+		run, err := os.ReadFile("../../scripts/run")
+		must(t, err)
+		must(t, os.WriteFile(filepath.Join(s.root, "scripts", "run"), run, 0o600))
+		must(t, os.WriteFile(filepath.Join(s.root, "bin", "go"), []byte("#!/bin/sh\nexit 1\n"), 0o700)) //nolint:gosec // a program
+		cmd := exec.CommandContext(t.Context(), "bash", "scripts/run")
+		cmd.Dir = s.root
+		cmd.Env = []string{"LC_ALL=" + lang, "PATH=" + filepath.Join(s.root, "bin") + ":" + os.Getenv("PATH")}
+		if out, err := cmd.CombinedOutput(); err == nil || !strings.Contains(string(out), want) ||
+			!strings.Contains(string(out), "GOPROXY=") {
+			t.Errorf("%s: %v: %s", lang, err, out)
+		}
+	}
+}
+
+// shim makes a folder of programs in which go and npm write down how they are called. go lists the test files of this
+// repository, and does nothing else.
+func shim(t *testing.T) (path, calls string) {
+	t.Helper()
+	dir := t.TempDir()
+	calls = filepath.Join(dir, "calls")
+	toolchain, err := exec.LookPath("go")
+	must(t, err)
+	for name, text := range map[string]string{
+		"go":        "#!/bin/sh\n[ \"$1\" = list ] && exec " + toolchain + " \"$@\"\necho \"go $*\" >>" + calls + "\n",
+		"npm":       "#!/bin/sh\necho npm in $PWD >>" + calls + "\nexit 1\n",
+		"eatmydata": "#!/bin/sh\nexec \"$@\"\n", "gcc": "#!/bin/sh\n", "git": "#!/bin/sh\n",
+	} {
+		must(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o700)) //nolint:gosec // programs
+	}
+	for _, name := range []string{
+		"bash", "sh", "env", "grep", "awk", "sed", "sort", "cat", "dirname", "uname", "tr", "xargs", "id", "du", "head",
+	} {
+		found, err := exec.LookPath(name)
+		must(t, err)
+		must(t, os.Symlink(found, filepath.Join(dir, name)))
+	}
+	return dir, calls
+}
+
+// Who tests one package waits for what that package needs and for no more; scripts/quick needs Go alone.
+func TestAPartOfTheTestsInstallsOnlyWhatItNeeds(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct{ script, args, runs, installs string }{
+		{"test", "-run TestX ./internal/text", "go test -timeout 40m -vet off -race -run TestX ./internal/text", ""},
+		{"test", "./bridge ./db", "-race ./bridge ./db", ""},
+		{"test", "./internal/modelsim", "", "npm in "},
+		{"test", "-run TestX ./internal/claude", "", "npm in "},
+		{"quick", "", "go test -vet off -short", ""},
+	} {
+		t.Run(tt.script+" "+tt.args, func(t *testing.T) {
+			path, calls := shim(t)
+			root, err := filepath.Abs("../..")
+			must(t, err)
+			// A copy without node_modules: what is installed here must not hide what the script asks for.
+			copied := t.TempDir()
+			must(t, os.MkdirAll(filepath.Join(copied, "scripts", "cli", "oldest"), 0o700))
+			for _, name := range []string{
+				"common.sh", "test", "quick", "cli/package.json", "cli/oldest/package.json",
+			} {
+				data, err := os.ReadFile(filepath.Join(root, "scripts", name))
+				must(t, err)
+				must(t, os.WriteFile(filepath.Join(copied, "scripts", name), data, 0o600))
+			}
+			for _, name := range []string{"go.mod", "go.sum", "bridge", "cmd", "contextmgr", "db", "feishu", "internal"} {
+				must(t, os.Symlink(filepath.Join(root, name), filepath.Join(copied, name)))
+			}
+			cmd := exec.CommandContext(t.Context(), filepath.Join(path, "bash"), append([]string{"scripts/" + tt.script},
+				strings.Fields(tt.args)...)...)
+			cmd.Dir = copied
+			cmd.Env = []string{"PATH=" + path, "LC_ALL=C", "HOME=" + os.Getenv("HOME"), "GOPROXY=off",
+				"GOCACHE=" + os.Getenv("GOCACHE"), "GOMODCACHE=" + os.Getenv("GOMODCACHE")}
+			out, err := cmd.CombinedOutput()
+			made, _ := os.ReadFile(calls)
+			if (err != nil) != (tt.installs != "") || !strings.Contains(string(made), tt.runs) ||
+				!strings.Contains(string(made), tt.installs) || tt.installs == "" && strings.Contains(string(made), "npm") {
+				t.Errorf("%v: %s\ncalled: %s", err, out, made)
+			}
+		})
 	}
 }

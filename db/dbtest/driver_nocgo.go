@@ -1,4 +1,4 @@
-//go:build !cgo
+//go:build !cgo || !(sqlite_fts5 || fts5)
 
 package dbtest
 
@@ -8,5 +8,5 @@ import (
 	"modernc.org/sqlite"
 )
 
-// Tests open the file a second time under the name of the driver that is used with cgo.
+// Tests open the file a second time under the name of the other driver.
 func init() { sql.Register("sqlite3", &sqlite.Driver{}) }

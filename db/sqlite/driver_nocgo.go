@@ -1,4 +1,4 @@
-//go:build !cgo
+//go:build !cgo || !(sqlite_fts5 || fts5)
 
 package sqlite
 
@@ -11,8 +11,8 @@ import (
 	sqlite3 "modernc.org/sqlite/lib"
 )
 
-// This is SQLite translated to Go, for builds without a C compiler. It is slower, and does not cache compiled
-// statements.
+// This is SQLite translated to Go, for builds without a C compiler or without the tag that adds full-text search to the
+// other driver. It is slower, and does not cache compiled statements.
 
 // conn is a newly opened connection.
 type conn struct{ driver sqlite.ExecQuerierContext }

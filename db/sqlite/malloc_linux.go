@@ -1,4 +1,4 @@
-//go:build cgo
+//go:build cgo && (sqlite_fts5 || fts5)
 
 package sqlite
 

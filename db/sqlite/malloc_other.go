@@ -1,4 +1,4 @@
-//go:build !linux || !cgo
+//go:build !linux || !cgo || !(sqlite_fts5 || fts5)
 
 package sqlite
 

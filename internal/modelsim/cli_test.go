@@ -37,7 +37,7 @@ func cliPath(t *testing.T) string {
 	}
 	path := filepath.Join(dir, "scripts/cli/node_modules/@anthropic-ai", "claude-code-"+runtime.GOOS+"-"+arch, "claude")
 	if _, err := os.Stat(path); err != nil {
-		t.Fatalf("run scripts/test: %v", err)
+		t.Skipf("the Claude Code CLI is not installed: ./scripts/test installs it (%v)", err)
 	}
 	return path
 }

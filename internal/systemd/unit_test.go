@@ -33,7 +33,7 @@ func analyze(t *testing.T, u unit, args ...string) string {
 		t.Skip("systemd only exists on Linux")
 	}
 	if _, err := exec.LookPath("systemd-analyze"); err != nil {
-		t.Fatal("systemd-analyze is not installed; run scripts/test")
+		t.Skip("systemd-analyze is not installed: ./scripts/test installs it")
 	}
 	var err error
 	if u.Program, err = os.Executable(); err != nil {
