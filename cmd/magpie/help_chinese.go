@@ -148,7 +148,13 @@ func helpPrinter(l i18n.Lang) kong.HelpPrinter {
 		ctx.Stdout = &page
 		err := kong.DefaultHelpPrinter(o, ctx)
 		ctx.Stdout = out
-		text := strings.ReplaceAll(page.String(), "--message=TEXT --batch", "(--message=TEXT | --batch)")
+		text := page.String()
+		if ctx.Selected() != nil { // a command's own commands are of one group
+			for _, g := range groups(l) {
+				text = strings.Replace(text, "\n"+g.Title+"\n", "\nCommands:\n", 1)
+			}
+		}
+		text = strings.ReplaceAll(text, "--message=TEXT --batch", "(--message=TEXT | --batch)")
 		if l == i18n.Chinese {
 			text = argumentWords.Replace(headings.Replace(strings.Replace(text, "Usage: ", "用法：", 1)))
 		}

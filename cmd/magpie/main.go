@@ -22,17 +22,19 @@ import (
 
 // cli has all commands; kong reads the tags.
 type cli struct {
-	Setup      setupCmd      `cmd:"" help:"Set up a bridge: the app, the configuration, the service."`
-	Migrate    migrateCmd    `cmd:"" help:"Migrate from another bridge: its app, settings and conversations."`
-	Serve      serveCmd      `cmd:"" help:"Run the bridge."`
-	Doctor     doctorCmd     `cmd:"" help:"Check that everything Magpie needs is in place, and say how to fix the rest."`
-	Backup     backupCmd     `cmd:"" help:"Back up the database, even while Magpie runs."`
-	Memory     memoryCmd     `cmd:"" help:"Export and import memories."`
-	Context    contextCmd    `cmd:"" help:"Show the context that a question would be sent with, without sending it."`
-	History    historyCmd    `cmd:"" help:"Import and export the conversation history."`
-	Audit      auditCmd      `cmd:"" help:"List who allowed or denied what, when, and by which rule."`
-	Service    serviceCmd    `cmd:"" help:"Run Magpie as a service of systemd, launchd or the Windows task scheduler."`
-	Playground playgroundCmd `cmd:"" help:"Try everything on this machine, without a Feishu account."`
+	Playground playgroundCmd `cmd:"" group:"begin" help:"Try everything on this machine, without a Feishu account."`
+	Setup      setupCmd      `cmd:"" group:"begin" help:"Set up a bridge: the app, the configuration, the service."`
+	Migrate    migrateCmd    `cmd:"" group:"begin" help:"Migrate from another bridge: its app, settings and conversations."`
+
+	Serve   serveCmd   `cmd:"" group:"run" help:"Run the bridge."`
+	Service serviceCmd `cmd:"" group:"run" help:"Run Magpie as a service of systemd, launchd or the Windows task scheduler."`
+	Doctor  doctorCmd  `cmd:"" group:"run" help:"Check that everything Magpie needs is in place, and say how to fix the rest."`
+	Backup  backupCmd  `cmd:"" group:"run" help:"Back up the database, even while Magpie runs."`
+
+	History historyCmd `cmd:"" group:"data" help:"Import and export the conversation history."`
+	Memory  memoryCmd  `cmd:"" group:"data" help:"Export and import memories."`
+	Context contextCmd `cmd:"" group:"data" help:"Show the context that a question would be sent with, without sending it."`
+	Audit   auditCmd   `cmd:"" group:"data" help:"List who allowed or denied what, when, and by which rule."`
 	aboutCmds
 
 	PlaygroundBridge playgroundBridgeCmd `cmd:"" hidden:"" help:"The bridge of a playground, which starts it."`
@@ -40,11 +42,19 @@ type cli struct {
 
 // aboutCmds are the commands about the program itself, which need no bridge.
 type aboutCmds struct {
-	Completion completionCmd `cmd:"" help:"Print a shell completion script."`
-	Man        manCmd        `cmd:"" help:"Print the manual page in the format of man."`
-	Version    versionCmd    `cmd:"" help:"Print the version."`
+	Completion completionCmd `cmd:"" group:"about" help:"Print a shell completion script."`
+	Man        manCmd        `cmd:"" group:"about" help:"Print the manual page in the format of man."`
+	Version    versionCmd    `cmd:"" group:"about" help:"Print the version."`
 
 	PrintVersion kong.VersionFlag `name:"version" help:"Print the version."`
+}
+
+// groups are the headings above the commands in the help.
+func groups(l i18n.Lang) []kong.Group {
+	return []kong.Group{
+		{Key: "begin", Title: textGroupBegin.In(l)}, {Key: "run", Title: textGroupRun.In(l)},
+		{Key: "data", Title: textGroupData.In(l)}, {Key: "about", Title: textGroupAbout.In(l)},
+	}
 }
 
 // configFlag is the flag of every command that reads the configuration of a bridge.
@@ -83,6 +93,7 @@ func newParser(ctx context.Context, c *cli, l i18n.Lang) *kong.Kong {
 	options := []kong.Option{
 		kong.Name("magpie"), kong.Description(textDescription.In(l)), kong.BindTo(ctx, (*context.Context)(nil)),
 		kong.Vars{"version": version()}, kong.Help(helpPrinter(l)),
+		kong.ExplicitGroups(groups(l)),
 	}
 	if l == i18n.Chinese {
 		options = append(options, kong.ValueFormatter(chineseValue))

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"maps"
 	"net/url"
 	"os"
 	"os/exec"
@@ -263,11 +264,12 @@ esac
 `, claudetest.Scripted(t)), 0o700))
 	term.enter("")
 	term.await("fail  claude: not logged in - run claude auth login; an API key can be added once the configuration is saved")
-	term.answer("Log in to Claude now?", "")
+	term.await("How do you log in to Claude?")
+	term.answer("Choose [1]: ", "")
 	term.answer("Paste code here", "wrong#code")
 	term.await("The login did not succeed")
 	term.await("fail  claude: not logged in")
-	term.answer("Log in to Claude now?", "y")
+	term.answer("Choose [1]: ", "1")
 	term.answer("Paste code here", "good#scripted")
 	term.await("ok    claude: logged in")
 	term.await("Project folder [")
@@ -275,6 +277,61 @@ esac
 	must(t, err)
 	if code := term.exit(); code != 130 || strings.Contains(term.String(), "[claude.env]") {
 		t.Errorf("exit code %d:\n%s", code, term)
+	}
+}
+
+// Who has a key, or the address of a gateway, says so during the setup: the agents get it from the configuration, which
+// nobody else can read, and the terminal never shows it.
+func TestSetupTakesAKeyOrAnAddress(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		answers [][2]string
+		env     map[string]string
+	}{
+		"a key": {[][2]string{{"Choose [1]: ", "2"}, {"API key (not shown): ", "sk-ant-canary"}},
+			map[string]string{"ANTHROPIC_API_KEY": "sk-ant-canary"}},
+		"an address": {[][2]string{
+			{"Choose [1]: ", "3"}, {"Address, beginning with https://: ", "relay"},
+			{"Address, beginning with https://: ", "https://relay.example/v1"}, {"API key (not shown): ", "canary-token"},
+		}, map[string]string{"ANTHROPIC_AUTH_TOKEN": "canary-token", "ANTHROPIC_BASE_URL": "https://relay.example/v1"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			n := newSetupRig(t)
+			cli := filepath.Join(n.home, "claude")
+			must(t, os.WriteFile(cli, fmt.Appendf(nil, `#!/bin/sh
+case "$1 $2" in
+"auth status") test "$ANTHROPIC_API_KEY" = sk-ant-canary || test -n "$ANTHROPIC_AUTH_TOKEN" ;;
+*) exec %s "$@" ;;
+esac
+`, claudetest.Scripted(t)), 0o700))
+			n.env = append(n.env, "MAGPIE_CLAUDE_COMMAND="+cli)
+			secret := filepath.Join(n.home, "secret")
+			must(t, os.WriteFile(secret, []byte(n.sim.AppSecret()), 0o600))
+			term := openTerminal(t, n.command("--app-id="+n.sim.AppID(), "--app-secret-file="+secret, "--start=no"))
+			for _, a := range tc.answers {
+				if strings.Contains(a[0], "not shown") {
+					term.secret(a[0], a[1])
+				} else {
+					term.answer(a[0], a[1])
+				}
+			}
+			term.await("ok    claude: logged in")
+			term.answer("Project folder [", "")
+			if code := term.exit(); code != 0 {
+				t.Fatalf("exit code %d:\n%s", code, term)
+			}
+			c, err := config.Read(n.config(), nil)
+			if err != nil || !maps.Equal(c.Claude.Env, tc.env) {
+				t.Errorf("the agents get %v, %v; want %v", c.Claude.Env, err, tc.env)
+			}
+			if info, err := os.Stat(n.config()); err != nil || info.Mode().Perm() != 0o600 {
+				t.Errorf("the configuration: %v, %v", info, err)
+			}
+			if out := term.String(); strings.Contains(out, "canary") {
+				t.Errorf("the terminal shows the key:\n%s", out)
+			}
+		})
 	}
 }
 

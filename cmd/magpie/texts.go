@@ -11,6 +11,10 @@ var (
 		ZH: "鹊桥：在飞书里和自己机器上的 Claude Code 助手对话。",
 		EN: "Magpie: chat in Feishu with Claude Code on your own machine.",
 	}
+	textGroupBegin     = i18n.Phrase{ZH: "开始：", EN: "Begin:"}
+	textGroupRun       = i18n.Phrase{ZH: "运行：", EN: "Run:"}
+	textGroupData      = i18n.Phrase{ZH: "对话和记忆：", EN: "Conversations and memories:"}
+	textGroupAbout     = i18n.Phrase{ZH: "关于这个程序：", EN: "This program:"}
 	textSeeHelp        = i18n.Phrase{ZH: "用法见 %s --help。", EN: "See %s --help."}
 	textUnknownCommand = i18n.Phrase{ZH: "不认识的命令 %s%s", EN: "unknown command %s%s"}
 	textUnknownFlag    = i18n.Phrase{ZH: "没有参数 %s%s", EN: "unknown flag %s%s"}

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -85,7 +86,8 @@ type setup struct {
 	oldConfig  string // new name for the existing configuration; empty = there is none
 	lacksCLI   bool
 	lacksLogin bool
-	fileSecret string // what SecretFile holds, which may be a pipe
+	agentEnv   map[string]string // what gives agents access to a model, if the CLI's own login does not
+	fileSecret string            // what SecretFile holds, which may be a pipe
 	project    string
 	feishu     feishu.Config
 	createdApp string // ID of a created app that is not written anywhere yet
@@ -227,20 +229,61 @@ func (u *setup) findCLI(ctx context.Context, cli doctor.CLI, r *doctor.Report) (
 	}
 }
 
-// logIn logs the CLI in on this terminal, as often as the operator wants to try.
+// logIn gives the CLI access to a model, as often as the operator wants to try: by its own login on this terminal, by a
+// key, or by the address and the key of a gateway, which are written to the configuration.
 func (u *setup) logIn(ctx context.Context, cli doctor.CLI, r *doctor.Report) error {
 	for {
-		yes, err := u.confirm(ctx, textLogIn, true)
-		if err != nil || !yes {
+		way, err := u.pick(ctx, textLogInHow, textLogIn, textAPIKey, textOwnAddress, textLogInLater)
+		if err != nil || way == 3 {
 			return err
 		}
-		if err := cli.LogIn(ctx, u.in, u.out); err != nil && ctx.Err() == nil {
-			u.say(textLogInFailed, err)
+		u.agentEnv = nil
+		switch way {
+		case 0:
+			if err := cli.LogIn(ctx, u.in, u.out); err != nil && ctx.Err() == nil {
+				u.say(textLogInFailed, err)
+			}
+		case 1:
+			u.agentEnv, err = u.askKey(ctx, "ANTHROPIC_API_KEY")
+		case 2:
+			u.agentEnv, err = u.askAddress(ctx)
 		}
+		if err != nil {
+			return err
+		}
+		cli.Config.Env = u.agentEnv
 		u.lacksLogin = !cli.CheckLogin(ctx, r)
 		if !u.lacksLogin || ctx.Err() != nil {
 			return ctx.Err()
 		}
+	}
+}
+
+// askKey asks for a key, which is the value of a variable of the CLI.
+func (d *dialog) askKey(ctx context.Context, variable string) (map[string]string, error) {
+	key, err := d.secret(ctx, textKeyAsk)
+	if err != nil || key == "" {
+		return nil, err
+	}
+	return map[string]string{variable: key}, nil
+}
+
+// askAddress asks for the address of a gateway to a model, and for its key.
+func (d *dialog) askAddress(ctx context.Context) (map[string]string, error) {
+	for {
+		address, err := d.prompt(ctx, textAddressAsk, "")
+		if err != nil {
+			return nil, err
+		}
+		if at, err := url.Parse(address); err != nil || at.Scheme != "https" && at.Scheme != "http" || at.Host == "" {
+			d.say(textNoAddress, address)
+			continue
+		}
+		env, err := d.askKey(ctx, "ANTHROPIC_AUTH_TOKEN")
+		if env != nil {
+			env["ANTHROPIC_BASE_URL"] = address
+		}
+		return env, err
 	}
 }
 

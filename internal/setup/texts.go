@@ -63,11 +63,22 @@ var (
 	}
 
 	textCLIHead = i18n.Phrase{ZH: "\n1. Claude Code", EN: "\n1. Claude Code"}
-	textLogIn   = i18n.Phrase{
-		ZH: "现在登录 Claude 吗？会打开浏览器，或显示一个链接",
-		EN: "Log in to Claude now? It opens a browser, or shows a link",
+
+	textLogInHow = i18n.Phrase{ZH: "Claude 怎样登录？", EN: "How do you log in to Claude?"}
+	textLogIn    = i18n.Phrase{
+		ZH: "用 Claude 账号登录：会打开浏览器，或显示一个链接",
+		EN: "with a Claude account: it opens a browser, or shows a link",
 	}
-	textLookAgain = i18n.Phrase{
+	textAPIKey     = i18n.Phrase{ZH: "用 API key", EN: "with an API key"}
+	textOwnAddress = i18n.Phrase{
+		ZH: "用自己的接口地址（公司网关、中转服务、兼容的模型）",
+		EN: "at an address of your own (a company's gateway, a relay, a compatible model)",
+	}
+	textLogInLater = i18n.Phrase{ZH: "以后再登录", EN: "later"}
+	textKeyAsk     = i18n.Phrase{ZH: "API key（不显示）", EN: "API key (not shown)"}
+	textAddressAsk = i18n.Phrase{ZH: "接口地址，以 https:// 开头", EN: "Address, beginning with https://"}
+	textNoAddress  = i18n.Phrase{ZH: "%q 不是网址", EN: "%q is not an address"}
+	textLookAgain  = i18n.Phrase{
 		ZH: "可以现在在另一个终端里安装。装好了，再检查一次吗？n 表示先不装，继续设置",
 		EN: "You can install it now, in another terminal. Check again? (n: go on without it)",
 	}

@@ -26,6 +26,8 @@ type file struct {
 	Claude struct {
 		Command string `toml:"command,omitempty"`
 		Project string `toml:"project"`
+
+		Env map[string]string `toml:"env,omitempty"`
 	} `toml:"claude"`
 	Access struct {
 		Owner string `toml:"owner,omitempty"`
@@ -45,6 +47,7 @@ func (u *setup) marshal() ([]byte, error) {
 	if c.Claude.Project = u.project; u.Claude != "claude" {
 		c.Claude.Command = u.Claude
 	}
+	c.Claude.Env = u.agentEnv
 	c.Access.Owner = u.Owner
 	c.DB.URL = u.databaseURL()
 	data, err := toml.Marshal(c)
