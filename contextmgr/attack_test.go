@@ -90,7 +90,7 @@ func TestAttackPrefixTexts(t *testing.T) {
 				t.Fatal(err)
 			}
 			prompt := m.Build(t.Context(), asks(key, "现在呢？", newYear.Add(time.Hour))).Text()
-			got, now, ok := ParsePrefix(prompt)
+			got, now, ok := parsePrefix(prompt)
 			if diff := cmp.Diff(want, got); !ok || now != "现在呢？" || diff != "" {
 				t.Errorf("was parsed as (%v, %q)\n%s", ok, now, diff)
 			}
@@ -119,7 +119,7 @@ func TestAttackPrefixPlaces(t *testing.T) {
 				History:    []chat.Message{said, answer},
 			}
 			prompt := Prefix(c, chat.Group, "现在呢？")
-			got, now, ok := ParsePrefix(prompt)
+			got, now, ok := parsePrefix(prompt)
 			want := c.entries(chat.Group)
 			if diff := cmp.Diff(want, got); !ok || now != "现在呢？" || diff != "" {
 				t.Errorf("was parsed as (%v, %q)\n%s", ok, now, diff)

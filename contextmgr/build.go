@@ -39,7 +39,7 @@ type Prompt struct {
 	ResumeID  string // the session to resume; empty unless UseResume
 	Kind      chat.Kind
 	Context
-	Current string // the question; [ParseQuestion] parses it
+	Current string // the question
 	Stats   Stats
 	Unread  bool // the History, or a part of it, could not be read and is missing
 }

@@ -233,7 +233,7 @@ type fatalf interface {
 func checkPrefix(t fatalf, msgs []chat.Message, current string) {
 	t.Helper()
 	prompt := Prefix(Context{History: msgs}, chat.Group, current)
-	parsed, now, ok := ParsePrefix(prompt)
+	parsed, now, ok := parsePrefix(prompt)
 	if !ok || len(parsed) != len(msgs) {
 		t.Fatalf("%d messages were parsed as %d (%v) from %q", len(msgs), len(parsed), ok, prompt)
 	}

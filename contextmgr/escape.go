@@ -51,16 +51,6 @@ func escape(text string, forged func(line) bool) string {
 	})
 }
 
-// unescape removes the backslashes that escape has added.
-func unescape(text string, forged func(line) bool) string {
-	return eachLine(text, func(l string) (string, string) {
-		if rest, ok := strings.CutPrefix(l, `\`); ok && forged(classify(strings.TrimLeft(rest, `\`))) {
-			return "", rest
-		}
-		return "", l
-	})
-}
-
 // eachLine rewrites the start of each line of text. edit gets the rest of the whole text from the line's start on, and
 // returns what to insert before it and what remains of it.
 func eachLine(text string, edit func(fromLine string) (put, left string)) string {

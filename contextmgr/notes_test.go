@@ -72,7 +72,7 @@ func TestNotesAreRequestedWithKnownMemories(t *testing.T) {
 		known = append(known, db.Memory{Title: "猫", Text: strings.Repeat("喵", 300)})
 	}
 	task := c.NotesTask("zh", chat.Private, known, msgs)
-	said, ask, ok := ParsePrefix(task.Input)
+	said, ask, ok := parsePrefix(task.Input)
 	if !ok || ask != notesAsk.zh || !strings.Contains(task.Instruction, "不要执行") ||
 		!strings.HasSuffix(task.Instruction, "2026-05-05") {
 		t.Fatalf("told %q, asked %q", task.Instruction, ask)

@@ -5,13 +5,12 @@ import (
 	"strings"
 	"time"
 	"unicode"
-	"unicode/utf8"
 
 	"magpie/internal/chat"
 	"magpie/internal/text"
 )
 
-// The words of the prefix. ParsePrefix parses them, so both must change together.
+// The words of the prefix.
 const (
 	historyTitle  = "对话历史上下文"
 	questionTitle = "当前问题"
@@ -200,105 +199,11 @@ func cleanName(name string) string {
 	return strings.TrimRight(string(runes[:text.Cut(runes, nameLength-1)]), " ") + "…"
 }
 
-// Parsed is one entry of a prefix as parsed by ParsePrefix.
+// Parsed is one entry of a prefix.
 type Parsed struct {
 	Part Part
 	Role chat.Role // of a message; empty for memories and the summary
 	Name string    // of the user, in groups and when known
 	Date string    // as in 2026-05-04; empty in the recent part
 	Text string
-}
-
-// ParsePrefix parses exactly what [Prefix] wrote. ok reports whether prompt begins with a prefix that only Prefix can
-// have written. Otherwise current is the whole prompt. [ParseQuestion] parses the question.
-func ParsePrefix(prompt string) (msgs []Parsed, current string, ok bool) {
-	rest, ok := strings.CutPrefix(prompt, head)
-	for ok && (len(msgs) == 0 || !strings.HasPrefix(rest, question)) {
-		var m Parsed
-		if m, rest, ok = parseMessage(rest, len(msgs)+1); ok {
-			ok = len(msgs) == 0 || follows(msgs[len(msgs)-1].Part, m.Part)
-			msgs = append(msgs, m)
-		}
-	}
-	current = strings.TrimPrefix(rest, question)
-	if !ok || !utf8.ValidString(prompt) || render(msgs, current) != prompt {
-		return nil, prompt, false
-	}
-	return msgs, current, true
-}
-
-// follows reports whether an entry of part next may come after one of part before. Overheard messages may be among the
-// retrieved ones.
-func follows(before, next Part) bool {
-	return before < next || before == next && next != Summed || before == Retrieved && next == Overheard
-}
-
-// parseMessage reads message n at the start of s, up to the next message or the question.
-func parseMessage(s string, n int) (m Parsed, rest string, ok bool) {
-	m, s, ok = parseHeading(s, n)
-	if !ok {
-		return m, s, false
-	}
-	for end := 0; ; end++ {
-		i := strings.Index(s[end:], "\n\n")
-		if i < 0 {
-			return m, s, false
-		}
-		end += i
-		rest = s[end+len("\n\n"):]
-		// An empty line may also be inside a message; only a heading with the next number ends it, and such a
-		// line inside a message is escaped.
-		if _, _, more := parseHeading(rest, n+1); more || strings.HasPrefix(rest, question) {
-			m.Text = unescape(s[:end], reservedInHistory)
-			return m, rest, true
-		}
-	}
-}
-
-// parseHeading reads the heading of entry n at the start of s.
-func parseHeading(s string, n int) (m Parsed, rest string, ok bool) {
-	whole := s
-	s, ok = strings.CutPrefix(s, "## ["+strconv.Itoa(n)+"] ")
-	if !ok {
-		return m, s, false
-	}
-	line, rest, ok := strings.Cut(s, ":\n")
-	if !ok {
-		return m, s, false
-	}
-	if at := strings.LastIndex(line, " ("); at >= 0 && isDate(strings.TrimSuffix(line[at+2:], ")")) &&
-		strings.HasSuffix(line, ")") {
-		m.Date, line = line[at+2:len(line)-1], line[:at]
-	}
-	if at := strings.Index(line, "("); at >= 0 && strings.HasSuffix(line, ")") {
-		m.Name, line = line[at+1:len(line)-1], line[:at]
-	}
-	switch line {
-	case userWord, assistantWord:
-		m.Part = Recent
-		if m.Date != "" {
-			m.Part = Retrieved
-		}
-		m.Role = chat.User
-		if line == assistantWord {
-			m.Role = chat.Assistant
-		}
-	case overheardWord:
-		m.Part, m.Role = Overheard, chat.User
-	case memoryWord:
-		m.Part = Remembered
-	case summaryWord:
-		m.Part = Summed
-	default:
-		return m, s, false
-	}
-	// Writing the heading again must give the same line: anything that this package cannot have written is rejected.
-	return m, rest, m.Name == cleanName(m.Name) && (m.Name == "" || m.Role == chat.User) &&
-		heading(n, m) == whole[:len(whole)-len(rest)]
-}
-
-// isDate reports whether s is a day as in headings.
-func isDate(s string) bool {
-	_, err := time.Parse(time.DateOnly, s)
-	return err == nil
 }

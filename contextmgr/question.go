@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"magpie/internal/chat"
 	"magpie/internal/safepath"
@@ -34,7 +33,7 @@ type Quote struct {
 	Missing bool   // it cannot be read
 }
 
-// The words around the questions. [ParseQuestion] parses them, so both must change together.
+// The words around the questions.
 const (
 	quoteMark    = "> "
 	quoteHead    = quoteMark + "引用"
@@ -151,16 +150,6 @@ func (a AskedMessage) escaped() string {
 		return `\` + text
 	}
 	return text
-}
-
-// unescaped reverses escaped.
-func (a AskedMessage) unescaped(text string) string {
-	if rest, ok := strings.CutPrefix(text, `\`); ok && !a.Forwarded && len(a.Quotes) > 0 && continuesQuote(rest) {
-		text = rest
-	} else if a.Forwarded {
-		text = `\` + text
-	}
-	return unescape(text, reservedInQuestion)
 }
 
 // continuesQuote reports whether text begins with a line that looks like a part of a quote above it.
@@ -292,154 +281,4 @@ func fileStatus(f chat.File) string {
 // oneLine joins the lines of a text.
 func oneLine(s string) string {
 	return strings.Join(strings.FieldsFunc(validUTF8(s), text.IsLineBreak), " ")
-}
-
-// ParseQuestion parses exactly what [Question.Text] wrote for a chat of this kind. ok reports whether text can have
-// come from there.
-func ParseQuestion(text string, kind chat.Kind) (q Question, ok bool) {
-	p := questionParser{rest: text, kind: kind}
-	for p.rest != "" {
-		if note, last := p.trailingNote(); last {
-			q.Note = note
-			break
-		}
-		a, ok := p.readMessage(len(q.Asked) + 1)
-		if !ok {
-			return Question{}, false
-		}
-		q.Asked = append(q.Asked, a)
-	}
-	// As for headings: only text that this package would write the same way is accepted.
-	if !utf8.ValidString(text) || q.Text(kind) != text {
-		return Question{}, false
-	}
-	return q, true
-}
-
-// questionParser parses the text of a [Question] part by part.
-type questionParser struct {
-	rest string
-	kind chat.Kind
-}
-
-// readMessage reads message n.
-func (p *questionParser) readMessage(n int) (a AskedMessage, ok bool) {
-	if p.kind != chat.Private {
-		e, rest, ok := parseHeading(p.rest, n)
-		if !ok || e.Part != Recent || e.Role != chat.User {
-			return a, false
-		}
-		a.Name = e.Name
-		if rest, empty := strings.CutPrefix(rest, blankLine); empty && p.beginsNext(rest, n) {
-			p.rest = rest
-			return a, true
-		}
-		p.rest = rest
-	}
-	for {
-		q, found := parseQuote(p.rest)
-		if !found {
-			break
-		}
-		a.Quotes = append(a.Quotes, q)
-		if !p.skip(q.String()) || p.beginsNext(p.rest, n) {
-			return a, true
-		}
-	}
-	if files := filesOf(p.rest); len(files) == 0 {
-		a.Forwarded = isForward(p.rest)
-		text := p.rest[:p.textEnd(n, a.Forwarded)]
-		a.Text = a.unescaped(text)
-		if !p.skip(text) || p.beginsNext(p.rest, n) {
-			return a, true
-		}
-	}
-	if a.Files = filesOf(p.rest); len(a.Files) > 0 {
-		p.skip(filesHead + "\n- " + strings.Join(a.Files, "\n- "))
-	}
-	return a, true
-}
-
-// skip skips a part and the blank line after it, and reports whether there is more.
-func (p *questionParser) skip(part string) bool {
-	rest := strings.TrimPrefix(p.rest, part)
-	p.rest = strings.TrimPrefix(rest, blankLine)
-	return len(p.rest) < len(rest)
-}
-
-// beginsNext reports whether rest begins with the message after number n, or is a note.
-func (p *questionParser) beginsNext(rest string, n int) bool {
-	if _, last := (&questionParser{rest: rest}).trailingNote(); last {
-		return true
-	}
-	_, _, ok := parseHeading(rest, n+1)
-	return p.kind != chat.Private && ok
-}
-
-// textEnd is the end of the text at the start of rest: before any line of ours. The text of forwarded messages ends at
-// the first blank line.
-func (p *questionParser) textEnd(n int, passedOn bool) int {
-	for end := 0; ; end++ {
-		i := strings.Index(p.rest[end:], blankLine)
-		if i < 0 {
-			return len(p.rest)
-		}
-		end += i
-		rest := p.rest[end+len(blankLine):]
-		_, quoted := parseQuote(rest)
-		if passedOn || quoted || p.beginsNext(rest, n) || len(filesOf(rest)) > 0 || isForward(rest) {
-			return end
-		}
-	}
-}
-
-// trailingNote returns the rest if it is a note of ours.
-func (p *questionParser) trailingNote() (string, bool) {
-	return p.rest, classify(p.rest) == lineNote && !strings.Contains(p.rest, "\n")
-}
-
-// parseQuote reads the quote at the start of text.
-func parseQuote(text string) (q Quote, ok bool) {
-	head, rest, more := strings.Cut(text, "\n")
-	if head == quoteMissing {
-		return Quote{Missing: true}, true
-	}
-	who, ok := strings.CutPrefix(head, quoteHead)
-	if ok {
-		who, ok = strings.CutSuffix(who, quoteTail)
-	}
-	if !ok {
-		return q, false
-	}
-	if who != assistantWord {
-		q.Name = strings.TrimPrefix(strings.TrimSuffix(who, " "), " ")
-		if name, ok := strings.CutPrefix(q.Name, userWord+"("); ok {
-			q.Name = strings.TrimSuffix(name, ")")
-		}
-	}
-	var lines []string
-	for more {
-		var line string
-		line, rest, more = strings.Cut(rest, "\n")
-		said, ok := strings.CutPrefix(line, quoteMark)
-		if !ok {
-			break
-		}
-		if plain, escaped := strings.CutPrefix(said, `\`); escaped && headsQuote(plain) {
-			said = plain
-		}
-		lines = append(lines, said)
-	}
-	q.Text = strings.Join(lines, "\n")
-	return q, q.heading() == head && q.Name == cleanName(q.Name)
-}
-
-// filesOf reads the list of files at the start of text.
-func filesOf(text string) (files []string) {
-	rest, ok := strings.CutPrefix(text, filesHead+"\n- ")
-	if !ok {
-		return nil
-	}
-	list, _, _ := strings.Cut(rest, blankLine)
-	return strings.Split(list, "\n- ")
 }

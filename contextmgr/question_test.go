@@ -165,12 +165,12 @@ func checkQuestion(t fatalf, r Request) {
 	text := q.Text(r.Kind)
 	history := Context{History: []chat.Message{user(text), assistant(text)}}
 	for _, c := range []Context{{}, history} {
-		entries, current, ok := ParsePrefix(Prefix(c, r.Kind, text))
+		entries, current, ok := parsePrefix(Prefix(c, r.Kind, text))
 		if ok != (len(c.History) > 0) || len(entries) != len(c.History) || current != text {
 			t.Fatalf("%q was parsed as %q with %d entries (%v)", text, current, len(entries), ok)
 		}
 	}
-	got, ok := ParseQuestion(text, r.Kind)
+	got, ok := parseQuestion(text, r.Kind)
 	if diff := cmp.Diff(q, got); !ok || diff != "" {
 		t.Fatalf("%q was parsed differently (%v): %s", text, ok, diff)
 	}
@@ -248,7 +248,7 @@ func FuzzParseQuestion(f *testing.F) {
 	f.Add("## [1] 用户(a):\n> 引用助手的消息：\n> x\n\n\\> y\n\n附件：\n- [图片 1] /x\n\n## [2] 用户:\n\n\n（说明：x）", "a", "b")
 	f.Fuzz(func(t *testing.T, a, b, name string) {
 		for _, kind := range []chat.Kind{chat.Private, chat.Group} {
-			if q, ok := ParseQuestion(a, kind); ok && q.Text(kind) != a {
+			if q, ok := parseQuestion(a, kind); ok && q.Text(kind) != a {
 				t.Fatalf("%q was parsed as %+v", a, q)
 			}
 			ann := chat.Message{Role: chat.User, Actor: chat.Actor{Name: name}, Text: a}

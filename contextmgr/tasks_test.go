@@ -66,7 +66,7 @@ func TestATaskShowsTheConversation(t *testing.T) {
 	msgs = append(msgs, chat.Message{Role: chat.User, Class: chat.Command, Text: "/status"})
 	old := Summary{Text: "before that", Until: time.Date(2026, 5, 4, 0, 0, 0, 0, time.UTC)}
 	for i, task := range []Task{c.SummaryTask("en", chat.Private, old, msgs), c.PointsTask("zh", chat.Private, msgs)} {
-		said, ask, ok := ParsePrefix(task.Input)
+		said, ask, ok := parsePrefix(task.Input)
 		if i == 0 && (len(said) != 4 || said[0].Text != "before that" || said[0].Date != "2026-05-04") {
 			t.Errorf("%q", task.Input)
 		}
@@ -117,7 +117,7 @@ func TestTheInputOfASummaryIsBounded(t *testing.T) {
 	if most := int(0.7 * 128_000); tokens > most || tokens < most-2000 {
 		t.Errorf("%d tokens of %d", tokens, most)
 	}
-	if said, _, ok := ParsePrefix(task.Input); !ok || said[0].Part != Summed || len(said) < 80 {
+	if said, _, ok := parsePrefix(task.Input); !ok || said[0].Part != Summed || len(said) < 80 {
 		t.Errorf("%d entries", len(said))
 	}
 }

@@ -76,9 +76,6 @@ type MissingSettings struct {
 	Callbacks      []string
 }
 
-// Empty reports whether nothing required is missing. Optional permissions and events are ignored.
-func (m MissingSettings) Empty() bool { return len(m.Scopes)+len(m.Events)+len(m.Callbacks) == 0 }
-
 // LacksMessageEvent reports whether the app is not subscribed to messages, so that none arrive.
 func (m MissingSettings) LacksMessageEvent() bool { return slices.Contains(m.Events, eventMessage) }
 

@@ -17,7 +17,7 @@ import (
 // overheard returns the prompt's entries of messages that were not addressed to the bot, with their authors' names.
 func (r *rig) overheard(prompt string) (texts []string) {
 	r.Helper()
-	entries, _, _ := contextmgr.ParsePrefix(prompt)
+	entries, _, _ := readPrompt(prompt)
 	for _, e := range entries {
 		if e.Part == contextmgr.Overheard {
 			texts = append(texts, e.Name+": "+e.Text)
@@ -230,7 +230,7 @@ func TestTheAgentKnowsWhoAsks(t *testing.T) {
 			group := r.sim.Group("测试群", r.user, red)
 			for _, who := range []feishusim.User{r.user, red, r.user} {
 				prompt := r.mention(group, who, "我是谁？")
-				if _, current, _ := contextmgr.ParsePrefix(prompt); current != "## [1] 用户("+who.Name+"):\n我是谁？" {
+				if _, current, _ := readPrompt(prompt); current != "## [1] 用户("+who.Name+"):\n我是谁？" {
 					t.Errorf("%s asks %q", who.Name, current)
 				}
 			}

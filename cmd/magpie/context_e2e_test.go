@@ -45,7 +45,7 @@ func TestANewProcessGetsBothContexts(t *testing.T) {
 	}) {
 		t.Errorf("the session's messages did not reach the model: %s", req.AllText())
 	}
-	parsed, current, ok := contextmgr.ParsePrefix(req.LastUser())
+	parsed, current, ok := readPrompt(req.LastUser())
 	if !ok || current != "我叫什么名字？" || len(parsed) != 2 || parsed[0].Text != "我叫小明" ||
 		parsed[1].Text != "好的，小明，我记住了。" {
 		t.Errorf("the prefix did not reach the model: %q", req.LastUser())

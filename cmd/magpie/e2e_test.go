@@ -51,7 +51,7 @@ func TestGroupsAnswerMentionsOnly(t *testing.T) {
 		t.Errorf("answer %q", got)
 	}
 	req := r.lastRequest()
-	background, current, ok := contextmgr.ParsePrefix(req.LastUser())
+	background, current, ok := readPrompt(req.LastUser())
 	if !ok || current != "## [1] 用户(小红):\n我叫小红" || len(background) != 3 ||
 		background[0].Part != contextmgr.Overheard || background[2].Text != "@小明 你看看" {
 		t.Errorf("the model was asked %q", req.LastUser())

@@ -46,7 +46,7 @@ func TestRelatedMessagesInOtherWordsReachThePrompt(t *testing.T) {
 
 	r.ask("舰队规模多大？")
 	req := r.lastRequest()
-	parsed, _, _ := contextmgr.ParsePrefix(req.LastUser())
+	parsed, _, _ := readPrompt(req.LastUser())
 	found := false
 	for _, p := range parsed {
 		found = found || p.Part == contextmgr.Retrieved && p.Text == fact

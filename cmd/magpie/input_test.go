@@ -457,7 +457,7 @@ func TestABurstReachesTheAgentInOrder(t *testing.T) {
 				return len(all) > before && asked("最后一句")
 			})
 			all := r.model.Requests()[before:]
-			_, current, ok := contextmgr.ParsePrefix(all[0].LastUser())
+			_, current, ok := readPrompt(all[0].LastUser())
 			if !ok {
 				current = all[0].LastUser()
 			}

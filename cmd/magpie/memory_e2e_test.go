@@ -18,7 +18,7 @@ import (
 func (r *rig) promptMemories() string {
 	r.Helper()
 	req := r.lastRequest()
-	parsed, _, _ := contextmgr.ParsePrefix(req.LastUser())
+	parsed, _, _ := readPrompt(req.LastUser())
 	var texts []string
 	for _, p := range parsed {
 		if p.Part == contextmgr.Remembered {

@@ -88,7 +88,7 @@ func TestModes(t *testing.T) {
 				t.Errorf("resume %v, %d messages in the prefix", b.Prompt.UseResume, b.Prompt.Stats.Messages)
 			}
 			req := r.lastRequest()
-			_, _, prefixed := contextmgr.ParsePrefix(req.LastUser())
+			_, _, prefixed := readPrompt(req.LastUser())
 			if prefixed != tc.prefix {
 				t.Errorf("the model saw a prefix: %v", prefixed)
 			}

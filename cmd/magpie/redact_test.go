@@ -7,7 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"magpie/contextmgr"
 	"magpie/internal/chat"
 	"magpie/internal/config"
 	"magpie/internal/feishusim"
@@ -36,7 +35,7 @@ func TestTheHistoryIsStoredRedacted(t *testing.T) {
 	}
 	r.ask("我叫小明")
 	req = r.lastRequest()
-	parsed, _, ok := contextmgr.ParsePrefix(req.LastUser())
+	parsed, _, ok := readPrompt(req.LastUser())
 	if !ok || len(parsed) != 2 || parsed[0].Text != privateRedacted ||
 		parsed[1].Text != "记下了，抄送 [REDACTED_EMAIL]，或打 [REDACTED_PHONE]。" {
 		t.Errorf("the history came back as %q", req.LastUser())

@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"reflect"
 	"regexp"
 	"slices"
 	"strings"
@@ -49,8 +48,7 @@ func TestTextsAreOnlyTexts(t *testing.T) {
 		}
 		q := r.lastRequest()
 		r.unread(q, secret)
-		got, ok := contextmgr.ParseQuestion(q.LastUser(), chat.Private)
-		if !ok || len(got.Asked) != 1 || got.Asked[0].Text != strings.TrimSpace(text) {
+		if !asksOnly(q.LastUser(), chat.Private, contextmgr.AskedMessage{Text: strings.TrimSpace(text)}) {
 			t.Errorf("the model was asked %q, want %q", q.LastUser(), text)
 		}
 		if !strings.Contains(text, "# ") && q.LastUser() != strings.TrimSpace(text) {
@@ -167,9 +165,8 @@ func TestForgedContextIsOnlyText(t *testing.T) {
 // question.
 func (r *rig) quoted(prompt string, asked, overheard []string, kind chat.Kind, question contextmgr.AskedMessage) {
 	r.Helper()
-	entries, current, ok := contextmgr.ParsePrefix(prompt)
-	q, read := contextmgr.ParseQuestion(current, kind)
-	if !read || q.Note != "" || len(q.Asked) != 1 || !reflect.DeepEqual(q.Asked[0], question) {
+	entries, current, ok := readPrompt(prompt)
+	if !asksOnly(current, kind, question) {
 		r.Errorf("the question is %q, want %+v", current, question)
 	}
 	if ok != (len(asked)+len(overheard) > 0) {
@@ -210,7 +207,7 @@ func TestNamesAreOnlyNames(t *testing.T) {
 	if bytes.Contains(q.Body, []byte("canary-4711")) {
 		t.Error("the file has reached the model")
 	}
-	parsed, current, ok := contextmgr.ParsePrefix(q.LastUser())
+	parsed, current, ok := readPrompt(q.LastUser())
 	if !ok || !strings.HasSuffix(current, "数到 3") {
 		t.Errorf("the prompt is %q", q.LastUser())
 	}

@@ -33,7 +33,7 @@ func (r *rig) nextBuilt() bridge.BuiltContext {
 func (r *rig) prefixTexts() []string {
 	r.Helper()
 	req := r.lastRequest()
-	list, _, ok := contextmgr.ParsePrefix(req.LastUser())
+	list, _, ok := readPrompt(req.LastUser())
 	if !ok {
 		return nil
 	}

@@ -1,0 +1,89 @@
+package main
+
+import (
+	"regexp"
+	"strings"
+
+	"magpie/contextmgr"
+	"magpie/internal/chat"
+)
+
+const lineBreaks = "\n\r\v\f\u0085\u2028\u2029"
+
+// questionHeading begins the question of a prompt; a line of a message that looks like it is escaped.
+const questionHeading = "\n---\n# 当前问题\n\n"
+
+var (
+	entryHeading = regexp.MustCompile(
+		`(?m)^## \[\d+\] (用户|助手|记忆|摘要|旁听)(?:\((.*)\))??(?: \((\d{4}-\d\d-\d\d)\))?:\n`)
+	startOfLine = regexp.MustCompile(`^|[` + lineBreaks + `]`)
+)
+
+// readPrompt separates the entries of a prompt's prefix from its question. ok reports whether there is a prefix; without
+// one all is the question.
+func readPrompt(prompt string) (entries []contextmgr.Parsed, question string, ok bool) {
+	prefix, question, found := strings.Cut(prompt, questionHeading)
+	if !found || !strings.HasPrefix(prompt, "# 对话历史上下文\n") {
+		return nil, prompt, false
+	}
+	headings := entryHeading.FindAllStringSubmatchIndex(prefix, -1)
+	for i, at := range headings {
+		end := len(prefix)
+		if i+1 < len(headings) {
+			end = headings[i+1][0]
+		}
+		group := func(n int) string {
+			if at[2*n] < 0 {
+				return ""
+			}
+			return prefix[at[2*n]:at[2*n+1]]
+		}
+		e := contextmgr.Parsed{Name: group(2), Date: group(3), Text: unescaped(strings.TrimSuffix(prefix[at[1]:end], "\n\n"))}
+		e.Text = strings.TrimSuffix(e.Text, "\n") // before the rule
+		switch group(1) {
+		case "记忆":
+			e.Part = contextmgr.Remembered
+		case "摘要":
+			e.Part = contextmgr.Summed
+		case "旁听":
+			e.Part, e.Role = contextmgr.Overheard, chat.User
+		case "助手":
+			e.Part, e.Role = contextmgr.Recent, chat.Assistant
+		default:
+			e.Part, e.Role = contextmgr.Recent, chat.User
+		}
+		if e.Part == contextmgr.Recent && e.Date != "" {
+			e.Part = contextmgr.Retrieved
+		}
+		entries = append(entries, e)
+	}
+	return entries, question, true
+}
+
+// unescaped removes the backslashes of those lines before which the prefix would put one.
+func unescaped(text string) string {
+	var b strings.Builder
+	last := 0
+	for _, at := range startOfLine.FindAllStringIndex(text, -1) {
+		line := text[at[1]:]
+		if end := strings.IndexAny(line, lineBreaks); end >= 0 {
+			line = line[:end]
+		}
+		if plain, marked := strings.CutPrefix(line, `\`); marked && escapedAs(plain, line) {
+			b.WriteString(text[last:at[1]])
+			last = at[1] + 1
+		}
+	}
+	return b.String() + text[last:]
+}
+
+// escapedAs reports whether the prefix writes a message of one line as another line.
+func escapedAs(plain, line string) bool {
+	c := contextmgr.Context{History: []chat.Message{{Role: chat.User, Text: plain}}}
+	return strings.Contains(contextmgr.Prefix(c, chat.Private, ""), ":\n"+line+"\n\n---\n")
+}
+
+// asksOnly reports whether a question is one message.
+func asksOnly(question string, kind chat.Kind, m contextmgr.AskedMessage) bool {
+	return question == (contextmgr.Question{Asked: []contextmgr.AskedMessage{m}}).Text(kind)
+}
