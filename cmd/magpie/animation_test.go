@@ -2,10 +2,15 @@ package main
 
 import (
 	"bytes"
+	numbers "encoding/binary"
 	"fmt"
+	"hash/crc32"
+	"image"
+	"image/draw"
 	"image/png"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -22,7 +27,8 @@ var animations = map[string]struct{ readme, file string }{
 // mostAnimation is the largest size of an animation, in bytes.
 const mostAnimation = 1536 << 10
 
-// The animations exist, move, are small, and are shown in the READMEs. With -pictures they are taken again, from the
+// The animations exist, move, are small, and are shown in the READMEs. They begin with what is shown where nothing moves:
+// the session that was lost and has healed, which the film then leads to. With -pictures they are taken again, from the
 // playground's page in a real browser: a question, an approved command, a lost session, and a bridge that is killed in
 // mid-answer.
 func TestAnimations(t *testing.T) {
@@ -44,6 +50,9 @@ func TestAnimations(t *testing.T) {
 			len(data) > mostAnimation {
 			t.Errorf("%s: %d x %d, %d frames in %d bytes, %v", a.file, head.Width, head.Height, frames, len(data), err)
 		}
+		if still := stills(t, data); len(still) < 6 || !slices.Contains(still[2:], still[0]) {
+			t.Errorf("%s: its first picture does not come again as a still one: %s", a.file, still)
+		}
 		readme, err := os.ReadFile(filepath.Join("..", "..", a.readme))
 		if err != nil || !strings.Contains(string(readme), "](docs/"+a.file+")") {
 			t.Errorf("%s does not show %s: %v", a.readme, a.file, err)
@@ -52,6 +61,58 @@ func TestAnimations(t *testing.T) {
 	if *makePictures && !t.Failed() {
 		recordPlaygroundSum(t, "films")
 	}
+}
+
+// stills are the pictures of an animation that stand for more than a second, each as the checksum of its pixels. All are
+// drawn over the one before.
+func stills(t *testing.T, animation []byte) (sums []string) {
+	t.Helper()
+	const signature, ofChunk = 8, 12 // bytes
+	var palette, box []byte
+	var canvas *image.RGBA
+	shown := 0
+	draws := func(data []byte) {
+		var b bytes.Buffer
+		chunk := func(kind string, data []byte) {
+			b.Write(numbers.BigEndian.AppendUint32(nil, uint32(len(data))))
+			b.WriteString(kind)
+			b.Write(data)
+			b.Write(numbers.BigEndian.AppendUint32(nil, crc32.Update(crc32.ChecksumIEEE([]byte(kind)), crc32.IEEETable, data)))
+		}
+		b.Write(animation[:signature])
+		chunk("IHDR", append(bytes.Clone(box[4:12]), 8, 3, 0, 0, 0))
+		b.Write(palette)
+		chunk("IDAT", data)
+		chunk("IEND", nil)
+		m, err := png.Decode(&b)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if canvas == nil {
+			canvas = image.NewRGBA(m.Bounds())
+		}
+		at := image.Pt(int(numbers.BigEndian.Uint32(box[12:])), int(numbers.BigEndian.Uint32(box[16:])))
+		draw.Draw(canvas, m.Bounds().Add(at), m, image.Point{}, draw.Over)
+		if shown > 1000 {
+			sums = append(sums, fmt.Sprintf("%08x", crc32.ChecksumIEEE(canvas.Pix)))
+		}
+	}
+	for rest := animation[signature:]; len(rest) >= ofChunk; {
+		n := int(numbers.BigEndian.Uint32(rest))
+		kind, data, whole := string(rest[4:8]), rest[8:8+n], rest[:n+ofChunk]
+		switch kind {
+		case "PLTE", "tRNS":
+			palette = append(palette, whole...)
+		case "fcTL":
+			box, shown = data, int(numbers.BigEndian.Uint16(data[20:]))
+		case "IDAT":
+			draws(data)
+		case "fdAT":
+			draws(data[4:])
+		}
+		rest = rest[len(whole):]
+	}
+	return sums
 }
 
 // camera films a page.
@@ -121,6 +182,8 @@ func film(t *testing.T, language string) []byte {
 	act(c.Browser)
 	c.step(4, 1)
 	c.shoot(4 * time.Second)
+	healed := consoletest.Frame{Picture: c.frames[len(c.frames)-1].Picture, Shown: 2 * time.Second}
+	c.frames = slices.Insert(c.frames, 0, healed)
 	act(c.Browser) // a story
 	c.step(4, 2)
 	c.until(lastCard + `.textContent.length > 240`)
