@@ -476,6 +476,7 @@ var readOrTyped = map[string]string{
 	"internal/modelsim/brain.go": "questions", "internal/modelsim/prefix.go": "the prompt",
 	"feishu/content_other.go": "the prompt", "feishu/content_card.go": "the prompt", "feishu/forwarded.go": "the prompt",
 	"feishu/cardjson/markdown.go": "a mark", "internal/claude/failure.go": "what servers say",
+	"internal/claude/resets.go": "what servers say",
 }
 
 // Every Chinese text of the program is on the page, with its English counterpart.

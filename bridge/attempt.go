@@ -34,6 +34,7 @@ type attemptRunner struct {
 	servers   *serverStates
 	steering  *steering
 	followUps followUps
+	limits    *usageLimits
 }
 
 // run runs the agent once.
@@ -156,8 +157,13 @@ func (r attemptRunner) readAnswer(
 				r.specs.tools.addAskers(t.claim)
 				t.setView(t.view.WithAddition(m.Text, time.Now()))
 			}
+		case claude.RateLimit:
+			r.limits.report(ctx, t.claim.Chat, e)
 		case claude.Result:
 			result = e
+			if e.Failure == "" {
+				r.limits.lift(ctx, t.claim.Chat, t.progress.began)
+			}
 		}
 		t.actions.recordToolEvent(ctx, ev)
 		r.handleEvent(ctx, t, ev)

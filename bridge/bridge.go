@@ -118,6 +118,7 @@ type Bridge struct {
 	queues     queues
 	runner     *turnRunner
 	digests    digests
+	limits     *usageLimits
 }
 
 // SetBudget changes the budget, from the next turn on.
@@ -142,6 +143,7 @@ func (b *Bridge) Run(ctx context.Context) error {
 	others.Go(func() { b.context.Run(ctx) })
 	others.Go(func() { b.access.Ownership.Run(ctx) })
 	others.Go(func() { b.digests.Run(ctx) })
+	others.Go(func() { b.limits.Run(ctx) })
 	others.Go(func() { b.runner.maintenance.watchStale(ctx) })
 	b.queues.run(ctx, b.cfg.Shutdown)
 	return nil

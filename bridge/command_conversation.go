@@ -79,6 +79,7 @@ func (cs conversationCommands) stop(ctx context.Context, o invocation) (commandR
 	// Only after the commit: the stop must be recorded first, or a crash in between would run the turns again.
 	done.then = func() {
 		cs.turns.lanes.HaltTurns(key, turns...)
+		cs.turns.wake(key) // a turn that waits until a time ends at once
 		if waits {
 			cs.asks.EndTurnSoon(unasked, db.Cancelled)
 			cs.pool.Stop(key.String())

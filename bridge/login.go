@@ -37,6 +37,7 @@ type logins struct {
 	jobs     *workqueue.Queue // runs the login
 	log      zerolog.Logger
 	patience time.Duration // timeout of a login
+	loggedIn func()        // called after a login
 
 	mu  sync.Mutex
 	now *loginDialog // nil = no login in progress
@@ -137,6 +138,7 @@ func (ls *logins) run(ctx context.Context, t *loginDialog) {
 	switch {
 	case errors.Is(err, errLoginEnded), ctx.Err() != nil && err != nil: // already reported, or a shutdown
 	case err == nil:
+		ls.loggedIn()
 		say(i18n.LoginDone.In(t.lang))
 	case errors.Is(err, errLoginTime):
 		say(i18n.LoginLate.In(t.lang))

@@ -73,6 +73,7 @@ func (f failures) resultOutcome(ctx context.Context, c db.Claim, r claude.Result
 		words = text.OneLine(r.Text)
 	}
 	end.Words = f.cfg.clean(words)
+	end = f.limits.refused(ctx, c, r, end)
 	if end.IsForOperators() {
 		return f.mendedBy(ctx, c, end)
 	}
@@ -84,6 +85,7 @@ type failures struct {
 	cfg    *Config
 	access *access.Authorizer
 	names  db.Messages
+	limits *usageLimits
 }
 
 // mostNamed limits how many admins are named.

@@ -25,6 +25,7 @@ type pressHandler struct {
 	commands    commandRunner
 	approvals   *approval.Requests
 	ahead       *aheadStarts
+	limits      *usageLimits
 	log         zerolog.Logger
 }
 
@@ -65,6 +66,7 @@ func (ph *pressHandler) press(ctx context.Context, p chat.Press) (toast string, 
 			return i18n.StopOver.In(l), err
 		}
 		ph.lanes.HaltTurns(p.Key, p.Action.Turn)
+		ph.interrupted.Wake(p.Key) // one that waits until a time ends at once
 		return i18n.StopAsked.In(l), nil
 	case p.Action.Do == turncard.DoContinue || p.Action.Do == turncard.DoDrop:
 		toast, err := ph.interrupted.decide(ctx, p, l)
@@ -72,6 +74,8 @@ func (ph *pressHandler) press(ctx context.Context, p chat.Press) (toast string, 
 		return toast, err
 	case p.Action.Do == turncard.DoCommand || p.Action.Do == turncard.DoGoOn:
 		return ph.commands.press(ctx, p, l)
+	case p.Action.Do == turncard.DoAskAgain:
+		return ph.limits.askAgain(ctx, p, l)
 	case p.Action.Do == turncard.DoAsk:
 		return ph.commands.askSuggested(ctx, p, l)
 	case approval.HasAction(p.Action.Do):

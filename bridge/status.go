@@ -26,6 +26,7 @@ type reportCommands struct {
 	turns   *turnQueue
 	access  *access.Authorizer
 	servers *serverStates
+	limits  *usageLimits
 	log     zerolog.Logger
 }
 
@@ -78,6 +79,11 @@ func (cs reportCommands) status(ctx context.Context, o invocation) (commandResul
 	if c.Settings.Notify == db.NotifyOff {
 		add(i18n.StatusNotifyOff)
 	}
+	windows, err := cs.limits.windows(ctx, l)
+	if err != nil {
+		return commandResult{}, err
+	}
+	lines = append(lines, windows...)
 	text := strings.Join(lines, "\n") + cs.lastReport(ctx, c)
 	// These are for the operator, and are not shown in groups.
 	if cs.cfg.Version == "" || o.m.Kind != chat.Private || !cs.access.Load().IsAdmin(o.m.Actor) {

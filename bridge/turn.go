@@ -79,6 +79,7 @@ type turnRunner struct {
 	maintenance maintenance
 	suggestions suggestions
 	ahead       *aheadStarts
+	limits      *usageLimits
 }
 
 // run answers a claimed turn.
@@ -99,9 +100,13 @@ func (r *turnRunner) run(ctx context.Context, claim db.Claim) {
 
 // runWith runs a turn to its end; answer runs the agent.
 func (r *turnRunner) runWith(ctx context.Context, t *turn, answer func(context.Context, *turn) turncard.Outcome) {
+	key := t.claim.Turn.Key
+	if r.limits.postpone(ctx, t.claim) {
+		r.lanes.EndTurn(key)
+		return
+	}
 	work, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
-	key := t.claim.Turn.Key
 	r.lanes.BeginTurn(key, t.claim.Turn.ID, stop)
 	if t.claim.Turn.Stopped { // before it could begin
 		stop(workqueue.ErrStopped)

@@ -41,11 +41,12 @@ func New(cfg Config, store *db.DB, pool *claude.Pool, out delivery.Messenger, lo
 	}
 	b := &Bridge{
 		cfg: w.cfg, db: store, log: log, context: w.context, access: control, receiver: rc, queues: w.queues,
-		digests: digests{store, w.authorizer, w.outbox, w.languages, w.context.Zone(), log},
-		runner:  w.turnRunner(background),
+		digests: digests{store, w.authorizer, w.outbox, w.languages, w.context.Zone(), log}, limits: w.limits,
+		runner: w.turnRunner(background),
 		presses: &pressHandler{
 			access: control, languages: w.languages, lanes: &w.turns.lanes, turns: store.Turns(),
-			interrupted: rc.interrupted, commands: rc.commands, approvals: w.approvals, ahead: w.ahead, log: log,
+			interrupted: rc.interrupted, commands: rc.commands, approvals: w.approvals, ahead: w.ahead,
+			limits: w.limits, log: log,
 		},
 		membership: chatMembership{
 			chats: store.Chats(), access: w.authorizer, requests: control.Requests, languages: w.languages,
@@ -90,6 +91,7 @@ type wiring struct {
 	ahead      *aheadStarts
 	steering   *steering
 	followUps  followUps
+	limits     *usageLimits
 }
 
 // newWiring makes the parts in the order of their dependencies. The messenger is wrapped first, so that
@@ -109,10 +111,15 @@ func newWiring(cfg Config, store *db.DB, pool *claude.Pool, out delivery.Messeng
 	w.listening = listening{store, cfg.Mention, log}
 	w.budget = &budget{pool: pool, ledger: store.Ledger(), zone: w.context.Zone(), log: log,
 		simulated: w.cfg.Simulated}
+	w.limits = &usageLimits{
+		cfg: w.cfg, store: store, pool: pool, turns: w.turns, outbox: w.outbox, zone: w.context.Zone(),
+		changed: make(chan struct{}, 1), log: log,
+	}
 	w.scheduler = newCompactionScheduler(summaries{w.cfg, store, w.budget, pool, w.outbox, w.out, log}.make)
 	w.files = attachment.New(cfg.Files, store, cfg.redactForHistory, withoutCodes)
 	w.tools = newToolHandlers(cfg, store, w.context, w.outbox, log)
-	w.logins = &logins{pool: pool, out: w.out, jobs: w.scheduler.jobs, log: log, patience: loginTime}
+	w.logins = &logins{pool: pool, out: w.out, jobs: w.scheduler.jobs, log: log, patience: loginTime,
+		loggedIn: w.limits.loggedIn}
 	w.authorizer = access.NewAuthorizer(cfg.Access, store.Grants(), cfg.Departments, cfg.Waits.Departments, log)
 	w.steering = &steering{
 		store: store.Turns().Steers(), turns: store.Turns(), queue: store.Queue(), lanes: &w.turns.lanes,
@@ -151,12 +158,12 @@ func (w *wiring) turnRunner(background *background) *turnRunner {
 		cfg: w.cfg, db: w.db, history: w.history, lanes: lanes,
 		display: w.display(),
 		agents: agentRunner{
-			budget: w.budget, failures: failures{w.cfg, w.authorizer, w.db.Messages()}, background: background,
+			budget: w.budget, failures: failures{w.cfg, w.authorizer, w.db.Messages(), w.limits}, background: background,
 			files: turnFiles{w.files, w.outbox},
 			attempts: attemptRunner{
 				cfg: w.cfg, pool: w.pool, lanes: lanes, approvals: w.approvals, turns: w.db.Turns(),
 				chats: w.db.Chats(), folders: w.db.Folders(), servers: w.servers,
-				specs: w.specs, steering: w.steering, followUps: w.followUps,
+				specs: w.specs, steering: w.steering, followUps: w.followUps, limits: w.limits,
 				prompts: promptBuilder{w.cfg, w.context},
 			},
 		},
@@ -167,6 +174,7 @@ func (w *wiring) turnRunner(background *background) *turnRunner {
 		},
 		suggestions: suggestions{w.cfg, w.db.Turns(), w.budget, w.outbox},
 		ahead:       w.ahead,
+		limits:      w.limits,
 	}
 }
 
@@ -177,10 +185,11 @@ func (w *wiring) commandSet() *commandSet {
 		conversationCommands: conversationCommands{
 			w.cfg, w.db, w.files, w.turns, w.pool, w.scheduler, w.ahead, w.approvals, w.cutOff,
 		},
-		sessionCommands:  sessionCommands{w.cfg, w.db.Chats(), w.db.Index(), w.pool, w.turns, w.ahead, zone, w.log},
-		memoryCommands:   memoryCommands{w.cfg, w.db, w.authorizer, zone},
-		settingCommands:  settingCommands{w.cfg, w.authorizer, w.pool, w.log},
-		reportCommands:   reportCommands{w.cfg, w.db, w.context, w.pool, w.turns, w.authorizer, w.servers, w.log},
+		sessionCommands: sessionCommands{w.cfg, w.db.Chats(), w.db.Index(), w.pool, w.turns, w.ahead, zone, w.log},
+		memoryCommands:  memoryCommands{w.cfg, w.db, w.authorizer, zone},
+		settingCommands: settingCommands{w.cfg, w.authorizer, w.pool, w.limits, w.log},
+		reportCommands: reportCommands{w.cfg, w.db, w.context, w.pool, w.turns, w.authorizer, w.servers, w.limits,
+			w.log},
 		ruleCommands:     ruleCommands{w.db.Rules(), zone},
 		decisionCommands: decisionCommands{w.db.Messages().Actions(), zone},
 		adminCommands:    adminCommands{w.cfg, w.db.Grants(), w.db.Chats(), w.authorizer, w.budget, w.pool, w.log},

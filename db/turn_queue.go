@@ -18,7 +18,7 @@ type Queue struct{ db *DB }
 func (d *DB) Queue() Queue { return Queue{d} }
 
 const queuedTurn = `SELECT id FROM turns INDEXED BY turns_open WHERE chat_key = ?1 AND epoch = ?2
-	AND state = 'queued' AND stopped = 0 AND follows = 0` + isOpen + ` ORDER BY id DESC LIMIT 1`
+	AND state = 'queued' AND stopped = 0 AND follows = 0 AND due_at = 0` + isOpen + ` ORDER BY id DESC LIMIT 1`
 
 // An edited question waits in a turn of its own: the offer to answer it is about that question only.
 const lateTurn = `SELECT id FROM turns INDEXED BY turns_interrupted WHERE chat_key = ?1 AND epoch = ?2
@@ -147,14 +147,14 @@ type Claim struct {
 // askedBefore keeps the earlier prompt ID of a question, since a session may know it by that.
 const askedBefore = `asked_before = CASE WHEN prompt_id = '' THEN asked_before ELSE asked_before || prompt_id || ' ' END`
 
-const claimTurn = `UPDATE turns SET state = 'running', started_at = ?2, attempts = attempts + 1,
+const claimTurn = `UPDATE turns SET state = 'running', started_at = ?2, due_at = 0, attempts = attempts + 1,
 	` + askedBefore + `, prompt_id = ?5,
 	session_id = CASE WHEN follows > 0 THEN session_id WHEN ?4 AND session <> '' THEN session ELSE ?3 END
 	FROM (SELECT t.id AS head, CASE WHEN c.epoch = t.epoch THEN COALESCE(s.session_id, c.session_id) ELSE '' END AS session
 		FROM turns t INDEXED BY turns_open JOIN chats c ON c.key = t.chat_key
 		LEFT JOIN sessions s ON s.chat_key = c.key AND s.node = ?6
 			AND s.epoch = c.epoch AND c.session_id <> '' AND c.session_node NOT IN ('', ?6)
-		WHERE t.chat_key = ?1 AND t.state = 'queued'` + isOpen + ` ORDER BY t.id LIMIT 1)
+		WHERE t.chat_key = ?1 AND t.state = 'queued' AND t.due_at <= ?2` + isOpen + ` ORDER BY t.id LIMIT 1)
 	WHERE id = head RETURNING ` + turnColumns
 
 const selectAsked = `SELECT ` + messageColumns + ` FROM messages

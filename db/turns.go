@@ -150,7 +150,7 @@ func (ts Turns) CardOf(ctx context.Context, turn int64) (string, error) {
 	return card, err
 }
 
-const stopTurn = `UPDATE turns SET stopped = 1 WHERE id = ?1 AND chat_key = ?2` + isOpen
+const stopTurn = `UPDATE turns SET stopped = 1, due_at = 0 WHERE id = ?1 AND chat_key = ?2` + isOpen
 
 // Stop records that somebody has stopped a turn of a chat, unless it has ended: it does not start again, whatever
 // happens. It reports whether the turn has not ended.

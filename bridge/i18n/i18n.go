@@ -35,6 +35,11 @@ func (p Phrase) In(l Lang) string {
 	return p.ZH
 }
 
+// With returns the phrase with its arguments filled in.
+func (p Phrase) With(args ...any) Phrase {
+	return Phrase{p.Sprintf(Chinese, args...), p.Sprintf(English, args...)}
+}
+
 // Sprintf formats the phrase in a language, and so errors and durations among its arguments.
 func (p Phrase) Sprintf(l Lang, args ...any) string {
 	if len(args) == 0 {

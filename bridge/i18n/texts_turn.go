@@ -53,16 +53,24 @@ var (
 	HeaderLate        = Phrase{"消息晚到了", "Late message"}
 	HeaderEdited      = Phrase{"消息已编辑", "Edited message"}
 
-	FailAuth       = Phrase{"Claude 没有登录，或登录已失效。", "Claude isn't logged in, or the login has expired."}
-	FailKey        = Phrase{"模型服务不认机器人使用的 API 密钥。", "The model service doesn't accept the bot's API key."}
-	FailDenied     = Phrase{"模型服务拒绝了机器人的访问。", "The model service refused the bot access."}
-	FailAddress    = Phrase{"回应的不是 Claude 的接口，可能是一个网页。", "What answered isn't Claude's API; it may be a web page."}
-	FailBilling    = Phrase{"模型账户的余额或额度已用完。", "The model account is out of credit or quota."}
-	FailRateLimit  = Phrase{"模型的用量已达上限，请稍后再试。", "The model's usage limit has been reached. Please try again later."}
-	FailOverloaded = Phrase{"模型服务繁忙，请稍后再试。", "The model is overloaded. Please try again later."}
-	FailNetwork    = Phrase{"连接不上模型服务，请稍后再试。", "The model can't be reached. Please try again later."}
-	FailServer     = Phrase{"模型服务出错，请稍后再试。", "The model service had an error. Please try again later."}
-	FailModel      = Phrase{"所选的模型不可用。请用 /model 换一个，或联系管理员。",
+	FailAuth      = Phrase{"Claude 没有登录，或登录已失效。", "Claude isn't logged in, or the login has expired."}
+	FailKey       = Phrase{"模型服务不认机器人使用的 API 密钥。", "The model service doesn't accept the bot's API key."}
+	FailDenied    = Phrase{"模型服务拒绝了机器人的访问。", "The model service refused the bot access."}
+	FailAddress   = Phrase{"回应的不是 Claude 的接口，可能是一个网页。", "What answered isn't Claude's API; it may be a web page."}
+	FailBilling   = Phrase{"模型账户的余额或额度已用完。", "The model account is out of credit or quota."}
+	FailRateLimit = Phrase{"模型的用量已达上限，请稍后再试。", "The model's usage limit has been reached. Please try again later."}
+	LimitedUntil  = Phrase{"模型的用量已达上限，%s 恢复。", "The model's usage limit has been reached until %s."}
+	BackAt        = Phrase{"预计 %s 恢复。", "It should be back at %s."}
+	AsksLater     = Phrase{"模型的用量已达上限，这个问题还没有问。%s 恢复后会自动提问。",
+		"The model's usage limit has been reached, so this hasn't been asked yet. It will be asked at %s."}
+	AsksAgain        = Phrase{"%s 会再问一次。", "This will be asked again at %s."}
+	AskAgainButton   = Phrase{"%s 再问一次", "Ask again at %s"}
+	ContinueAtButton = Phrase{"%s 继续", "Continue at %s"}
+	CancelButton     = Phrase{"取消", "Cancel"}
+	FailOverloaded   = Phrase{"模型服务繁忙，请稍后再试。", "The model is overloaded. Please try again later."}
+	FailNetwork      = Phrase{"连接不上模型服务，请稍后再试。", "The model can't be reached. Please try again later."}
+	FailServer       = Phrase{"模型服务出错，请稍后再试。", "The model service had an error. Please try again later."}
+	FailModel        = Phrase{"所选的模型不可用。请用 /model 换一个，或联系管理员。",
 		"The chosen model isn't available. Choose another one with /model, or contact an admin."}
 
 	// Who can mend a failure, and how: what follows its text.

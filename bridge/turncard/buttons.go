@@ -14,6 +14,9 @@ const DoGoOn = "go_on"
 // action's ID.
 const DoAsk = "ask"
 
+// DoAskAgain is the action that asks a refused question once more, when the model's limit has ended.
+const DoAskAgain = "ask_again"
+
 // buttons are the buttons of an ended turn.
 func (v State) buttons() []chat.Button {
 	again := CommandButton(i18n.CardNewButton.In(v.Lang), "/new")
@@ -25,6 +28,8 @@ func (v State) buttons() []chat.Button {
 		}
 		ask := chat.Action{Do: DoAsk, Turn: v.turn, ID: v.suggests}
 		return []chat.Button{{Label: v.suggests, Action: ask}, again}
+	case v.outcome.State == db.Queued && v.outcome.Until != "":
+		return []chat.Button{turnButton(v.turn, v.Lang, i18n.CancelButton, DoStop)}
 	case v.outcome.State == db.Interrupted:
 		return []chat.Button{
 			turnButton(v.turn, v.Lang, i18n.ContinueButton, DoContinue),
@@ -36,6 +41,14 @@ func (v State) buttons() []chat.Button {
 		return []chat.Button{turnButton(v.turn, v.Lang, i18n.ContinueButton, DoGoOn)}
 	case v.outcome.State != db.Failed:
 		return nil
+	}
+	// What waits is asked at that time; a question that was refused at once need not be said again.
+	if at := v.outcome.Until; at != "" && len(v.steps) == 0 && v.Answer() == "" {
+		label := i18n.AskAgainButton.Sprintf(v.Lang, at)
+		return []chat.Button{{Label: label, Action: chat.Action{Do: DoAskAgain, Turn: v.turn}}}
+	} else if at != "" {
+		label := i18n.ContinueAtButton.Sprintf(v.Lang, at)
+		return []chat.Button{{Label: label, Action: chat.Action{Do: DoGoOn, Turn: v.turn}}}
 	}
 	switch v.outcome.Failure {
 	case FailDied, FailSilent, FailTurnEnd, string(claude.FailLimit), string(claude.FailHookStop):

@@ -95,7 +95,7 @@ func failedHeader(failure string) (i18n.Phrase, chat.CardState) {
 	switch failure {
 	case string(claude.FailAuth):
 		return i18n.HeaderLogin, chat.CardNeedsYou
-	case FailBudget, string(claude.FailBilling), string(claude.FailLimit):
+	case FailBudget, string(claude.FailBilling), string(claude.FailLimit), string(claude.FailRateLimit):
 		return i18n.HeaderLimit, chat.CardNeedsYou
 	case string(claude.FailKey), string(claude.FailDenied), string(claude.FailAddress):
 		return i18n.HeaderFailed, chat.CardNeedsYou

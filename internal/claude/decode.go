@@ -21,12 +21,14 @@ type decoder struct {
 	awaiting     []int           // blocks that were streamed and have not arrived complete yet
 	announced    map[string]bool // ids of tool calls that were reported
 	failure      Failure
-	foreign      bool  // the server's error has not the form of the model's API
-	inputTokens  int64 // of the last call of the model
-	outputTokens int64 // of the last call of the model
-	unasked      bool  // the agent started the turn by itself
-	command      bool  // the turn is a command of the CLI, which answers it itself
-	hook         *hook // a hook has kept the prompt from the model; nil = none has
+	limit        string    // the window of the limit that a call has reached, as far as the CLI names it
+	limitEnds    time.Time // zero = the CLI has not said
+	foreign      bool      // the server's error has not the form of the model's API
+	inputTokens  int64     // of the last call of the model
+	outputTokens int64     // of the last call of the model
+	unasked      bool      // the agent started the turn by itself
+	command      bool      // the turn is a command of the CLI, which answers it itself
+	hook         *hook     // a hook has kept the prompt from the model; nil = none has
 }
 
 // decode parses one line. A line that is not a JSON object, or of an unknown type, yields nothing.
@@ -51,6 +53,8 @@ func (d *decoder) decode(line []byte) []Event {
 		if own {
 			return decodeToolResults(v)
 		}
+	case "rate_limit_event":
+		return []Event{d.decodeLimits(v)}
 	case "result":
 		return d.decodeResult(v)
 	}
@@ -289,6 +293,7 @@ func (d *decoder) decodeResult(v gjson.Result) []Event {
 	}
 	if v.Get("is_error").Bool() {
 		r.Failure = d.classify(v, r)
+		r.Limit, r.Resets = d.limit, d.resetTime(r)
 	}
 	r.unsaid = isEmptyResult(v)
 	switch {
@@ -300,6 +305,27 @@ func (d *decoder) decodeResult(v gjson.Result) []Event {
 		r.Failure, r.Text, r.Errors = FailUnknown, "", append(r.Errors, firstLine(r.Text))
 	}
 	return []Event{r}
+}
+
+// resetTime is when the cause of a failure ends; zero = unknown.
+func (d *decoder) resetTime(r Result) time.Time {
+	switch now := time.Now(); {
+	case r.Failure == FailRateLimit && d.limitEnds.After(now):
+		return d.limitEnds
+	case r.Failure == FailRateLimit || r.Failure == FailBilling || r.Failure == FailOverloaded || r.Failure == FailServer:
+		return resetTime(r.Text, now)
+	}
+	return time.Time{}
+}
+
+// decodeLimits parses a report about limits, which comes before the result.
+func (d *decoder) decodeLimits(v gjson.Result) RateLimit {
+	e := limitReport(v)
+	d.limit, d.limitEnds = "", time.Time{}
+	if info := v.Get("rate_limit_info"); !e.Allowed && info.Get("resetsAt").Int() > 0 {
+		d.limit, d.limitEnds = info.Get("rateLimitType").String(), time.Unix(info.Get("resetsAt").Int(), 0)
+	}
+	return e
 }
 
 // isEmptyResult reports whether a result ends a turn in which the model was not asked: if several background tasks end

@@ -104,9 +104,11 @@ type Result struct {
 	Session string // may differ from the requested one
 	Text    string // the last text block; on a failure the CLI's own message, which is not for users
 	Failure Failure
-	Errors  []string // for operators
-	Model   string   // the most expensive one
-	Window  int64    // its context window, in tokens
+	Limit   string    // the name of the limit that was reached, as in [LimitWindow]; empty = none, or unknown
+	Resets  time.Time // when the cause of the failure ends; zero = unknown
+	Errors  []string  // for operators
+	Model   string    // the most expensive one
+	Window  int64     // its context window, in tokens
 	Usage   Usage
 	CostUSD float64 // of this turn
 	Held    int64   // tokens now in the session, from the last model call; 0 = unknown

@@ -1,0 +1,117 @@
+package db
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// Limit is what is known of one limit on the use of the model.
+type Limit struct {
+	Model string  // as chosen; empty = the default one
+	Kind  string  // the CLI's name of its window, such as five_hour; empty = it has named none
+	Used  float64 // the share that is used, up to 1; negative = unknown
+	// a question was refused because of it
+	Reached bool
+	Ends    time.Time
+	noted   time.Time
+}
+
+// Limits stores the limits on the use of the model. All agents of the program share them, as they share a login.
+type Limits struct{ db *DB }
+
+// Limits returns the limits in the database.
+func (q Queue) Limits() Limits { return Limits(q) }
+
+// What was not said of a window stays as it was, unless it is about a later one.
+const noteLimit = `INSERT INTO limits (model, kind, used, reached, ends_at, noted_at) VALUES (?1, ?2, ?3, ?4, ?5, ?6)
+	ON CONFLICT (model, kind) DO UPDATE SET ends_at = excluded.ends_at,
+	reached = excluded.reached OR reached AND ends_at = excluded.ends_at, noted_at = excluded.noted_at,
+	used = CASE WHEN excluded.used < 0 AND ends_at = excluded.ends_at THEN used ELSE excluded.used END`
+
+// Note stores what was reported of limits.
+func (ls Limits) Note(ctx context.Context, list ...Limit) error {
+	err := ls.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
+		for _, l := range list {
+			if _, err := tx.ExecContext(
+				ctx, noteLimit, l.Model, l.Kind, l.Used, l.Reached, millis(l.Ends), millis(ls.db.now()),
+			); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("note limits: %w", err)
+	}
+	return nil
+}
+
+const reachedLimit = `SELECT model, kind, used, reached, ends_at, noted_at FROM limits
+	WHERE model = ?1 AND reached AND ends_at > ?2 ORDER BY ends_at DESC LIMIT 1`
+
+// Reached returns the limit that a model has reached and that ends last, or [ErrNotFound].
+func (ls Limits) Reached(ctx context.Context, model string) (Limit, error) {
+	l, err := queryOne(ctx, ls.db.read, scanLimit, reachedLimit, model, millis(ls.db.now()))
+	if err != nil && !errors.Is(err, ErrNotFound) {
+		return Limit{}, fmt.Errorf("limit of %q: %w", model, err)
+	}
+	return l, err
+}
+
+// A window is the same for all models; the newest report counts.
+const currentLimits = `SELECT model, kind, used, reached, ends_at, MAX(noted_at) FROM limits
+	WHERE ends_at > ?1 GROUP BY kind ORDER BY ends_at`
+
+// Current lists the limits whose windows have not ended, as last reported, the one that ends first before the others.
+func (ls Limits) Current(ctx context.Context) ([]Limit, error) {
+	list, err := queryAll(ctx, ls.db.read, scanLimit, currentLimits, millis(ls.db.now()))
+	if err != nil {
+		return nil, fmt.Errorf("limits: %w", err)
+	}
+	return list, nil
+}
+
+func scanLimit(scan scanner) (l Limit, err error) {
+	var ends, noted int64
+	err = scan(&l.Model, &l.Kind, &l.Used, &l.Reached, &ends, &noted)
+	l.Ends, l.noted = fromMillis(ends), fromMillis(noted)
+	return l, err
+}
+
+const (
+	liftLimits = `UPDATE limits SET reached = FALSE WHERE reached AND (?1 OR model = ?2) AND noted_at < ?3`
+	dueAtOnce  = `UPDATE turns SET due_at = 1 WHERE due_at > 1 AND state = 'queued'`
+)
+
+// Lift ends the wait for the limits that a model had reached before a time, because it answers again. It reports
+// whether there was one; then the turns that wait are due.
+func (ls Limits) Lift(ctx context.Context, model string, before time.Time) (bool, error) {
+	return ls.lift(ctx, false, model, before)
+}
+
+// LiftAll does the same for all models: the agents have another login.
+func (ls Limits) LiftAll(ctx context.Context) (bool, error) {
+	return ls.lift(ctx, true, "", ls.db.now().Add(time.Hour))
+}
+
+func (ls Limits) lift(ctx context.Context, all bool, model string, before time.Time) (lifted bool, err error) {
+	err = ls.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
+		res, err := tx.ExecContext(ctx, liftLimits, all, model, millis(before))
+		if err != nil {
+			return err
+		}
+		n, err := res.RowsAffected()
+		if lifted = n > 0; err != nil || !lifted {
+			return err
+		}
+		_, err = tx.ExecContext(ctx, dueAtOnce)
+		return err
+	})
+	if err != nil {
+		return false, fmt.Errorf("lift limits: %w", err)
+	}
+	return lifted, nil
+}
