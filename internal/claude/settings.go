@@ -26,10 +26,13 @@ var imposedSettings = settings{
 	"autoMemoryEnabled": json.RawMessage("false"), "crossSessionInbound": json.RawMessage(`"refuse"`),
 }
 
-// disallowedTools are of two kinds. Some let the agent reach other sessions on this machine, of other chats or of the
-// operator's terminal, and the CLI uses them without asking. The others let it wake up between turns, when nobody reads
-// its output; no variable disables these. A CLI that does not know a tool ignores its name.
-var disallowedTools = []string{"ListAgents", "SendMessage", "Monitor", "ScheduleWakeup", "Workflow"}
+// disallowedTools are those that do harm unasked. Some let the agent reach other sessions on this machine, of other chats or of the
+// operator's terminal, and the CLI uses them without asking. Others let it wake up between turns, when nobody reads
+// its output; no variable disables these. EnterWorktree makes a folder and a branch unasked, and leaves the folder that
+// people have chosen. A CLI that does not know a tool ignores its name.
+var disallowedTools = []string{
+	"ListAgents", "SendMessage", "Monitor", "ScheduleWakeup", "Workflow", "EnterWorktree", "ExitWorktree",
+}
 
 // loginSettings are the keys of [Config.Settings] that background tasks need.
 var loginSettings = []string{"apiKeyHelper", "env", "awsAuthRefresh", "awsCredentialExport"}

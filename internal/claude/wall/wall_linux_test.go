@@ -55,7 +55,9 @@ func TestMain(m *testing.M) {
 }
 
 // run runs the order, and returns what the script has printed.
-func (o order) run() (string, error) {
+func (o order) run() (string, error) { return o.runBehind(&o.Plan) }
+
+func (o order) runBehind(plan *wall.Plan) (string, error) {
 	cmd := exec.Command(o.Args[0], o.Args[1:]...)
 	cmd.Dir = o.Dir
 	if o.User != 0 {
@@ -65,7 +67,7 @@ func (o order) run() (string, error) {
 	}
 	var out strings.Builder
 	cmd.Stdout, cmd.Stderr = &out, &out
-	gate, err := o.Plan.Apply(cmd)
+	gate, err := plan.Apply(cmd)
 	if err != nil {
 		return "", err
 	}
@@ -229,4 +231,46 @@ func TestAttackTheWall(t *testing.T) {
 			t.Errorf("what it writes to its own folder is not there: %q %v", made, err)
 		}
 	})
+}
+
+// The start of a process with the wall and without it; the difference is what a wall costs.
+func BenchmarkStart(b *testing.B) {
+	dir, err := filepath.EvalSymlinks(b.TempDir())
+	must(b, err)
+	p := wall.Plan{Hide: []string{filepath.Join(dir, "data")}, Show: []string{filepath.Join(dir, "data", "own")}}
+	must(b, os.MkdirAll(p.Show[0], 0o700))
+	for name, start := range map[string]func() error{
+		"alone": func() error { return exec.Command("/bin/true").Run() },
+		"wall":  func() error { _, err := order{Plan: p, Dir: dir, Args: []string{"/bin/true"}}.run(); return err },
+	} {
+		b.Run(name, func(b *testing.B) {
+			for b.Loop() {
+				must(b, start())
+			}
+		})
+	}
+}
+
+// A file that takes the place of a hidden one, or appears where there was none, is seen from behind the wall: the plan
+// tells.
+func TestAPlanHoldsUntilAFileIsReplaced(t *testing.T) {
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	must(t, err)
+	conf, later, data := filepath.Join(dir, "conf"), filepath.Join(dir, "later"), filepath.Join(dir, "data")
+	must(t, errors.Join(os.WriteFile(conf, nil, 0o600), os.Mkdir(data, 0o700)))
+	for name, change := range map[string]func() error{
+		"":         func() error { return os.WriteFile(filepath.Join(data, "x"), nil, 0o600) },
+		"written":  func() error { return os.WriteFile(conf, []byte("x"), 0o600) },
+		"replaced": func() error { return errors.Join(os.WriteFile(conf+".new", nil, 0o600), os.Rename(conf+".new", conf)) },
+		"created":  func() error { return os.WriteFile(later, nil, 0o600) },
+		"gone":     func() error { return os.RemoveAll(data) },
+	} {
+		p := wall.Plan{Hide: []string{conf, later, data}}
+		_, err := order{Dir: dir, Args: []string{"/bin/true"}}.runBehind(&p)
+		must(t, errors.Join(err, change()))
+		if holds, want := p.Holds(), name == "" || name == "written"; holds != want {
+			t.Errorf("%s: %v", name, holds)
+		}
+		must(t, errors.Join(os.MkdirAll(data, 0o700), os.RemoveAll(later)))
+	}
 }
