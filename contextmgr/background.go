@@ -36,7 +36,7 @@ func (m *Manager) backgroundMessages(ctx context.Context, r Request) []chat.Mess
 func newestWithin(msgs []chat.Message, chars int) []chat.Message {
 	var kept []chat.Message
 	for _, m := range slices.Backward(msgs) {
-		m.Text = strings.TrimSpace(m.Text)
+		m.Text = strings.TrimSpace(validUTF8(m.Text))
 		n := utf8.RuneCountInString(m.Text)
 		if n == 0 {
 			continue
@@ -46,7 +46,7 @@ func newestWithin(msgs []chat.Message, chars int) []chat.Message {
 			if len(kept) > 0 {
 				break
 			}
-			m.Text = cutMiddle([]rune(validUTF8(m.Text)), chars)
+			m.Text = cutMiddle([]rune(m.Text), chars)
 		}
 		chars -= n
 		kept = append(kept, m)

@@ -86,7 +86,7 @@ func targetOf(s string) (size int, target string, quoted bool) {
 		if end < 0 {
 			return 0, "", false
 		}
-		rest := strings.IndexByte(s[start+end:], ')')
+		rest := strings.IndexByte(s[start+end:min(len(s), start+longestTarget)], ')')
 		if rest < 0 {
 			return 0, "", false
 		}
@@ -109,8 +109,11 @@ func endsDefinition(line string, i int) bool {
 	if !strings.HasPrefix(line[i:], "]:") || leadsToWeb(line[i+2:]) {
 		return false
 	}
-	begins := strings.LastIndexByte(line[:i], '[')
-	return begins <= 0 || line[begins-1] == '\\' || strings.Trim(line[:begins], " \t>*+-.)0123456789!") == ""
+	// Only so far: a line may have very many of these.
+	from := max(0, i-longestWords)
+	begins := from + strings.LastIndexByte(line[from:i], '[')
+	return begins <= from || line[begins-1] == '\\' ||
+		strings.TrimLeft(line[:min(begins, longestWords)], " \t>*+-.)0123456789!") == ""
 }
 
 // linkWords sanitizes the words of a link, in which there is no other link.

@@ -332,7 +332,8 @@ func (p *prose) picture(s string) (n int, text string) {
 	// Without a word in the brackets the link would be invisible.
 	if strings.HasPrefix(s, "![](") {
 		const named = "[图片]"
-		if n, text := p.link(named + s[len("![]"):]); n > 1 {
+		target := s[len("![]"):min(len(s), len("![]")+2*longestTarget)]
+		if n, text := p.link(named + target); n > 1 {
 			return n - len(named) + len("![]"), text
 		}
 		if !leadsToWeb(s[len("![]("):]) {

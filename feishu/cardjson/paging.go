@@ -149,13 +149,12 @@ func pageEnd(carry, text string, size int) (end, known int) {
 		used = cost(carry)
 	)
 	for line := range strings.Lines(text) {
-		if wide := cost(line); used+wide <= size {
-			used += wide
-		} else {
-			n := fittingBytes(line, size-used)
+		// Whether it fits comes first: a line may be much longer than a page.
+		if n := fittingBytes(line, size-used); n < len(line) {
 			end := b.bestBreak(text, at, n)
 			return end, max(end, at+n)
 		}
+		used += cost(line)
 		if !strings.HasSuffix(line, "\n") {
 			break // the last line is incomplete and may become anything
 		}

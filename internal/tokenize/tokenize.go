@@ -30,6 +30,10 @@ const Version = 1
 // those.
 const longest = 48
 
+// longestStemmed is the longest word that is stemmed. The stemmer takes quadratic time, and a word of a message may be as
+// long as the message.
+const longestStemmed = 2 * longest
+
 // Terms are the terms of text, in its order, with repetitions.
 func Terms(text string) []string {
 	// Width, ligatures and composed accents must not decide whether a word is found. Most text is
@@ -165,11 +169,14 @@ func split(word string) []string {
 
 // add adds one word, folded and stemmed, unless it is a function word.
 func (t *terms) add(word string) {
-	word = strings.ToLower(word)
-	if function[word] {
-		return
+	word = strings.ToLower(text.Prefix(word, 2*longestStemmed))
+	switch {
+	case function[word]:
+	case len(word) > longestStemmed: // what the stemmer takes away is beyond the part that is used
+		t.addWhole(word)
+	default:
+		t.addWhole(stemOf(word))
 	}
-	t.addWhole(stemOf(word))
 }
 
 // addWhole cuts at a rune, so that a term is valid UTF-8.
