@@ -298,7 +298,7 @@ func (d *toolHandlers) searchMemory(ctx context.Context, key chat.Key, in memory
 		fmt.Fprintf(&s, "[%d] %s (%s):\n%s\n\n", m.Number, m.Title,
 			m.Updated.In(d.context.Zone()).Format(time.DateOnly), quoted(m.Text))
 	}
-	return strings.TrimSpace(s.String()), nil
+	return claude.BreakMarkup(strings.TrimSpace(s.String())), nil
 }
 
 type historyQuery struct {
@@ -342,7 +342,7 @@ func (d *toolHandlers) searchHistory(ctx context.Context, key chat.Key, in histo
 		at := m.Time.In(d.context.Zone()).Format("2006-01-02 15:04")
 		fmt.Fprintf(&s, "%s %s:\n%s\n\n", at, authorName(m), quoted(m.Text))
 	}
-	return strings.TrimSpace(s.String()), nil
+	return claude.BreakMarkup(strings.TrimSpace(s.String())), nil
 }
 
 // authorName names the author of a message in English. A user cannot pass for the agent by a chosen name.

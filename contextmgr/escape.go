@@ -134,7 +134,7 @@ type lineReader struct {
 func (r *lineReader) readFirst() {
 	for r.nextRune() && !text.IsLineBreak(r.c) {
 		if !text.IsBlank(r.c) {
-			r.c = fold(r.c)
+			r.c = text.Fold(r.c)
 			return
 		}
 	}
@@ -157,7 +157,7 @@ func (r *lineReader) next() {
 			fresh = false
 		case r.c == '\\' && fresh:
 		default:
-			r.c = fold(r.c)
+			r.c = text.Fold(r.c)
 			return
 		}
 	}

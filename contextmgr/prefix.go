@@ -181,7 +181,7 @@ const nameLength = 32
 func cleanName(name string) string {
 	visible := strings.Map(func(r rune) rune {
 		switch {
-		case text.IsSpace(r) || unicode.IsControl(r) || fold(r) == ':':
+		case text.IsSpace(r) || unicode.IsControl(r) || text.Fold(r) == ':':
 			return ' '
 		case text.IsInvisible(r):
 			return -1

@@ -226,7 +226,7 @@ func answersOf(a db.Approval, values map[string][]string, l i18n.Lang) (_ answer
 			}
 		}
 		if own != "" {
-			chosen = append(chosen, own)
+			chosen = append(chosen, claude.BreakMarkup(own))
 		}
 		// Several labels in one string, as the CLI expects them.
 		switch text := strings.Join(chosen, ", "); {

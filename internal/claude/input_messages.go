@@ -6,6 +6,7 @@ type object map[string]any
 
 // sendPrompt sends a prompt: a text after images. id is its ID in the transcript.
 func (in *input) sendPrompt(id, text string, images []Image) {
+	text = BreakMarkup(text)
 	if len(text) > 0 && text[0] == '/' {
 		text = " " + text // otherwise the CLI would treat it as a slash command; it trims the space again
 	}
@@ -47,7 +48,7 @@ func (in *input) setMode(mode string) {
 
 // sendDecision answers a request.
 func (in *input) sendDecision(q ToolAsk, v Decision) {
-	decided := object{"behavior": "deny", "message": v.Why}
+	decided := object{"behavior": "deny", "message": BreakMarkup(v.Why)}
 	switch {
 	case q.Name == FormTool:
 		decided = formResponse(v)

@@ -55,5 +55,5 @@ func (p *Process) Command(ctx context.Context, id, line string) iter.Seq2[Event,
 	if p.spec.Task != "" || !p.commands.Allow(line) {
 		return p.Run(ctx, id, line)
 	}
-	return p.runTurn(ctx, false, func() { p.in.sendUserMessage(id, line) })
+	return p.runTurn(ctx, false, func() { p.in.sendUserMessage(id, BreakMarkup(line)) })
 }

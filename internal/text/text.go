@@ -1,5 +1,5 @@
-// Package text cuts text without dividing characters, and knows which characters readers cannot see. It does not handle
-// escaping, redaction or layout.
+// Package text cuts text without dividing characters, and knows which characters readers cannot see, and which look
+// alike. It does not handle escaping, redaction or layout.
 package text
 
 import (

@@ -1,4 +1,4 @@
-package contextmgr
+package text
 
 import (
 	"unicode"
@@ -6,15 +6,15 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// fold maps a character to the lower-case character of our own lines that looks like it, if there is one.
-func fold(c rune) rune {
+// Fold maps a character to the lower-case character of prompts' own markup that looks like it, if there is one.
+func Fold(c rune) rune {
 	switch {
 	case c >= 'A' && c <= 'Z':
 		return c - 'A' + 'a'
 	case c < 0x80:
 		return c
 	case c >= '！' && c <= '～':
-		return fold(c - '！' + '!')
+		return Fold(c - '！' + '!')
 	}
 	if f, ok := lookalike[c]; ok {
 		return f
@@ -28,14 +28,14 @@ func fold(c rune) rune {
 	// a letter in another style or with an accent
 	if d := norm.NFKD.PropertiesString(string(c)).Decomposition(); len(d) > 0 {
 		for _, first := range string(d) {
-			return fold(first)
+			return Fold(first)
 		}
 	}
 	return c
 }
 
 // lookalike holds the other Chinese forms, and characters that merely look the same. Compatibility characters of
-// Unicode are handled by fold.
+// Unicode are handled by Fold.
 var lookalike = lookalikes(map[rune]string{
 	'#': "﹟♯⌗⋕",
 	'>': "›❯〉⟩˃ᐳ⪢》»≻",
@@ -72,19 +72,26 @@ var lookalike = lookalikes(map[rune]string{
 	'c': "сϲСϹ",
 	'd': "ԁ",
 	'e': "еєЕΕ",
+	'f': "ғ",
 	'g': "ɡց",
 	'h': "һНΗ",
 	'i': "іιıɩӏⅼІΙ",
+	'j': "јϳЈ",
+	'k': "кκКΚ",
 	'm': "мМΜ",
 	'n': "ոΝ",
 	'o': "оοօОΟ",
+	'p': "рρРΡ",
 	'q': "ԛ",
 	'r': "гʀ",
 	's': "ѕꜱЅ",
 	't': "тτТΤ",
 	'u': "υսԱ",
 	'v': "ѵν",
+	'w': "ԝѡ",
+	'x': "хχХΧ",
 	'y': "уүγУΥҮ",
+	'z': "ᴢΖ",
 })
 
 // lookalikes inverts the table: from each form to the character that it looks like.
