@@ -86,9 +86,10 @@ var logInChinese = map[string]string{
 	"quoted message not available":                         "读不到被引用的消息",
 	"forwarded messages not available":                     "读不到转发的消息",
 
-	"turn failed":         "回答失败",
-	"card not drawn":      "卡片没能更新",
-	"card not posted yet": "卡片还没有发出去",
+	"turn failed":                        "回答失败",
+	"card not drawn":                     "卡片没能更新",
+	"card not posted yet":                "卡片还没有发出去",
+	"damaged state of an agent repaired": "助手的状态文件损坏，已修复",
 	"session lost; the conversation goes on from the History":                    "会话丢失，已从历史恢复，对话继续",
 	"session that holds a refused question stays as it is":                       "会话里有模型不接受的提问，没能去掉",
 	"session is behind; the missing messages come from the History":              "会话缺少最近的消息，已从历史补上",

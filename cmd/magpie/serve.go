@@ -175,6 +175,7 @@ func (p *program) openStore(ctx context.Context) (err error) {
 // prepareFolders creates the folders of the agents and of attachments.
 func (p *program) prepareFolders(ctx context.Context) (err error) {
 	if p.cfg.Claude, err = agentsConfig(ctx, p.cfg, p.store); err == nil {
+		p.cfg.Claude.Repaired = func(damage error) { p.log.Warn().Err(damage).Msg("damaged state of an agent repaired") }
 		err = p.cfg.Claude.Prepare()
 	}
 	files, folderErr := folderBeside(p.cfg.DB, "files")

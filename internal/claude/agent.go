@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -52,20 +51,35 @@ func newAgent(c Config, id string) (agent, error) {
 	return a, nil
 }
 
-// prepare creates the agent's folder for a process. It keeps existing state.
+// prepare creates the agent's folder for a process. It keeps existing state as far as the CLI can read it.
 func (a agent) prepare(spec Spec) error {
 	if a.folder.path == "" {
 		return nil
 	}
-	return a.account.runAs(func() error {
-		if err := a.folder.prepare(a.cfg.ConfigDir == isolatedDir); err != nil {
+	var repaired error
+	err := a.account.runAs(func() (err error) {
+		if repaired, err = a.folder.prepare(a.cfg.ConfigDir == isolatedDir); err != nil {
 			return fmt.Errorf("folder of a chat's agents: %w", err)
-		}
-		if err := a.writeSettings(spec); err != nil {
-			return fmt.Errorf("settings of the agents: %w", err)
 		}
 		return nil
 	})
+	if err != nil {
+		return err
+	}
+	err = a.account.runAs(func() error { return a.writeSettings(spec) })
+	if errors.Is(err, errDamaged) { // written at the start of the program, and since then within reach of the agents
+		repaired = errors.Join(repaired, err)
+		if err = a.cfg.Prepare(); err == nil {
+			err = a.account.runAs(func() error { return a.writeSettings(spec) })
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("settings of the agents: %w", err)
+	}
+	if repaired != nil && a.cfg.Repaired != nil {
+		a.cfg.Repaired(repaired)
+	}
+	return nil
 }
 
 // settingsArgument passes the settings to the CLI. The operator's settings may contain secrets, and arguments are
@@ -80,24 +94,19 @@ func (a agent) settingsArgument() string {
 	return "--settings=" + a.state.settings()
 }
 
-var errNoSettings = errors.New("no JSON object")
+var errDamaged = errors.New("damaged, written anew")
 
 // writeSettings writes the settings of a chat's agent: those of all agents, and the rules.
 func (a agent) writeSettings(spec Spec) error {
 	s := settings{}.withImposed(a.cfg.Command, a.cfg.AsksEverything())
 	if strings.TrimSpace(a.cfg.Settings) != "" {
 		data, err := safepath.ReadFile(a.state.settings(), mostConfigured)
-		if err != nil {
-			return err
+		if err == nil {
+			err = json.Unmarshal(data, &s)
 		}
-		if err := json.Unmarshal(data, &s); err != nil {
-			return err
-		}
-		if s == nil { // the file says null; the agents' user can write to it
-			return errNoSettings
-		}
-		if v := gjson.ParseBytes(s["permissions"]); v.Exists() && checkPermissions(v) != nil {
-			return checkPermissions(v)
+		// It may say null, too: the agents' user can write to it.
+		if v := gjson.ParseBytes(s["permissions"]); err != nil || s == nil || v.Exists() && checkPermissions(v) != nil {
+			return fmt.Errorf("%s: %w", a.state.settings(), errDamaged)
 		}
 	}
 	s.addRules("deny", a.offLimits(spec.Files)...)
@@ -108,7 +117,7 @@ func (a agent) writeSettings(spec Spec) error {
 		s.addRules("ask", guardRules(a.cfg.Guarded)...)
 	}
 	path := a.state.chatSettings(a.folder.path)
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+	if err := makeFolder(filepath.Dir(path)); err != nil {
 		return err
 	}
 	return replaceFile(path, s.encode())

@@ -106,6 +106,8 @@ type Config struct {
 	// Unknown is called with the kind of each line of the CLI that no version known so far writes. It must not block. nil =
 	// nobody wants to know.
 	Unknown func(kind string) `toml:"-" env:"-" json:"-"`
+	// Repaired is told what of the agents' state was damaged, and was written anew before a start; nil = nobody is.
+	Repaired func(damage error) `toml:"-" env:"-" json:"-"`
 }
 
 // Defaults returns the default configuration.

@@ -5,11 +5,14 @@ import (
 	"cmp"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
 	"slices"
+
+	"github.com/tidwall/gjson"
 
 	"magpie/internal/safepath"
 )
@@ -24,6 +27,9 @@ const (
 // temporaryVariable is the folder for the images of a session and the output of its tools. By default all sessions of a
 // project share one.
 const temporaryVariable = "CLAUDE_CODE_TMPDIR"
+
+// stateFile is the file in which the CLI keeps its own state, in its folder, or else in the home folder.
+const stateFile = ".claude.json"
 
 // configured are the files and folders that the machine's user may use to configure the CLI. Everything else in its
 // folder is state.
@@ -50,9 +56,9 @@ type folder struct {
 
 // newFolder is a chat's folder at path, on a machine with this environment.
 func newFolder(path string, env environment) folder {
-	f := folder{path, env.configDir(), filepath.Join(env[homeVariable], ".claude.json")}
+	f := folder{path, env.configDir(), filepath.Join(env[homeVariable], stateFile)}
 	if env[stateVariable] != "" {
-		f.decisions = filepath.Join(f.machine, ".claude.json")
+		f.decisions = filepath.Join(f.machine, stateFile)
 	}
 	return f
 }
@@ -67,17 +73,67 @@ func (f folder) setVariables(env environment, isolated bool) {
 	env[temporaryVariable] = filepath.Join(f.path, temporaryName)
 }
 
-// prepare creates the folder. Unless it is isolated, it gets the configuration of the machine's user.
-func (f folder) prepare(isolated bool) error {
-	if err := os.MkdirAll(filepath.Join(f.path, temporaryName), 0o700); err != nil || isolated {
-		return err
+// prepare creates the folder. Unless it is isolated, it gets the configuration of the machine's user. What the CLI, or
+// whatever runs as its user, has damaged there is written anew. repaired is what was lost by that; nil = nothing.
+func (f folder) prepare(isolated bool) (repaired, err error) {
+	for _, path := range []string{f.path, filepath.Join(f.path, temporaryName)} {
+		if err := makeFolder(path); err != nil {
+			return nil, err
+		}
 	}
-	for _, name := range configured {
-		if err := link(filepath.Join(f.machine, name), filepath.Join(f.path, name)); err != nil {
+	if !isolated {
+		for _, name := range configured {
+			if err := link(filepath.Join(f.machine, name), filepath.Join(f.path, name)); err != nil {
+				return nil, err
+			}
+		}
+		if err := copyDecisions(f.decisions, filepath.Join(f.path, stateFile)); err != nil {
+			return nil, err
+		}
+	}
+	return f.repairState()
+}
+
+// repairState replaces a state that the CLI could not read by its newest backup that it can, or removes it. Where there
+// is a backup, the CLI (2.1.197 and 2.1.332) does not start with such a state; without one it writes a new one.
+func (f folder) repairState() (repaired, err error) {
+	path := filepath.Join(f.path, stateFile)
+	_, damage := readState(path)
+	if damage == nil || errors.Is(damage, fs.ErrNotExist) {
+		return nil, nil
+	}
+	backups, err := filepath.Glob(filepath.Join(f.path, "backups", stateFile+".backup.*"))
+	if err != nil {
+		return nil, err
+	}
+	slices.Sort(backups) // the time is in the name
+	for _, backup := range slices.Backward(backups) {
+		if data, err := readState(backup); err == nil {
+			return fmt.Errorf("%s: %w; taken from %s", path, damage, filepath.Base(backup)), replaceFile(path, data)
+		}
+	}
+	return fmt.Errorf("%s: %w; it begins anew", path, damage), os.RemoveAll(path)
+}
+
+var errNoState = errors.New("not a JSON object")
+
+// readState reads a state that the CLI can read.
+func readState(path string) ([]byte, error) {
+	data, err := safepath.ReadFile(path, mostConfigured)
+	if err == nil && (!validJSON(data) || !gjson.ParseBytes(data).IsObject()) {
+		err = errNoState
+	}
+	return data, err
+}
+
+// makeFolder creates a folder of ours. A file or a link to nothing in its place gives way.
+func makeFolder(path string) error {
+	if info, err := os.Stat(path); err != nil || !info.IsDir() {
+		if err := os.RemoveAll(path); err != nil {
 			return err
 		}
 	}
-	return copyDecisions(f.decisions, filepath.Join(f.path, ".claude.json"))
+	return os.MkdirAll(path, 0o700)
 }
 
 // link makes path a symbolic link to target, or removes it if target does not exist.
@@ -137,9 +193,14 @@ func replaceFile(path string, data []byte) error {
 		return nil
 	}
 	next := path + ".new"
-	// A link or a pipe that an agent has put there must not be written to.
-	if err := os.Remove(next); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	// A link or a pipe that an agent has put there must not be written to. A folder gives way.
+	if err := os.RemoveAll(next); err != nil {
 		return err
+	}
+	if info, err := os.Lstat(path); err == nil && info.IsDir() {
+		if err := os.RemoveAll(path); err != nil {
+			return err
+		}
 	}
 	f, err := os.OpenFile(next, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 	if err != nil {

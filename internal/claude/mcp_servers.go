@@ -193,10 +193,7 @@ func (a agent) prepareServers(spec Spec) (arguments []string, err error) {
 		found, _, _ := a.servers(spec.Dir) // the agent can work without a file that cannot be read; the checks report it
 		path := filepath.Join(a.folder.path, mcpFile)
 		if len(found) == 0 {
-			if err := os.Remove(path); !errors.Is(err, os.ErrNotExist) {
-				return err
-			}
-			return nil
+			return os.RemoveAll(path)
 		}
 		data, err := json.Marshal(object{"mcpServers": found})
 		if err != nil {
