@@ -111,7 +111,7 @@ func (a agent) writeSettings(spec Spec) error {
 	}
 	s.addRules("deny", a.offLimits(spec.Files)...)
 	if !slices.Contains(a.cfg.AllowedTools, "Bash") { // otherwise the operator has allowed all of Bash
-		s.addRules("ask", a.cfg.bashAskRules()...)
+		s.addRules("ask", bashAskRules(a.cfg)...)
 	}
 	if spec.Mode == acceptEditsMode {
 		s.addRules("ask", guardRules(a.cfg.Guarded)...)

@@ -43,7 +43,7 @@ var openAskRules = []string{
 
 // bashAskRules are the ask rules for Bash: every command with a CLI older than [noMentions]. That CLI considers a
 // harmless command harmless whatever file is its input (cat < FILE), and removes the input before it evaluates any rule.
-func (c Config) bashAskRules() []string {
+func bashAskRules(c Config) []string {
 	if knows, sure := knownPrograms.knows(c.Command, noMentions); sure && !knows {
 		return []string{"Bash"}
 	}
