@@ -278,10 +278,6 @@ func (p *program) run(ctx context.Context) error {
 	return err
 }
 
-// lineNoLogin is the log line about a CLI that is not logged in.
-const lineNoLogin = "Claude is not logged in, so nobody gets an answer: send the bot /login, or run claude auth login as " +
-	"the user running Magpie"
-
 // warnOfNoLogin warns if the agents have no login, before somebody asks in vain. It does not know the logins of agents
 // that each have their own, or run as another user.
 func (p *program) warnOfNoLogin(ctx context.Context) {
@@ -290,7 +286,8 @@ func (p *program) warnOfNoLogin(ctx context.Context) {
 		return
 	}
 	if cli := (doctor.CLI{Config: c, Environ: c.Environ}); !cli.IsLoggedIn(ctx) && ctx.Err() == nil {
-		p.log.Warn().Msg(lineNoLogin)
+		p.log.Warn().Msg("Claude is not logged in, so nobody gets an answer: send the bot /login, or run claude auth login " +
+			"as the user running Magpie")
 	}
 }
 

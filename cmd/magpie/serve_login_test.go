@@ -19,7 +19,7 @@ func TestServeWarnsIfNobodyIsLoggedIn(t *testing.T) {
 	r.load = func() (config.Config, error) { return r.cfg, nil }
 	r.start()
 	defer r.stop()
-	if !r.logs.await(lineNoLogin, 1) {
+	if !r.logs.await("Claude is not logged in, so nobody gets an answer", 1) {
 		t.Errorf("no warning in %s", r.logs)
 	}
 }

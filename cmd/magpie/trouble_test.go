@@ -47,7 +47,7 @@ func TestModelErrorsAreShownInFriendlyWords(t *testing.T) {
 	r.model.Script(modelsim.Rule{Times: 1, Steps: []modelsim.Step{
 		modelsim.Fail(403, "permission_error", "secret internals"),
 	}})
-	if got := r.ask("你好"); !strings.Contains(got, "登录") || strings.Contains(got, "secret") {
+	if got := r.ask("你好"); !strings.Contains(got, "拒绝了机器人的访问") || strings.Contains(got, "secret") {
 		t.Errorf("answer %q", got)
 	}
 	if got := r.ask("数到 3"); got != "1 2 3" {
