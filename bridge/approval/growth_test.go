@@ -62,6 +62,6 @@ func TestTimeGrowsWithTheText(t *testing.T) {
 			}
 			return data
 		}),
-		"RefusalText": func(s string) { RefusalText("Bash", s) },
+		"RefusalText": func(s string) { _ = RefusalText("Bash", s) },
 	})
 }

@@ -57,9 +57,15 @@ var (
 // Guarded are the patterns of the names of folders and files that steer people, their tools, the machine or the agent.
 func Guarded() []string { return slices.Concat(guardedFolders, guardedFiles) }
 
+// longestPath is in bytes (PATH_MAX of Linux): what is longer names no file.
+const longestPath = 4096
+
 // isGuarded reports whether a file may decide what is run later, or holds instructions for people or agents. A change
 // there could lift the very rule that allowed it. Inside the project, only the relative path counts.
 func isGuarded(file, dir string) bool {
+	if len(file) > longestPath { // also so that nobody is kept waiting for the patterns
+		return true
+	}
 	if rel, err := filepath.Rel(dir, file); err == nil && filepath.IsLocal(rel) {
 		file = rel
 	}
