@@ -49,7 +49,12 @@ type table struct {
 const selectTables = `SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%'
 	AND name NOT LIKE 'goose_%' AND name NOT LIKE 'terms%' AND sql NOT LIKE '%WITHOUT ROWID%' ORDER BY name`
 
-const selectNumbers = `SELECT name FROM pragma_table_info(?1) WHERE type IN ('BIGINT', 'INTEGER')`
+const (
+	selectNumbers = `SELECT name FROM pragma_table_info(?1) WHERE type IN ('BIGINT', 'INTEGER')`
+	// A grant need not have a chat: its scan checks that.
+	selectKeys = `SELECT name FROM pragma_table_info(?1)
+		WHERE (name = 'chat_key' OR ?1 = 'chats' AND name = 'key') AND ?1 <> 'grants'`
+)
 
 // tablesOf reads the tables from the database, so that new ones are checked without a change here.
 func tablesOf(ctx context.Context, q querier) (list []table, err error) {
@@ -58,24 +63,16 @@ func tablesOf(ctx context.Context, q querier) (list []table, err error) {
 		return nil, err
 	}
 	for _, name := range names {
-		t := table{name: name, keys: keyColumns(name)}
+		t := table{name: name}
+		if t.keys, err = queryAll(ctx, q, scanText, selectKeys, name); err != nil {
+			return nil, err
+		}
 		if t.numbers, err = queryAll(ctx, q, scanText, selectNumbers, name); err != nil {
 			return nil, err
 		}
 		list = append(list, t)
 	}
 	return list, nil
-}
-
-// keyColumns are the columns of a table with chat keys.
-func keyColumns(table string) []string {
-	switch table {
-	case "chats":
-		return []string{"key"}
-	case "events", "indexed", "grants": // a grant need not have one: its scan checks that
-		return nil
-	}
-	return []string{"chat_key"}
 }
 
 // unreadableFinder finds unreadable rows.
