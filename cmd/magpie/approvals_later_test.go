@@ -704,8 +704,9 @@ func TestWhoDecidesAfterTheEndOfTheBridge(t *testing.T) {
 	r.cfg.Access = rules
 	r.prog.bridge.SetAccess(rules)
 	r.chat = r.sim.Group("测试群", r.user, boss, other)
-	database := strings.TrimPrefix(r.cfg.DB.URL, "sqlite://")
-	r.calls(bash("cp " + database + " copy.db"))
+	// Behind a wall the database is not there; its name is enough for an admin to be asked.
+	names := bash("echo " + strings.TrimPrefix(r.cfg.DB.URL, "sqlite://") + " > named")
+	r.calls(names)
 	id := r.sim.Say(r.chat, r.user, "动手吧", feishusim.Mention())
 	r.approval(r.chat, id, 1)
 	r.stop()
@@ -721,11 +722,11 @@ func TestWhoDecidesAfterTheEndOfTheBridge(t *testing.T) {
 	}
 	press(other, "只有提问的人或管理员")
 	press(r.user, "只有管理员可以允许")
-	r.calls(bash("cp "+database+" copy.db"), modelsim.Text("完了"))
+	r.calls(names, modelsim.Text("完了"))
 	press(boss, "已允许")
 	r.awaitContinued(id, 2)
 	r.checkApprovals(id, 1)
-	if r.project("copy.db") == "" {
+	if r.project("named") == "" {
 		t.Error("a command that an admin allowed did not run")
 	}
 }

@@ -42,11 +42,16 @@ func (r *rig) press(m feishusim.Message, do string) string {
 	return string(got)
 }
 
-// interruptAnswer asks something, and restarts the program when half of the answer is visible.
-func (r *rig) interruptAnswer() (id string, card feishusim.Message) {
+// interruptAnswer asks something, and restarts the program when half of the answer is visible. If changed, a tool has
+// changed something by then.
+func (r *rig) interruptAnswer(changed bool) (id string, card feishusim.Message) {
 	r.Helper()
-	r.model.Script(modelsim.Rule{Times: 1, Steps: []modelsim.Step{modelsim.Text("说到一半"), modelsim.Hang()}},
-		modelsim.Rule{Times: 1, Steps: []modelsim.Step{modelsim.Text("另外一半")}})
+	half := modelsim.Rule{Times: 1, Steps: []modelsim.Step{modelsim.Text("说到一半"), modelsim.Hang()}}
+	rest := modelsim.Rule{Times: 1, Steps: []modelsim.Step{modelsim.Text("另外一半")}}
+	r.model.Script(half, rest)
+	if changed {
+		r.model.Script(modelsim.Rule{Times: 1, Steps: []modelsim.Step{bash(appendLine("out.txt"))}})
+	}
 	id = r.sim.Say(r.chat, r.user, "说点什么")
 	r.shows(r.chat, id, "说到一半")
 	began := time.Now()
@@ -58,16 +63,22 @@ func (r *rig) interruptAnswer() (id string, card feishusim.Message) {
 	return id, r.answer(r.chat, id)
 }
 
+// An answer that a restart cuts off goes on by itself if nothing was changed, and otherwise when somebody asks for it.
 func TestAnInterruptedAnswerGoesOn(t *testing.T) {
 	t.Parallel()
-	for _, how := range []string{"button", "word"} {
+	for _, how := range []string{"by itself", "button", "word"} {
 		t.Run(how, func(t *testing.T) {
-			r := newRig(t)
-			id, card := r.interruptAnswer()
-			if got := visibleText(card); !strings.Contains(got, "说到一半") || !strings.Contains(got, "中断") {
-				t.Errorf("card %q", got)
-			}
-			if how == "button" {
+			r := newRig(t, allowBash)
+			id, card := r.interruptAnswer(how != "by itself")
+			requests := 3
+			switch how {
+			case "by itself":
+				requests = 2
+				r.await("the rest", func(v *feishusim.View) bool {
+					list := replies(v, r.chat, id)
+					return len(list) == 1 && visibleText(list[0]) == "另外一半" && !running(list[0]) && !list[0].Last().Streaming
+				})
+			case "button":
 				if got := r.press(card, doContinue); !strings.Contains(got, "好的，继续") {
 					t.Errorf("got %q", got)
 				}
@@ -78,13 +89,28 @@ func TestAnInterruptedAnswerGoesOn(t *testing.T) {
 				if got := r.press(card, doContinue); !strings.Contains(got, "已经结束") {
 					t.Errorf("the second press got %q", got)
 				}
-			} else if got := r.ask("继续"); got != "另外一半" {
-				t.Errorf("answer %q", got)
+			case "word":
+				if got := r.ask("继续"); got != "另外一半" {
+					t.Errorf("answer %q", got)
+				}
 			}
 			req := r.lastRequest()
+			asked := "继续\n\n（说明：上一次回答因服务中断而没有完成"
+			if how == "by itself" {
+				asked = "说点什么\n\n（说明：回答这个问题时服务重启了"
+			}
 			parts := strings.Split(req.LastUser(), "# 当前问题\n\n")
-			if !strings.HasPrefix(parts[len(parts)-1], "继续\n\n（说明：") {
+			if !strings.HasPrefix(parts[len(parts)-1], asked) {
 				t.Errorf("the agent was asked %q", req.LastUser())
+			}
+			if n := len(r.model.Requests()); n != requests {
+				t.Errorf("the model was asked %d times", n)
+			}
+			if how == "by itself" {
+				return
+			}
+			if got := visibleText(card); !strings.Contains(got, "说到一半") || !strings.Contains(got, "中断") {
+				t.Errorf("card %q", got)
 			}
 			if !strings.Contains(req.AllText(), "说到一半") || !strings.Contains(req.AllText(), "说点什么") {
 				t.Errorf("the agent does not know the interrupted answer: %s", req.AllText())
@@ -94,9 +120,7 @@ func TestAnInterruptedAnswerGoesOn(t *testing.T) {
 				return !hasButtons(m) && strings.Contains(m.Text(), "说到一半") &&
 					strings.Contains(m.Text(), "下面继续")
 			})
-			if n := len(r.model.Requests()); n != 2 {
-				t.Errorf("the model was asked %d times", n)
-			}
+			r.checkRuns("out.txt", 1)
 		})
 	}
 }
@@ -108,8 +132,8 @@ const (
 )
 
 func TestAnInterruptedAnswerIsDropped(t *testing.T) {
-	r := newRig(t)
-	id, card := r.interruptAnswer()
+	r := newRig(t, allowBash)
+	id, card := r.interruptAnswer(true)
 	r.press(card, doDrop)
 	r.await("the card without buttons", func(v *feishusim.View) bool {
 		m := replies(v, r.chat, id)[0]
@@ -118,7 +142,7 @@ func TestAnInterruptedAnswerIsDropped(t *testing.T) {
 	if got := r.press(card, doContinue); !strings.Contains(got, "已经结束") {
 		t.Errorf("got %q", got)
 	}
-	if n := len(r.model.Requests()); n != 1 {
+	if n := len(r.model.Requests()); n != 2 {
 		t.Errorf("the model was asked %d times", n)
 	}
 }
