@@ -93,7 +93,7 @@ func writeDocument(ctx context.Context, store *db.DB, root *os.Root, folder stri
 		return err
 	}
 	for _, o := range old {
-		doc, err := readDocument(root.FS(), o)
+		doc, err := readDocument(root, o)
 		if err != nil {
 			return fmt.Errorf("%s: %w", o, err)
 		}
@@ -112,7 +112,7 @@ func writeDocument(ctx context.Context, store *db.DB, root *os.Root, folder stri
 			}
 		}
 	}
-	if there, err := readDocument(root.FS(), name); err == nil {
+	if there, err := readDocument(root, name); err == nil {
 		if m2, err := Parse(there); err != nil || m2.ID != m.ID {
 			return configtype.Mistakef("%s：不是导出的文件，占了这个位置：请改名或删掉它",
 				"%s: it was not exported and is in the way: rename or remove it", name)
@@ -178,7 +178,7 @@ func Import(ctx context.Context, store *db.DB, dir string, clean func(string) st
 		if show != nil {
 			show(i, len(names))
 		}
-		if err := done.importFile(ctx, store, root.FS(), name, clean); ctx.Err() != nil {
+		if err := done.importFile(ctx, store, root, name, clean); ctx.Err() != nil {
 			return done, errors.Join(append(problems, ctx.Err())...)
 		} else if err != nil {
 			problems = append(problems, fmt.Errorf("%s: %w", name, err))
@@ -217,9 +217,9 @@ const (
 )
 
 // importFile imports one document.
-func (done *Imported) importFile(ctx context.Context, store *db.DB, files fs.FS, name string,
+func (done *Imported) importFile(ctx context.Context, store *db.DB, root *os.Root, name string,
 	clean func(string) string) error {
-	doc, err := readDocument(files, name)
+	doc, err := readDocument(root, name)
 	if err != nil {
 		return err
 	}
@@ -299,12 +299,14 @@ func changedSince(doc db.Memory, versions []db.MemoryVersion) bool {
 	})
 }
 
-// readDocument reads a document of bounded size. Its errors do not name the document, as those of a wrong content do
-// not.
-func readDocument(files fs.FS, name string) ([]byte, error) {
-	f, err := files.Open(name)
+// readDocument reads a document of bounded size. A pipe would keep the import waiting, and a link may lead to what is no
+// document. Its errors do not name the document, as those of a wrong content do not.
+func readDocument(root *os.Root, name string) ([]byte, error) {
+	f, err := safepath.OpenRegular(root, name, nil)
 	if bad := (*fs.PathError)(nil); errors.As(err, &bad) {
 		return nil, bad.Err
+	} else if errors.Is(err, safepath.ErrNotRegular) {
+		return nil, configtype.Mistakef("不是普通文件", "it is no regular file")
 	} else if err != nil {
 		return nil, err
 	}

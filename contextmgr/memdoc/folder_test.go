@@ -264,13 +264,13 @@ func TestBadDocuments(t *testing.T) {
 	}
 	for _, want := range []string{
 		"a.md: line 3: state", "b.md: its chat is not known", "c.md: its chat is not known here, or its ID",
-		"d.md: it has more than", "\nlink.md: it leads out of the folder",
+		"d.md: it has more than", "\nlink.md: it is no regular file",
 	} {
 		if !strings.Contains(configtype.English(err), want) {
 			t.Errorf("%v does not say %q", configtype.English(err), want)
 		}
 	}
-	if zh := configtype.Chinese(err); !strings.Contains(zh, "\nlink.md: 路径指向这个文件夹之外") {
+	if zh := configtype.Chinese(err); !strings.Contains(zh, "\nlink.md: 不是普通文件") {
 		t.Errorf("in Chinese: %v", zh)
 	}
 	if n := strings.Count(err.Error(), "\n"); n != 4 {
