@@ -301,19 +301,22 @@ func TestTheListOfSessions(t *testing.T) {
 	t.Parallel()
 	l := newBridgeRig(t, &deliverytest.Recorder{})
 	l.start()
+	titled := func() bool { return l.chat().Topic != "" }
 	l.say("om_1", "a first question")
 	l.settled(1)
+	l.until("the title of the first", titled)
 	first := l.chat().Session.ID
 	l.say("om_2", "/new")
 	l.say("om_3", "a second one")
 	l.settled(2)
+	l.until("the title of the second", titled)
 	set := l.bridge.receiver.commands.set
 	o, err := set.resume(t.Context(), invocation{m: incoming("om_4", "/resume"), chat: l.chat(), lang: i18n.English})
 	l.must(err)
 	if o.card == nil || len(o.card.Buttons) != 1 || o.card.Buttons[0] != turncard.CommandButton("2", "/resume "+first) {
 		t.Fatalf("%+v", o)
 	}
-	for _, want := range []string{"1. ", "**a second one** (questions: 1, `", "← current", "2. ", "**a first question**",
+	for _, want := range []string{"1. ", "**echo: a second one** (questions: 1, `", "← current", "2. ", "**echo: a first question**",
 		first[:8]} {
 		if !strings.Contains(o.card.Body, want) {
 			t.Errorf("%q is not in %q", want, o.card.Body)

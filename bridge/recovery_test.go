@@ -322,8 +322,8 @@ func TestWhatAnAgentDidInAnotherProjectIsRecovered(t *testing.T) {
 	l.until("the end of the turn", func() bool {
 		return l.count(`SELECT COUNT(*) FROM turns WHERE state NOT IN ('queued', 'running')`) == 1
 	})
-	if n := l.count(`SELECT COUNT(*) FROM turns t JOIN usage u ON u.turn_id = t.id WHERE state = 'done'
-		AND input_tokens = 7`); n != 1 {
+	if n := l.count(`SELECT COUNT(*) FROM turns t JOIN ledger l ON l.turn_id = t.id WHERE state = 'done'
+		AND tokens = 10`); n != 1 {
 		t.Error("the answer is lost, or not booked")
 	}
 	if c := l.chat(); c.Session.Cwd != realPath(l.config.Project) || c.Settings.Project != "other" {

@@ -103,7 +103,7 @@ var (
 	StatusLimit       = Phrase{"**用量**：%s %s，%s 重置", "**Usage**: %s %s, resets %s"}
 	LimitUsed         = Phrase{"已用 %d%%", "%d%% used"}
 	LimitReached      = Phrase{"已用完", "used up"}
-	LimitUnknown      = Phrase{"还有余量", "not used up"}
+	LimitOpen         = Phrase{"还有余量", "not used up"}
 	LimitFiveHours    = Phrase{"5 小时内", "5 hours"}
 	LimitWeek         = Phrase{"一周内", "week"}
 	LimitWeekOpus     = Phrase{"一周内 Opus", "week, Opus"}
@@ -177,7 +177,7 @@ var (
 	LimitByMemory    = Phrase{"按 %.1f GB 空闲内存", "based on %.1f GB of free memory"}
 	LimitByGroup     = Phrase{"按容器或服务的 %.1f GB 空闲内存",
 		"based on %.1f GB of free memory of its container or service"}
-	LimitOpen    = Phrase{"空闲内存未知", "free memory unknown"}
+	LimitUnknown = Phrase{"空闲内存未知", "free memory unknown"}
 	Kept         = Phrase{"空闲进程最多保留 %s（%s）", "idle processes stay up to %s (%s)"}
 	KeptNot      = Phrase{"空闲进程立即结束（%s）", "idle processes end at once (%s)"}
 	KeptByMemory = Phrase{"内存够用时", "while memory allows"}
