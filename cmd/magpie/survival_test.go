@@ -11,7 +11,9 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -28,74 +30,124 @@ import (
 )
 
 // The bridge is killed while the agent runs a long command with a child in a session of its own. After the restart, all
-// of them have ended before the interruption is reported.
+// of them have ended before the end of the answer is reported, whether the agent was killed, too, or works on until
+// somebody stops it.
 func TestAKilledBridgeLeavesNoTool(t *testing.T) {
 	t.Parallel()
-	s := newService(t, feishusim.Config{}, realCLI(t), func(c *config.Config) {
-		c.Claude.AllowedTools = []string{"Bash"}
-	})
-	mark := filepath.Join(s.TempDir(), "pids")
-	s.model.Script(
-		modelsim.Rule{Match: afterTool, Steps: []modelsim.Step{modelsim.Text("完了")}},
-		modelsim.Rule{Times: 1, Steps: []modelsim.Step{
-			modelsim.Text("开始"),
-			modelsim.Tool("Bash", map[string]string{
-				"command":     "echo $$ >> " + mark + "; (setsid nohup sleep 301 & echo $! >> " + mark + "); sleep 300",
-				"description": "wait",
-			}),
-		}})
-	s.run()
-	s.connected()
-	id := s.sim.Say(s.chat, s.user, "等一下")
-	s.until("the tool", func() bool {
-		pids, _ := os.ReadFile(mark)
-		// between fork and exec a process has no environment for a moment
-		return bytes.Count(pids, []byte("\n")) == 2 && strings.Contains(s.transcript(), "开始") && len(s.agents()) >= 3
-	})
-	s.kill()
-	s.run()
-	s.connected()
-	if got := visibleText(s.answer(s.chat, id)); !strings.Contains(got, "开始") || !strings.Contains(got, "中断") {
-		t.Errorf("card %q", got)
+	for how, want := range map[string]string{"stopped": "已停止", "agent killed": "中断"} {
+		t.Run(how, func(t *testing.T) {
+			t.Parallel()
+			s := newService(t, feishusim.Config{}, realCLI(t), allowBash)
+			mark := filepath.Join(s.TempDir(), "pids")
+			s.model.Script(
+				modelsim.Rule{Match: afterTool, Steps: []modelsim.Step{modelsim.Text("完了")}},
+				modelsim.Rule{Times: 1, Steps: []modelsim.Step{
+					modelsim.Text("开始"),
+					bash("echo $$ >> " + mark + "; (setsid nohup sleep 301 & echo $! >> " + mark + "); sleep 300"),
+				}})
+			s.run()
+			s.connected()
+			id := s.sim.Say(s.chat, s.user, "等一下")
+			s.until("the tool", func() bool {
+				pids, _ := os.ReadFile(mark)
+				// between fork and exec a process has no environment for a moment
+				return bytes.Count(pids, []byte("\n")) == 2 && strings.Contains(s.transcript(), "开始") &&
+					len(s.agents()) >= 3
+			})
+			s.kill()
+			if how == "agent killed" {
+				s.killCLIs()
+			}
+			if len(s.agents()) < 2 {
+				t.Fatalf("the tools have ended with the bridge: %v", s.agents())
+			}
+			s.run()
+			s.connected()
+			if how == "stopped" {
+				s.shows(s.chat, id, "服务重启了，回答没有中断")
+				if len(s.agents()) < 3 {
+					t.Errorf("the agent does not go on: %v", s.agents())
+				}
+				s.press(replies(s.sim.View(), s.chat, id)[0], "stop")
+			}
+			card := s.answer(s.chat, id)
+			if text := card.Text(); !strings.Contains(text, "开始") || !strings.Contains(text, want) {
+				t.Errorf("card %q", text)
+			}
+			if offers(card, doContinue) != (how == "agent killed") {
+				t.Errorf("the card offers to continue, or should: %s", card.Last().Card)
+			}
+			// The end is reported when none of them is left; alone the tools would run for five minutes. A sweep waits
+			// five seconds for them, counted in polls, and a start logs if that was not enough.
+			if left := s.agents(); len(left) > 0 || strings.Contains(s.logs.String(), "do not end") {
+				t.Errorf("still there: %v", left)
+			}
+			s.terminate()
+			s.clean()
+		})
 	}
-	// The interruption is reported when none of them is left; alone the tools would run for five minutes. A start waits
-	// five seconds for them, counted in polls, and logs if that was not enough.
-	if left := s.agents(); len(left) > 0 || strings.Contains(s.logs.String(), "do not end") {
-		t.Errorf("still there: %v", left)
-	}
-	s.terminate()
-	s.clean()
 }
 
-// The service is asked to end in mid-answer, as by systemd and pm2.
+// killCLIs kills the agents, but not what they have started.
+func (s *service) killCLIs() {
+	s.Helper()
+	for _, agent := range s.agents() {
+		pid, _, _ := strings.Cut(agent, " ")
+		if env, err := os.ReadFile("/proc/" + pid + "/environ"); err != nil || bytes.Contains(env, []byte("CLAUDECODE=")) {
+			continue // a tool
+		}
+		n, err := strconv.Atoi(pid)
+		must(s, err)
+		_ = syscall.Kill(n, syscall.SIGKILL) // it may have ended
+		s.until("the end of the agent", func() bool {
+			return !slices.ContainsFunc(s.agents(), func(left string) bool { return strings.HasPrefix(left, pid+" ") })
+		})
+	}
+}
+
+// The service is asked to end in mid-answer, as by systemd and pm2. The answer goes on by itself, or, if something was
+// changed, when somebody asks for it.
 func TestATerminatedServiceAnnouncesItAndContinues(t *testing.T) {
 	t.Parallel()
-	s := newService(t, feishusim.Config{}, longShutdown)
-	s.model.Script(modelsim.Rule{Times: 1, Steps: []modelsim.Step{modelsim.Text("说到一半"), modelsim.Hang()}},
-		modelsim.Rule{Times: 1, Steps: []modelsim.Step{modelsim.Text("另外一半")}})
-	s.run()
-	s.connected()
-	id := s.sim.Say(s.chat, s.user, "说点什么")
-	s.until("text", func() bool { return strings.Contains(s.transcript(), "说到一半") })
-	took := s.terminate()
-	if took > s.cfg.Shutdown.Duration+busy {
-		t.Errorf("the stop took %v", took)
+	for name, changed := range map[string]bool{"nothing changed": false, "something changed": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newService(t, feishusim.Config{}, longShutdown, allowBash)
+			half := modelsim.Rule{Times: 1, Steps: []modelsim.Step{modelsim.Text("说到一半"), modelsim.Hang()}}
+			s.model.Script(half, modelsim.Rule{Times: 1, Steps: []modelsim.Step{modelsim.Text("另外一半")}})
+			announced, cards := "重启", 1
+			if changed {
+				announced, cards = "中断", 2
+				s.calls(bash(appendLine("out.txt")))
+			}
+			s.run()
+			s.connected()
+			id := s.sim.Say(s.chat, s.user, "说点什么")
+			s.until("text", func() bool { return strings.Contains(s.transcript(), "说到一半") })
+			took := s.terminate()
+			if took > s.cfg.Shutdown.Duration+busy {
+				t.Errorf("the stop took %v", took)
+			}
+			s.awaitNoAgents(patience)
+			card := replies(s.sim.View(), s.chat, id)[0]
+			late := s.leftUndelivered(took) || strings.Contains(s.logs.String(), "card not drawn")
+			if !late && (!strings.Contains(card.Text(), announced) || card.Last().Streaming) {
+				t.Errorf("after the stop the card says %q", card.Text())
+			}
+			s.run()
+			s.connected()
+			if changed {
+				s.press(s.answer(s.chat, id), doContinue)
+			}
+			s.until("the rest", func() bool {
+				list := replies(s.sim.View(), s.chat, id)
+				return len(list) == cards && visibleText(list[cards-1]) == "另外一半" && !list[cards-1].Last().Streaming &&
+					!running(list[cards-1])
+			})
+			s.terminate()
+			s.clean()
+		})
 	}
-	s.awaitNoAgents(patience)
-	card := replies(s.sim.View(), s.chat, id)[0]
-	if !s.leftUndelivered(took) && (!strings.Contains(card.Text(), "中断") || card.Last().Streaming) {
-		t.Errorf("after the stop the card says %q", card.Text())
-	}
-	s.run()
-	s.connected()
-	card = s.answer(s.chat, id)
-	s.press(card, doContinue)
-	s.until("the rest", func() bool {
-		list := replies(s.sim.View(), s.chat, id)
-		return len(list) == 2 && visibleText(list[1]) == "另外一半" && !list[1].Last().Streaming
-	})
-	s.terminate()
-	s.clean()
 }
 
 // Somebody stops an answer, and the program is killed at once: the answer stays stopped.
@@ -376,8 +428,9 @@ func (r *rig) memberOf(chatID string) feishusim.User {
 
 // A platform that does not respond does not delay the program's end. Undelivered cards are shown after the next start.
 func TestAStopEndsInTimeWhenThePlatformHangs(t *testing.T) {
-	s := newService(t, feishusim.Config{})
+	s := newService(t, feishusim.Config{}, allowBash)
 	s.model.Script(modelsim.Rule{Times: 1, Steps: []modelsim.Step{modelsim.Text("说到一半"), modelsim.Hang()}})
+	s.calls(bash(appendLine("out.txt"))) // so that the end of the turn is decided, and must be shown
 	s.run()
 	s.connected()
 	s.sim.Say(s.chat, s.user, "说点什么")
