@@ -18,6 +18,7 @@ import (
 
 	"magpie/contextmgr/redact"
 	"magpie/internal/config"
+	"magpie/internal/feishusim"
 	"magpie/internal/modelsim"
 )
 
@@ -50,6 +51,18 @@ func TestLogsOfEveryKindOfTurn(t *testing.T) {
 	r.ask("/stop")
 	r.answer(r.chat, id)
 	r.ask("/canary")
+	r.model.Script(modelsim.Rule{Match: afterTool, Times: 1, Steps: []modelsim.Step{
+		modelsim.Text("答到一半canary"), modelsim.Hang(),
+	}})
+	changed := r.sim.Say(r.chat, r.user, "运行 `touch canary.txt`")
+	r.press(r.approval(r.chat, changed, 1), doAllow)
+	r.await("half of the answer", func(v *feishusim.View) bool {
+		return slices.ContainsFunc(replies(v, r.chat, changed), func(m feishusim.Message) bool {
+			return strings.Contains(m.Text(), "答到一半")
+		})
+	})
+	r.stop()
+	r.start()
 	begun("canary 重启")
 	r.stop()
 	r.start()
@@ -86,7 +99,7 @@ func TestLogsOfEveryKindOfTurn(t *testing.T) {
 			t.Errorf("a line of a turn without its session: %s", line)
 		}
 	}
-	for _, state := range []string{"done", "failed", "cancelled", "interrupted"} {
+	for _, state := range []string{"done", "failed", "cancelled", "interrupted", "queued"} {
 		if kinds[state] == 0 {
 			t.Errorf("no turn ended as %s: the test is incomplete (%v)", state, kinds)
 		}
