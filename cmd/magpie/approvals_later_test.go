@@ -245,6 +245,7 @@ func TestACrashAfterTextBelowADecision(t *testing.T) {
 			} else if !s.died(patience) {
 				t.Fatalf("the program did not come to this step: %s", s.logs)
 			}
+			s.killAgents() // else it goes on
 			s.run()
 			s.connected()
 			cut := s.turnDone(s.chat, id)
