@@ -44,6 +44,9 @@ func (r recovery) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if err := r.db.Turns().FollowUps().ResetQueued(ctx); err != nil {
+		return err
+	}
 	// Before any turn: an agent of the earlier run may still be writing into the session that a new one would resume.
 	left, err := r.db.Turns().Running(ctx)
 	if err != nil {
@@ -57,9 +60,6 @@ func (r recovery) run(ctx context.Context) error {
 	}
 	if err := r.pool.Config().RemoveSpares(r.cutOff.cfg.Files.Folder, r.isChatFolder(ctx)); err != nil {
 		r.log.Error().Err(err).Msg("what processes without a chat have left is not removed")
-	}
-	if err := r.db.Turns().FollowUps().ResetQueued(ctx); err != nil {
-		return err
 	}
 	left = r.letFinish(left, alone)
 	for _, t := range left {
