@@ -235,17 +235,18 @@ const (
 	lastCard    = `[...document.querySelectorAll('.message[data-bot] .show')].at(-1)`
 )
 
-// storyTold is the text of all cards with the story, without spaces.
+// storyTold is the text of the newest two cards, one of which tells the story, without spaces.
 const storyTold = `[...document.querySelectorAll('.message[data-bot] .card')].slice(-2).map(c =>
 	[...c.querySelectorAll('.body > .md:not(.small)')].map(m => m.innerText).join('')).join('').replace(/\s/g, '')`
 
-// wholeStory fails unless the newest two cards contain each paragraph of the story once.
+// wholeStory fails unless the newest two cards contain each paragraph of the story once. The words of its title stand in
+// other answers, too.
 func wholeStory(t *testing.T, b *consoletest.Browser) {
 	t.Helper()
 	told := b.Eval(storyTold)
 	plain := regexp.MustCompile(`[\s#*]`)
 	for paragraph := range strings.SplitSeq(modelsim.Story(b.Eval(`document.documentElement.lang`)), "\n\n") {
-		if n := strings.Count(told, plain.ReplaceAllString(paragraph, "")); n != 1 {
+		if n := strings.Count(told, plain.ReplaceAllString(paragraph, "")); n != 1 && !strings.HasPrefix(paragraph, "#") {
 			t.Errorf("%d times: %s\nin %s", n, paragraph, told)
 		}
 	}
@@ -284,21 +285,18 @@ func (v visitor) takeTour() {
 	v.refuteUnexplainedHistory()
 	v.openDrawer()
 
-	// 4: the bridge is killed in mid-answer. The text so far stays, and the answer continues.
+	// 4: the bridge is killed in mid-answer. The text so far stays, and the answer goes on by itself.
 	act(b)
 	arrived(b, "4", 2)
 	b.Until(storyTold + `.length > 60`)
 	before := bridgeOf(b)
+	v.look("4")
 	act(b)
 	told := b.Eval(storyTold)
-	arrived(b, "4", 3)
+	arrived(b, "5", 1)
 	if now := b.Eval(storyTold); !strings.HasPrefix(now, told) || told == "" {
 		t.Errorf("after the kill the chat shows %q, before it %q", now, told)
 	}
-	b.Until(`document.querySelector('.card button[data-do="continue"]:not(:disabled)')`)
-	v.look("4")
-	act(b)
-	arrived(b, "5", 1)
 	wholeStory(t, b)
 	if now := bridgeOf(b); now == before || now == "" {
 		t.Errorf("the bridge is process %q, before it was %q", now, before)

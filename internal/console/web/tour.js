@@ -63,17 +63,11 @@ function steps() {
     [{ run: lose, until: (c, m) => !$('lost-line').hidden && $('lost-line').textContent !== m.lost },
       ask(() => w.first, (c, m) => answered(c, m) && c.turns.some(x => x.turn > m.turn && x.lost))],
     [ask(() => w.story, (c, m) => cards(since(c, m)).some(x => x.text.length > 60)),
-      { run: kill, until: (c, m) => model.bridge.kills > m.kills && model.bridge.state === 'running' && model.connections > 0 && !writing(c.messages) },
-      { points: true, run: () => press('continue'), until: c => says(c, w.storyEnd) }],
+      { run: kill, until: (c, m) => model.bridge.kills > m.kills && model.bridge.state === 'running' && model.connections > 0 && says(c, w.storyEnd) }],
     [ask(() => w.form, (c, m) => waiting(c, m)), point('allow', (c, m) => answered(c, { message: m.asked || m.message })),
       ask(() => w.plan, (c, m) => waiting(c, m)), point('allow', (c, m) => answered(c, { message: m.asked || m.message }))],
     [ask(() => w.remember, answered), ask(() => '/new', answered), ask(() => w.recall, (c, m) => answered(c, m) && says(c, w.recalled))],
   ];
-}
-
-function press(what) {
-  const list = document.querySelectorAll('#messages [data-do="' + what + '"]:not(:disabled)');
-  if (list.length > 0) list[list.length - 1].click();
 }
 
 // --------------------------------------------------------------- where the visitor is
