@@ -9,8 +9,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"golang.org/x/sys/unix"
 )
 
 // units are what a text is repeated from. Each is one that some parser begins to read, and must not read to the end
@@ -90,13 +88,4 @@ func (m *measurement) cost(size int) time.Duration {
 	began := now()
 	m.f(text)
 	return now() - began + noise
-}
-
-// now is the time that this thread has spent on a processor.
-func now() time.Duration {
-	var at unix.Timespec
-	if err := unix.ClockGettime(unix.CLOCK_THREAD_CPUTIME_ID, &at); err != nil {
-		panic(err)
-	}
-	return time.Duration(at.Nano())
 }
