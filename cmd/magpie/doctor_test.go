@@ -37,7 +37,7 @@ func TestDoctorLooksAtTheCLIWithoutAConfiguration(t *testing.T) {
 		syscall.ForkLock.RUnlock()
 		must(t, err)
 	}
-	if got := look(); !strings.Contains(got, "there is no magpie.toml") || strings.Contains(got, "database") ||
+	if got := look(); !strings.Contains(got, "there is no magpie.toml") || strings.Contains(got, "database: ") ||
 		!strings.Contains(got, "claude: claude not found - install Node.js 22 or later, with npm (https://nodejs.org), then: npm install") {
 		t.Errorf("without a CLI, and without Node.js:\n%s", got)
 	}

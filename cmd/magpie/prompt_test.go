@@ -15,7 +15,7 @@ const questionHeading = "\n---\n# 当前问题\n\n"
 
 var (
 	entryHeading = regexp.MustCompile(
-		`(?m)^## \[\d+\] (用户|助手|记忆|摘要|旁听)(?:\((.*)\))??(?: \((\d{4}-\d\d-\d\d)\))?:\n`)
+		`(?m)^## \[\d+\] (用户|助手|记忆|摘要|旁听)(?:\((.*?)\))?(?: \((\d{4}-\d\d-\d\d)\))?:\n`)
 	startOfLine = regexp.MustCompile(`^|[` + lineBreaks + `]`)
 )
 
