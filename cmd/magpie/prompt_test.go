@@ -65,11 +65,7 @@ func unescaped(text string) string {
 	var b strings.Builder
 	last := 0
 	for _, at := range startOfLine.FindAllStringIndex(text, -1) {
-		line := text[at[1]:]
-		if end := strings.IndexAny(line, lineBreaks); end >= 0 {
-			line = line[:end]
-		}
-		if plain, marked := strings.CutPrefix(line, `\`); marked && escapedAs(plain, line) {
+		if plain, marked := strings.CutPrefix(text[at[1]:], `\`); marked && isEscaped(plain) {
 			b.WriteString(text[last:at[1]])
 			last = at[1] + 1
 		}
@@ -77,10 +73,11 @@ func unescaped(text string) string {
 	return b.String() + text[last:]
 }
 
-// escapedAs reports whether the prefix writes a message of one line as another line.
-func escapedAs(plain, line string) bool {
+// isEscaped reports whether the prefix puts a backslash before a text, of which the first line and what follows decide.
+func isEscaped(plain string) bool {
+	line, _, _ := strings.Cut(plain, "\n")
 	c := contextmgr.Context{History: []chat.Message{{Role: chat.User, Text: plain}}}
-	return strings.Contains(contextmgr.Prefix(c, chat.Private, ""), ":\n"+line+"\n\n---\n")
+	return strings.Contains(contextmgr.Prefix(c, chat.Private, ""), ":\n\\"+line)
 }
 
 // asksOnly reports whether a question is one message.
