@@ -203,7 +203,8 @@ func TestAnOldSessionGetsItsMissingMessages(t *testing.T) {
 	}
 }
 
-// A turn that was stopped, and one that failed, leave their questions in the session. It is still valid.
+// A turn that was stopped, and one that failed, leave their questions in the session. It is still valid,
+// unless its contents may be what the API refuses.
 func TestASessionSurvivesFailedTurns(t *testing.T) {
 	r := newRig(t, economy)
 	r.ask("我叫小明")
@@ -213,7 +214,7 @@ func TestASessionSurvivesFailedTurns(t *testing.T) {
 	r.shows(r.chat, id, "说到一半")
 	r.ask("/stop")
 	r.answer(r.chat, id)
-	r.model.Script(modelsim.Rule{Times: 1, Steps: []modelsim.Step{modelsim.Fail(400, "invalid_request_error", "bad")}})
+	r.model.Script(modelsim.Rule{Times: 1, Steps: []modelsim.Step{modelsim.Fail(403, "permission_error", "no")}})
 	r.ask("再说一次")
 	if got := r.ask("我叫什么名字？"); got != "你叫小明。" {
 		t.Errorf("answer %q", got)
