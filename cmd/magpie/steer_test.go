@@ -70,7 +70,7 @@ func TestAnAdditionReachesTheRunningTurn(t *testing.T) {
 		})}},
 	)
 	id := r.sim.Say(r.chat, r.user, "看看红色的")
-	r.shows(r.chat, id, "Bash")
+	r.shows(r.chat, id, "for i in")
 	added := r.sim.Say(r.chat, r.user, "补充：也看看蓝色的")
 	r.handedOver("也看看蓝色的")
 	must(t, os.WriteFile(gate, nil, 0o600))

@@ -207,8 +207,12 @@ func TestAttackOtherChats(t *testing.T) {
 				"echo $(cat "+q(db)+")", "cat <(cat "+q(db)+")", "mapfile -t x < "+q(db)+"; echo $x",
 				"cat < "+q(db), "sort <"+q(theirs), "ls && cat 0< ../magpie.toml"),
 		})
+		others := []string{canary, filepath.Base(n.folder("a")), "0a1b2c3d4e5f", "magpie.txt", ".hidden", "Agents.txt", "x.txt"}
 		for _, u := range tries {
-			if strings.Contains(u.result, canary) || !u.asked && !u.failed {
+			shown := slices.ContainsFunc(others, func(name string) bool { return strings.Contains(u.result, name) })
+			// behind the wall, du finds its own files alone
+			if shown && !u.asked && !u.failed || strings.Contains(u.result, canary) ||
+				!u.asked && !u.failed && !strings.Contains(u.input, `"du -a ..`) {
 				t.Errorf("unasked: %v", u)
 			}
 		}

@@ -75,7 +75,7 @@ func TestReadOutcome(t *testing.T) {
 			Text: "one two ", Failure: FailAborted, Model: model, Usage: usage(2062, 1, 2060, 16486),
 		}},
 		{"interrupt-tool", "", Outcome{
-			Acted: true, Text: "let me", Failure: FailAborted, Model: model, Usage: usage(2062, 12, 2060, 16486),
+			Acted: true, Changed: true, Text: "let me", Failure: FailAborted, Model: model, Usage: usage(2062, 12, 2060, 16486),
 		}},
 		{"compaction", "", Outcome{
 			Ended: true, Text: "after compaction", Model: model, Usage: usage(2134, 4, 2132, 17063),

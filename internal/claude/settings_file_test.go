@@ -9,7 +9,8 @@ import (
 	"magpie/internal/claude/claudetest"
 )
 
-// The file with the operator's settings lies where agents keep their state. Whatever it says, a start may only fail.
+// The file with the operator's settings lies where agents keep their state. Whatever it says, a process starts only with
+// what it is to say.
 func TestStartsWithSpoiledSettings(t *testing.T) {
 	for _, text := range []string{
 		"null", "", "[]", `"x"`, "{", `{"permissions":null}`, `{"permissions":[]}`, `{"permissions":{"deny":null}}`,
@@ -20,10 +21,15 @@ func TestStartsWithSpoiledSettings(t *testing.T) {
 		}
 		claudetest.OwnFolders(&c, t.TempDir())
 		must(t, c.Prepare())
-		must(t, os.WriteFile(filepath.Join(c.State, "settings.json"), []byte(text), 0o600))
+		path := filepath.Join(c.State, "settings.json")
+		want, err := os.ReadFile(path)
+		must(t, err)
+		must(t, os.WriteFile(path, []byte(text), 0o600))
 		pool := claude.NewPool(c)
 		if p, err := pool.Acquire(t.Context(), "a", claude.Spec{Session: fresh().Session, Dir: c.Project}); err == nil {
-			t.Errorf("%s: it starts", text)
+			if got, err := os.ReadFile(path); err != nil || string(got) != string(want) {
+				t.Errorf("%s: it starts with %s (%v)", text, got, err)
+			}
 			pool.Release("a", p)
 		}
 		pool.Close()

@@ -11,7 +11,7 @@ func TestASpareHasWhatItsTurnAsksFor(t *testing.T) {
 	const own, given, none = "its own", "given to it when a chat takes it", "no turn with it takes a spare process"
 	different := map[string]string{
 		"Session": own, "Files": own, "Tools": own, "Name": given,
-		"Resume": none, "Known": none, "Budget": none, "Task": none,
+		"Resume": none, "Known": none, "Budget": none, "Task": none, "Plain": none,
 		"Spare": "it is one",
 	}
 	var wanted Spec
@@ -29,6 +29,7 @@ func TestASpareHasWhatItsTurnAsksFor(t *testing.T) {
 			t.Fatalf("Spec.%s is a %v", v.Type().Field(i).Name, f.Kind())
 		}
 	}
+	wanted.Plain = false
 	var folder string
 	wanted.Spare = func(id string) Spec { folder = id; return Spec{Files: "own", Tools: func() Tools { return Tools{} }} }
 	got := wanted.withoutChat().unbound("folder")
