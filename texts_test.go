@@ -315,9 +315,9 @@ func TestThePlaygroundUsesTheSameWords(t *testing.T) {
 // commandsOnly hold nothing but a command and what it says.
 var commandsOnly = map[string]bool{"textCLIFails": true}
 
-// oneLanguage are texts of the playground's page that only one language needs: its Chinese name, the button for the
-// other language, and the explanation of the Chinese words in a prompt.
-var oneLanguage = map[string]bool{"name": true, "other": true, "otherLabel": true, "prefixForm": true}
+// oneLanguage are texts of the playground's page that only one language needs: its Chinese name, and the button for the
+// other language.
+var oneLanguage = map[string]bool{"name": true, "other": true, "otherLabel": true}
 
 // spoken matches an error text for operators by its beginning or a part of it: a configuration error.
 var spoken = regexp.MustCompile(`\[[a-z]+\] |^environment: |\bwant `)

@@ -71,7 +71,7 @@ func TestAttackFileNames(t *testing.T) {
 	}
 	d.start()
 	d.send("om_1", "[文件] what are these?", here...)
-	if got, want := d.prompt(1), "[文件] what are these?\n\n附件：\n"+strings.Join(list, "\n"); got != want {
+	if got, want := d.prompt(1), "[文件] what are these?\n\nAttachments:\n"+strings.Join(list, "\n"); got != want {
 		t.Errorf("asked\n%q, want\n%q", got, want)
 	}
 	entries, err := os.ReadDir(folder)

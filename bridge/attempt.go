@@ -338,7 +338,7 @@ func (pb promptBuilder) calibrateTokens(t *turn, e claude.Result) {
 func (cfg Config) contextRequest(c db.Claim, resume bool, s syncState) contextmgr.Request {
 	r := contextmgr.Request{
 		Key: c.Turn.Key, Kind: c.Chat.Kind, Epoch: c.Turn.Epoch, Turn: c.Turn.ID,
-		Asked: c.Asked, Project: cfg.projectDir(c.Chat), Model: c.Chat.Settings.Model,
+		Asked: c.Asked, Project: cfg.projectDir(c.Chat), Model: c.Chat.Settings.Model, Lang: string(cfg.langOf(c.Chat)),
 		Synced: contextmgr.Synced{Seen: s.turn, Verified: s.verified, Incomplete: s.isBehind},
 	}
 	// A turn of an ended conversation must not get the summary of the current one.

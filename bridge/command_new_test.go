@@ -61,7 +61,7 @@ func TestWhatFollowsNewInAGroupHasItsFiles(t *testing.T) {
 	overheard.ID, overheard.ToBot, overheard.Files = "om_0", false, nil
 	d.must(d.bridge.HandleMessage(t.Context(), overheard)) // the bot is not meant
 	d.must(d.bridge.HandleMessage(t.Context(), m))
-	want := "[文件 a.pdf] sum it up\n\n附件：\n- [文件 a.pdf] " +
+	want := "[文件 a.pdf] sum it up\n\nAttachments:\n- [文件 a.pdf] " +
 		filepath.Join(d.received(), "2-1-a.pdf")
 	if got := d.prompt(1); !strings.HasSuffix(got, want) {
 		t.Errorf("asked %q, want %q", got, want)

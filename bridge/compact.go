@@ -100,7 +100,7 @@ func (sm summaries) makeOnce(ctx context.Context, key chat.Key, wanted <-chan st
 		return sm.handleFailure(ctx, c, err)
 	}
 	last := older[len(older)-1]
-	s := db.Summary{Text: sm.cfg.Context.TruncateSummary(sm.cfg.clean(reply)), Seq: last.Seq, Until: last.Time}
+	s := db.Summary{Text: sm.cfg.Context.TruncateSummary(sm.cfg.clean(reply), string(lang)), Seq: last.Seq, Until: last.Time}
 	chars, of := 0, make([]string, len(older))
 	for i, m := range older {
 		chars += utf8.RuneCountInString(m.Text)

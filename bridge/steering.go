@@ -10,6 +10,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"magpie/bridge/access"
+	"magpie/bridge/i18n"
 	"magpie/bridge/workqueue"
 	"magpie/contextmgr"
 	"magpie/db"
@@ -42,6 +43,7 @@ type shownCards interface {
 // steeredTurn is a running turn with the messages passed to it.
 type steeredTurn struct {
 	kind   chat.Kind
+	lang   i18n.Lang
 	askers []string
 	unread []steer                    // in the order of arrival
 	agent  func(id, text string) bool // passes a message to the agent; nil = the agent does not have the question yet
@@ -55,8 +57,8 @@ type steer struct {
 }
 
 // turnStarted lets a turn receive messages until end is called. The end of the turn queues the unread ones.
-func (s *steering) turnStarted(c db.Claim) (end func()) {
-	t := &steeredTurn{kind: c.Chat.Kind}
+func (s *steering) turnStarted(c db.Claim, lang i18n.Lang) (end func()) {
+	t := &steeredTurn{kind: c.Chat.Kind, lang: lang}
 	for _, m := range c.Asked {
 		t.askers = append(t.askers, m.Actor.ID)
 	}
@@ -138,7 +140,7 @@ func (s *steering) handToAgent(turn int64, prompt string, m chat.Message) {
 func (t *steeredTurn) sendUnread() {
 	for i := range t.unread {
 		if u := &t.unread[i]; t.agent != nil && !u.handed {
-			u.handed = t.agent(u.prompt, contextmgr.QuestionText([]chat.Message{u.message}, t.kind))
+			u.handed = t.agent(u.prompt, contextmgr.QuestionText([]chat.Message{u.message}, t.kind, string(t.lang)))
 		}
 	}
 }

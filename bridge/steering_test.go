@@ -59,7 +59,7 @@ func TestWhichMessagesARunningTurnGets(t *testing.T) {
 			s := l.bridge.receiver.steering
 			s.always = tc.always
 			s.lanes.BeginTurn(room, turn, func(error) {})
-			defer s.turnStarted(claim)()
+			defer s.turnStarted(claim, "zh")()
 			if tc.waiting {
 				m := in("om_2", "ou_1")
 				m.Files = picture

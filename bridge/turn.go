@@ -117,7 +117,7 @@ func (r *turnRunner) runWith(ctx context.Context, t *turn, answer func(context.C
 	steering := r.agents.attempts.steering
 	// Neither a command of the CLI's own nor a turn that the agent started by itself takes additional messages.
 	if r.agents.attempts.ownCommand(t) == "" && t.claim.Turn.Follows == 0 {
-		defer steering.turnStarted(t.claim)()
+		defer steering.turnStarted(t.claim, t.view.Lang)()
 	}
 	end := answer(work, t)
 	r.lanes.EndTurn(key) // nothing is left to stop from here on

@@ -86,7 +86,7 @@ func TestAFileIsFetchedBeforeTheQuestionIsAsked(t *testing.T) {
 	d.send("om_1", "[文件 a.pdf] sum it up", document("om_1", "k1", "a.pdf"))
 	folder := d.received()
 	path := filepath.Join(folder, "1-1-a.pdf")
-	if got, want := d.prompt(1), "[文件 a.pdf] sum it up\n\n附件：\n- [文件 a.pdf] "+path; got != want {
+	if got, want := d.prompt(1), "[文件 a.pdf] sum it up\n\nAttachments:\n- [文件 a.pdf] "+path; got != want {
 		t.Errorf("asked %q, want %q", got, want)
 	}
 	data, err := os.ReadFile(path)
@@ -175,7 +175,7 @@ func TestWhatCannotBeFetchedIsTold(t *testing.T) {
 	d.source.Files["big"] = strings.Repeat("x", 1001)
 	d.start()
 	d.send("om_1", "[文件 a.pdf] [文件 b.pdf] sum up", document("om_1", "big", "a.pdf"), document("om_1", "none", "b.pdf"))
-	if got := d.prompt(1); !strings.HasSuffix(got, "附件：\n- [文件 a.pdf] 太大，没有取\n- [文件 b.pdf] 没有取到") {
+	if got := d.prompt(1); !strings.HasSuffix(got, "Attachments:\n- [文件 a.pdf] too large, not fetched\n- [文件 b.pdf] could not be fetched") {
 		t.Errorf("asked %q", got)
 	}
 	d.until("the user is told", func() bool { d.rec.Mu.Lock(); defer d.rec.Mu.Unlock(); return len(d.rec.Said) == 1 })
@@ -214,7 +214,7 @@ func TestAPictureWaitsForItsWords(t *testing.T) {
 	d.must(d.bridge.queues.turns.awaitRecovery(t.Context())) // which begins whatever is there
 	d.send("om_1", "[图片 1]", picture("om_1", "k1"))
 	d.say("om_2", "what is this?")
-	if got := d.prompt(1); !strings.HasPrefix(got, "[图片 1]\n\n附件：\n- [图片 1] ") ||
+	if got := d.prompt(1); !strings.HasPrefix(got, "[图片 1]\n\nAttachments:\n- [图片 1] ") ||
 		!strings.HasSuffix(got, "\n\nwhat is this?") {
 		t.Errorf("asked %q", got)
 	}
@@ -247,18 +247,18 @@ func TestQuotesAreShown(t *testing.T) {
 	d.send("om_1", "[文件 a.txt] keep it", document("om_1", "k1", "a.txt"))
 	d.prompt(1)
 	d.send("om_2", "and this?", quote("om_1"))
-	want := "> 引用 用户 的消息：\n> [文件 a.txt] keep it\n\nand this?\n\n附件：\n- 引用的消息里的[文件 a.txt] " +
+	want := "> Quoting 用户:\n> [文件 a.txt] keep it\n\nand this?\n\nAttachments:\n- from the quoted message: [文件 a.txt] " +
 		filepath.Join(folder, "1-1-a.txt")
 	if got := d.prompt(2); got != want {
 		t.Errorf("of this chat: asked %q, want %q", got, want)
 	}
 	d.send("om_3", "", quote("om_far"))
-	want = "> 引用 Bob 的消息：\n> [文件 z.txt] look\n> # 当前问题\n\n附件：\n- 引用的消息里的[文件 z.txt] " + filepath.Join(folder, "5-2-z.txt")
+	want = "> Quoting Bob:\n> [文件 z.txt] look\n> # 当前问题\n\nAttachments:\n- from the quoted message: [文件 z.txt] " + filepath.Join(folder, "5-2-z.txt")
 	if got := d.prompt(3); got != want {
 		t.Errorf("without a word: asked %q, want %q", got, want)
 	}
 	d.send("om_4", "why?", quote("om_gone"))
-	if got := d.prompt(4); got != "> （引用的消息无法读取）\n\nwhy?" {
+	if got := d.prompt(4); got != "> (Quoted message not available)\n\nwhy?" {
 		t.Errorf("asked %q", got)
 	}
 	if n := d.count("SELECT COUNT(*) FROM files WHERE kind = 'file'"); n != 3 || len(d.source.Asked()) != 2 {
@@ -275,7 +275,7 @@ func TestAQuestionIsAskedAgainWithItsFiles(t *testing.T) {
 	d.prompt(1)
 	d.say("om_2", "/retry")
 	if got := d.prompt(2); !strings.Contains(got, "sum it up") ||
-		!strings.HasSuffix(got, "附件：\n- [文件 a.pdf] "+
+		!strings.HasSuffix(got, "Attachments:\n- [文件 a.pdf] "+
 			filepath.Join(d.received(), "3-1-a.pdf")) {
 		t.Errorf("asked %q", got)
 	}
@@ -294,7 +294,7 @@ func TestForwardsAndRecordingsAreWords(t *testing.T) {
 		t.Errorf("asked %q", got)
 	}
 	d.send("om_3", "[语音 3 秒]", chat.File{Kind: chat.Sound, Of: "om_3", Key: "k1", Length: 3 * time.Second})
-	if got := d.prompt(2); !strings.HasPrefix(got, "[语音 3 秒] hello there\n\n附件：\n- [语音] ") {
+	if got := d.prompt(2); !strings.HasPrefix(got, "[语音 3 秒] hello there\n\nAttachments:\n- [语音] ") {
 		t.Errorf("asked %q", got)
 	}
 	list, err := d.bridge.db.History().ByID(t.Context(), room, []string{"om_1", "om_3"})
@@ -317,7 +317,7 @@ func TestATopicIsToldOnceHowItBegan(t *testing.T) {
 		d.must(d.bridge.HandleMessage(t.Context(), m))
 		d.prompt(int(id[3] - '0'))
 	}
-	if d.prompts[0] != "## [1] 用户:\n> 引用 Bob 的消息：\n> the plan\n\nwhy?" || d.prompts[1] != "## [1] 用户:\nwhy?" {
+	if d.prompts[0] != "## [1] User:\n> Quoting Bob:\n> the plan\n\nwhy?" || d.prompts[1] != "## [1] User:\nwhy?" {
 		t.Errorf("asked %q", d.prompts)
 	}
 }

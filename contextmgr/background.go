@@ -28,12 +28,12 @@ func (m *Manager) backgroundMessages(ctx context.Context, r Request) []chat.Mess
 		m.log.Error().Err(err).Stringer("chat", r.Key).Int64("turn", r.Turn).
 			Msg("what was overheard is not known; answering without it")
 	}
-	return newestWithin(list, backgroundChars)
+	return newestWithin(list, backgroundChars, r.Lang)
 }
 
 // newestWithin returns the newest messages, oldest first, that fit in the given number of runes. If even the last one
 // does not fit, its middle is cut out.
-func newestWithin(msgs []chat.Message, chars int) []chat.Message {
+func newestWithin(msgs []chat.Message, chars int, lang string) []chat.Message {
 	var kept []chat.Message
 	for _, m := range slices.Backward(msgs) {
 		m.Text = strings.TrimSpace(validUTF8(m.Text))
@@ -46,7 +46,7 @@ func newestWithin(msgs []chat.Message, chars int) []chat.Message {
 			if len(kept) > 0 {
 				break
 			}
-			m.Text = cutMiddle([]rune(m.Text), chars)
+			m.Text = cutMiddle([]rune(m.Text), chars, lang)
 		}
 		chars -= n
 		kept = append(kept, m)

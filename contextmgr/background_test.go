@@ -34,7 +34,7 @@ func TestTheNewestOfTheBackgroundFits(t *testing.T) {
 		"nothing":    {nil, ""},
 	} {
 		var got []string
-		for _, m := range newestWithin(tc.msgs, 10) {
+		for _, m := range newestWithin(tc.msgs, 10, "zh") {
 			got = append(got, m.Text)
 		}
 		if strings.Join(got, "|") != tc.want {

@@ -57,6 +57,7 @@ type Request struct {
 	Turn     int64
 	Asked    []chat.Message // in order
 	Note     string         // a note of ours after the questions; empty = none
+	Lang     string         // of the chat: "en", or Chinese
 	ResumeID string         // the session that will be resumed; empty = none
 	After    int64          // the recent part starts after the message with this seq; 0 = at the first one
 	Summary  Summary        // of the messages up to After
@@ -141,8 +142,9 @@ func (m *Manager) gather(ctx context.Context, r Request) (Context, error) {
 	if part == recent || part == unseen && m.cfg.Mode != Resume {
 		past = m.startSearch(ctx, r)
 	}
-	c := Context{Zone: m.cfg.zone(), Memories: m.memories(ctx, r)}
+	c := Context{Zone: m.cfg.zone(), Lang: r.Lang, Memories: m.memories(ctx, r)}
 	limits := m.limits(r.Model)
+	limits.Lang = r.Lang
 	if part == none {
 		return c, nil
 	}
@@ -250,7 +252,7 @@ func seqSet(msgs []chat.Message) map[int64]bool {
 func (c Context) tokens(kind chat.Kind) int {
 	n := 0
 	for i, e := range c.entries(kind) {
-		n += EstimateTokens(heading(i+1, e)) + textCost(e.Text) + EstimateTokens("\n\n")
+		n += EstimateTokens(heading(i+1, e, c.Lang)) + textCost(e.Text) + EstimateTokens("\n\n")
 	}
 	return n
 }

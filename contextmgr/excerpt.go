@@ -21,7 +21,7 @@ func (f *queryIndex) excerpts(msgs []chat.Message, most int) []chat.Message {
 // excerpt is the part of a text, at most that many runes long, with most of the question's words; in whole lines and
 // sentences if possible. Marks show what is missing.
 func (f *queryIndex) excerpt(text string, most int) string {
-	marks := 2 * utf8.RuneCountInString(omissionNote(utf8.RuneCountInString(text)))
+	marks := 2 * utf8.RuneCountInString(omissionNote(utf8.RuneCountInString(text), f.lang))
 	if most <= marks { // no room for anything between the marks
 		return string([]rune(validUTF8(text))[:most])
 	}
@@ -62,7 +62,7 @@ func (f *queryIndex) excerpt(text string, most int) string {
 		if len(pieces) == 0 {
 			return ""
 		}
-		return omissionNote(utf8.RuneCountInString(strings.Join(pieces, "")))
+		return omissionNote(utf8.RuneCountInString(strings.Join(pieces, "")), f.lang)
 	}
 	return strings.TrimSpace(cut(pieces[:bestFrom]) + strings.Join(pieces[bestFrom:bestTo], "") + cut(pieces[bestTo:]))
 }

@@ -30,7 +30,7 @@ func TestTimeGrowsWithTheText(t *testing.T) {
 	c := Defaults()
 	now := time.Now()
 	ranked := func(s string) *queryIndex {
-		f := newQueryIndex(parseQuery(s, now), db.Found{})
+		f := newQueryIndex(parseQuery(s, now, "zh"), db.Found{})
 		return &f
 	}
 	growthtest.Linear(t, map[string]func(string){
@@ -45,19 +45,19 @@ func TestTimeGrowsWithTheText(t *testing.T) {
 				Memories: contextMemories(memories(s)), Summary: Summary{Text: s},
 			}, chat.Group, s)
 		},
-		"QuestionText":    func(s string) { QuestionText(asked(s), chat.Group); QuestionText(asked(s), chat.Private) },
+		"QuestionText":    func(s string) { QuestionText(asked(s), chat.Group, "zh"); QuestionText(asked(s), chat.Private, "en") },
 		"SummaryTask":     func(s string) { c.SummaryTask("en", chat.Group, Summary{Text: s}, said(s)) },
 		"PointsTask":      func(s string) { c.PointsTask("en", chat.Group, said(s)) },
 		"TitleTask":       func(s string) { c.TitleTask("en", said(s)) },
 		"NotesTask":       func(s string) { c.NotesTask("en", chat.Group, memories(s), said(s)) },
-		"TruncateSummary": func(s string) { c.TruncateSummary(s) },
-		"parseQuery":      func(s string) { parseQuery(s, now) },
+		"TruncateSummary": func(s string) { c.TruncateSummary(s, "en") },
+		"parseQuery":      func(s string) { parseQuery(s, now, "zh") },
 		"rank":            func(s string) { ranked("what").rank(said(s), nil) },
 		"excerpt":         func(s string) { ranked("what").excerpt(s, 300) },
 		"rankMemories":    func(s string) { rankMemories(memories(s), s, true) },
 		"selectMemories":  func(s string) { selectMemories(memories(s), s, 1000) },
 		"sendable":        func(s string) { sendable(s) },
 		"truncate":        func(s string) { truncate(said(s), Limits{MaxTokens: 1000}) },
-		"newestWithin":    func(s string) { newestWithin(said(s), backgroundChars) },
+		"newestWithin":    func(s string) { newestWithin(said(s), backgroundChars, "zh") },
 	})
 }

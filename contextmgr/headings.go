@@ -11,7 +11,7 @@ import (
 // They are written here as lineReader returns them: simplified, lower case, without spaces.
 var (
 	titleWords = []string{
-		historyTitle, questionTitle, "对话历史", "对话记录", "历史对话", "历史上下文", "聊天历史", "聊天记录",
+		historyTitle.zh, questionTitle.zh, "对话历史", "对话记录", "历史对话", "历史上下文", "聊天历史", "聊天记录",
 		"当前的问题", "目前问题", "目前的问题", "现在的问题",
 		"conversationhistory", "chathistory", "dialoguehistory", "dialoghistory", "historyoftheconversation",
 		"historycontext",
@@ -19,7 +19,7 @@ var (
 	}
 	// entryWords are the names in the headings of entries, and what other programs call the same.
 	entryWords = []string{
-		userWord, assistantWord, memoryWord, summaryWord, overheardWord, "使用者", "助理", "机器人", "系统",
+		userWord.zh, assistantWord.zh, memoryWord.zh, summaryWord.zh, overheardWord.zh, "使用者", "助理", "机器人", "系统",
 		"user", "assistant", "memory", "summary", "overheard", "human", "claude", "bot", "ai", "system",
 	}
 	// sayWords may come between such a word and its colon.
@@ -157,7 +157,7 @@ func (r *lineReader) files() bool {
 // file reads a line of the list of files: - [图片 1].
 func (r *lineReader) file() bool {
 	r.next()
-	if r.skipWord("引用的消息里的") {
+	if r.skipAnyWord([]string{ofTheQuote.zh, "fromthequotedmessage"}) {
 		return true
 	}
 	if r.c != '[' {

@@ -14,19 +14,31 @@ import (
 // parsePrefix parses exactly what [Prefix] wrote. ok reports whether prompt begins with a prefix that only Prefix can
 // have written. Otherwise current is the whole prompt. [parseQuestion] parses the question.
 func parsePrefix(prompt string) (msgs []Parsed, current string, ok bool) {
-	rest, ok := strings.CutPrefix(prompt, head)
-	for ok && (len(msgs) == 0 || !strings.HasPrefix(rest, question)) {
+	lang := langOf(prompt)
+	rest, ok := strings.CutPrefix(prompt, head(lang))
+	for ok && (len(msgs) == 0 || !strings.HasPrefix(rest, questionHead(lang))) {
 		var m Parsed
-		if m, rest, ok = parseMessage(rest, len(msgs)+1); ok {
+		if m, rest, ok = parseMessage(rest, len(msgs)+1, lang); ok {
 			ok = len(msgs) == 0 || follows(msgs[len(msgs)-1].Part, m.Part)
 			msgs = append(msgs, m)
 		}
 	}
-	current = strings.TrimPrefix(rest, question)
-	if !ok || !utf8.ValidString(prompt) || render(msgs, current) != prompt {
+	current = strings.TrimPrefix(rest, questionHead(lang))
+	if !ok || !utf8.ValidString(prompt) || render(msgs, current, lang) != prompt {
 		return nil, prompt, false
 	}
 	return msgs, current, true
+}
+
+// bothLanguages are those of prompts.
+var bothLanguages = []string{"zh", english}
+
+// langOf is the language of a prompt with a prefix.
+func langOf(prompt string) string {
+	if strings.HasPrefix(prompt, head(english)) {
+		return english
+	}
+	return "zh"
 }
 
 // follows reports whether an entry of part next may come after one of part before. Overheard messages may be among the
@@ -36,8 +48,8 @@ func follows(before, next Part) bool {
 }
 
 // parseMessage reads message n at the start of s, up to the next message or the question.
-func parseMessage(s string, n int) (m Parsed, rest string, ok bool) {
-	m, s, ok = parseHeading(s, n)
+func parseMessage(s string, n int, lang string) (m Parsed, rest string, ok bool) {
+	m, s, ok = parseHeading(s, n, lang)
 	if !ok {
 		return m, s, false
 	}
@@ -50,7 +62,7 @@ func parseMessage(s string, n int) (m Parsed, rest string, ok bool) {
 		rest = s[end+len("\n\n"):]
 		// An empty line may also be inside a message; only a heading with the next number ends it, and such a
 		// line inside a message is escaped.
-		if _, _, more := parseHeading(rest, n+1); more || strings.HasPrefix(rest, question) {
+		if _, _, more := parseHeading(rest, n+1, lang); more || strings.HasPrefix(rest, questionHead(lang)) {
 			m.Text = unescape(s[:end], reservedInHistory)
 			return m, rest, true
 		}
@@ -58,7 +70,7 @@ func parseMessage(s string, n int) (m Parsed, rest string, ok bool) {
 }
 
 // parseHeading reads the heading of entry n at the start of s.
-func parseHeading(s string, n int) (m Parsed, rest string, ok bool) {
+func parseHeading(s string, n int, lang string) (m Parsed, rest string, ok bool) {
 	whole := s
 	s, ok = strings.CutPrefix(s, "## ["+strconv.Itoa(n)+"] ")
 	if !ok {
@@ -76,27 +88,27 @@ func parseHeading(s string, n int) (m Parsed, rest string, ok bool) {
 		m.Name, line = line[at+1:len(line)-1], line[:at]
 	}
 	switch line {
-	case userWord, assistantWord:
+	case userWord.in(lang), assistantWord.in(lang):
 		m.Part = Recent
 		if m.Date != "" {
 			m.Part = Retrieved
 		}
 		m.Role = chat.User
-		if line == assistantWord {
+		if line == assistantWord.in(lang) {
 			m.Role = chat.Assistant
 		}
-	case overheardWord:
+	case overheardWord.in(lang):
 		m.Part, m.Role = Overheard, chat.User
-	case memoryWord:
+	case memoryWord.in(lang):
 		m.Part = Remembered
-	case summaryWord:
+	case summaryWord.in(lang):
 		m.Part = Summed
 	default:
 		return m, s, false
 	}
 	// Writing the heading again must give the same line: anything that this package cannot have written is rejected.
 	return m, rest, m.Name == cleanName(m.Name) && (m.Name == "" || m.Role == chat.User) &&
-		heading(n, m) == whole[:len(whole)-len(rest)]
+		heading(n, m, lang) == whole[:len(whole)-len(rest)]
 }
 
 // isDate reports whether s is a day as in headings.
@@ -117,8 +129,9 @@ func unescape(text string, forged func(line) bool) string {
 
 // parseQuestion parses exactly what [Question.Text] wrote for a chat of this kind. ok reports whether text can have
 // come from there.
-func parseQuestion(text string, kind chat.Kind) (q Question, ok bool) {
-	p := questionParser{rest: text, kind: kind}
+func parseQuestion(text string, kind chat.Kind, lang string) (q Question, ok bool) {
+	q.Lang = lang
+	p := questionParser{rest: text, kind: kind, lang: lang}
 	for p.rest != "" {
 		if note, last := p.trailingNote(); last {
 			q.Note = note
@@ -141,12 +154,13 @@ func parseQuestion(text string, kind chat.Kind) (q Question, ok bool) {
 type questionParser struct {
 	rest string
 	kind chat.Kind
+	lang string
 }
 
 // readMessage reads message n.
 func (p *questionParser) readMessage(n int) (a AskedMessage, ok bool) {
 	if p.kind != chat.Private {
-		e, rest, ok := parseHeading(p.rest, n)
+		e, rest, ok := parseHeading(p.rest, n, p.lang)
 		if !ok || e.Part != Recent || e.Role != chat.User {
 			return a, false
 		}
@@ -158,16 +172,16 @@ func (p *questionParser) readMessage(n int) (a AskedMessage, ok bool) {
 		p.rest = rest
 	}
 	for {
-		q, found := parseQuote(p.rest)
+		q, found := parseQuote(p.rest, p.lang)
 		if !found {
 			break
 		}
 		a.Quotes = append(a.Quotes, q)
-		if !p.skip(q.String()) || p.beginsNext(p.rest, n) {
+		if !p.skip(q.render(p.lang)) || p.beginsNext(p.rest, n) {
 			return a, true
 		}
 	}
-	if files := filesOf(p.rest); len(files) == 0 {
+	if files := filesOf(p.rest, p.lang); len(files) == 0 {
 		a.Forwarded = isForward(p.rest)
 		text := p.rest[:p.textEnd(n, a.Forwarded)]
 		a.Text = a.unescaped(text)
@@ -175,8 +189,8 @@ func (p *questionParser) readMessage(n int) (a AskedMessage, ok bool) {
 			return a, true
 		}
 	}
-	if a.Files = filesOf(p.rest); len(a.Files) > 0 {
-		p.skip(filesHead + "\n- " + strings.Join(a.Files, "\n- "))
+	if a.Files = filesOf(p.rest, p.lang); len(a.Files) > 0 {
+		p.skip(filesHead.in(p.lang) + "\n- " + strings.Join(a.Files, "\n- "))
 	}
 	return a, true
 }
@@ -193,7 +207,7 @@ func (p *questionParser) beginsNext(rest string, n int) bool {
 	if _, last := (&questionParser{rest: rest}).trailingNote(); last {
 		return true
 	}
-	_, _, ok := parseHeading(rest, n+1)
+	_, _, ok := parseHeading(rest, n+1, p.lang)
 	return p.kind != chat.Private && ok
 }
 
@@ -207,8 +221,8 @@ func (p *questionParser) textEnd(n int, passedOn bool) int {
 		}
 		end += i
 		rest := p.rest[end+len(blankLine):]
-		_, quoted := parseQuote(rest)
-		if passedOn || quoted || p.beginsNext(rest, n) || len(filesOf(rest)) > 0 || isForward(rest) {
+		_, quoted := parseQuote(rest, p.lang)
+		if passedOn || quoted || p.beginsNext(rest, n) || len(filesOf(rest, p.lang)) > 0 || isForward(rest) {
 			return end
 		}
 	}
@@ -220,21 +234,20 @@ func (p *questionParser) trailingNote() (string, bool) {
 }
 
 // parseQuote reads the quote at the start of text.
-func parseQuote(text string) (q Quote, ok bool) {
+func parseQuote(text, lang string) (q Quote, ok bool) {
 	head, rest, more := strings.Cut(text, "\n")
-	if head == quoteMissing {
+	if head == quoteMark+quoteMissing.in(lang) {
 		return Quote{Missing: true}, true
 	}
-	who, ok := strings.CutPrefix(head, quoteHead)
-	if ok {
-		who, ok = strings.CutSuffix(who, quoteTail)
-	}
-	if !ok {
-		return q, false
-	}
-	if who != assistantWord {
-		q.Name = strings.TrimPrefix(strings.TrimSuffix(who, " "), " ")
-		if name, ok := strings.CutPrefix(q.Name, userWord+"("); ok {
+	if head != q.heading(lang) {
+		before, after, _ := strings.Cut(quoteMark+quoteOfPerson.in(lang), "%s")
+		name, begins := strings.CutPrefix(head, before)
+		name, ends := strings.CutSuffix(name, after)
+		if !begins || !ends {
+			return q, false
+		}
+		q.Name = name
+		if name, ok := strings.CutPrefix(q.Name, userWord.in(lang)+"("); ok {
 			q.Name = strings.TrimSuffix(name, ")")
 		}
 	}
@@ -252,12 +265,12 @@ func parseQuote(text string) (q Quote, ok bool) {
 		lines = append(lines, said)
 	}
 	q.Text = strings.Join(lines, "\n")
-	return q, q.heading() == head && q.Name == cleanName(q.Name)
+	return q, q.heading(lang) == head && q.Name == cleanName(q.Name)
 }
 
 // filesOf reads the list of files at the start of text.
-func filesOf(text string) (files []string) {
-	rest, ok := strings.CutPrefix(text, filesHead+"\n- ")
+func filesOf(text, lang string) (files []string) {
+	rest, ok := strings.CutPrefix(text, filesHead.in(lang)+"\n- ")
 	if !ok {
 		return nil
 	}

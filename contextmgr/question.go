@@ -15,6 +15,7 @@ import (
 type Question struct {
 	Asked []AskedMessage // in order; consecutive messages of a private chat are merged
 	Note  string         // one of our notes after them; empty = none
+	Lang  string         // of the chat: "en", or Chinese
 }
 
 // AskedMessage is one message of the question.
@@ -33,31 +34,40 @@ type Quote struct {
 	Missing bool   // it cannot be read
 }
 
-// The words around the questions.
 const (
-	quoteMark    = "> "
-	quoteHead    = quoteMark + "引用"
-	quoteTail    = "的消息："
-	quoteMissing = quoteMark + "（引用的消息无法读取）"
-	filesHead    = "附件："
-	ofTheQuote   = "引用的消息里的"
-	blankLine    = "\n\n"
+	quoteMark = "> "
+	blankLine = "\n\n"
+)
+
+// The words around the questions.
+var (
+	quoteOfAgent  = wording{"引用助手的消息：", "Quoting the assistant:"}
+	quoteOfPerson = wording{"引用 %s 的消息：", "Quoting %s:"}
+	quoteMissing  = wording{"（引用的消息无法读取）", "(Quoted message not available)"}
+	filesHead     = wording{"附件：", "Attachments:"}
+	ofTheQuote    = wording{"引用的消息里的", "from the quoted message: "}
+
+	fileShown   = wording{"（图片已附在消息里）", " (the image is part of this message)"}
+	fileSays    = wording{"（内容：%s）", " (content: %s)"}
+	fileTooBig  = wording{" 太大，没有取", " too large, not fetched"}
+	fileGone    = wording{" 已经不在了", " no longer there"}
+	fileMissing = wording{" 没有取到", " could not be fetched"}
 )
 
 var forwardMark = chat.AttachmentMark(chat.Forwarded.Label(), "")
 
 // questionOf collects the question of r.
 func questionOf(r Request) Question {
-	q := Question{Note: oneLine(r.Note)}
+	q := Question{Note: oneLine(r.Note), Lang: r.Lang}
 	for _, m := range r.Asked {
-		q.Asked = append(q.Asked, withAttachments(m, r.Kind))
+		q.Asked = append(q.Asked, withAttachments(m, r.Kind, r.Lang))
 	}
 	return q.merged(r.Kind)
 }
 
 // QuestionText is the text of messages that the agent gets without a context, while it works on an earlier question.
-func QuestionText(asked []chat.Message, kind chat.Kind) string {
-	return validUTF8(questionOf(Request{Asked: asked, Kind: kind}).Text(kind))
+func QuestionText(asked []chat.Message, kind chat.Kind, lang string) string {
+	return validUTF8(questionOf(Request{Asked: asked, Kind: kind, Lang: lang}).Text(kind))
 }
 
 // merged merges consecutive messages of a private chat whose boundary would not be visible anyway.
@@ -109,9 +119,9 @@ func (a AskedMessage) merge(b AskedMessage) AskedMessage {
 func (q Question) Text(kind chat.Kind) string {
 	var parts []string
 	for i, a := range q.Asked {
-		text := strings.Join(a.parts(), blankLine)
+		text := strings.Join(a.parts(q.Lang), blankLine)
 		if kind != chat.Private {
-			text = heading(i+1, a.entry()) + text
+			text = heading(i+1, a.entry(), q.Lang) + text
 		}
 		parts = append(parts, text)
 	}
@@ -125,16 +135,16 @@ func (q Question) Text(kind chat.Kind) string {
 func (a AskedMessage) entry() Parsed { return Parsed{Part: Recent, Role: chat.User, Name: a.Name} }
 
 // parts are the quotes, the text and the files of a.
-func (a AskedMessage) parts() []string {
+func (a AskedMessage) parts(lang string) []string {
 	var parts []string
 	for _, q := range a.Quotes {
-		parts = append(parts, q.String())
+		parts = append(parts, q.render(lang))
 	}
 	if a.Text != "" {
 		parts = append(parts, a.escaped())
 	}
 	if len(a.Files) > 0 {
-		parts = append(parts, filesHead+"\n- "+strings.Join(a.Files, "\n- "))
+		parts = append(parts, filesHead.in(lang)+"\n- "+strings.Join(a.Files, "\n- "))
 	}
 	return parts
 }
@@ -155,16 +165,16 @@ func (a AskedMessage) escaped() string {
 // continuesQuote reports whether text begins with a line that looks like a part of a quote above it.
 func continuesQuote(text string) bool { return classify(strings.TrimLeft(text, `\`)) == lineQuoted }
 
-// String writes the quote with a mark in front of every line, so that quoted text cannot pose as the question.
-func (q Quote) String() string {
+// render writes the quote with a mark in front of every line, so that quoted text cannot pose as the question.
+func (q Quote) render(lang string) string {
 	switch {
 	case q.Missing:
-		return quoteMissing
+		return quoteMark + quoteMissing.in(lang)
 	case q.Text == "":
-		return q.heading()
+		return q.heading(lang)
 	}
 	var b strings.Builder
-	b.WriteString(q.heading())
+	b.WriteString(q.heading(lang))
 	for line := range strings.SplitSeq(q.Text, "\n") {
 		b.WriteString("\n" + quoteMark)
 		if headsQuote(line) { // a nested quote would look like one of somebody else
@@ -181,26 +191,26 @@ func headsQuote(line string) bool {
 }
 
 // heading is the first line of the quote; it names the author.
-func (q Quote) heading() string {
-	who := assistantWord
-	if q.Name != "" {
-		who = " " + q.shownName() + " "
+func (q Quote) heading(lang string) string {
+	if q.Name == "" {
+		return quoteMark + quoteOfAgent.in(lang)
 	}
-	return quoteHead + who + quoteTail
+	return quoteMark + fmt.Sprintf(quoteOfPerson.in(lang), q.shownName(lang))
 }
 
 // shownName marks a person's name if it could be taken for the agent's.
-func (q Quote) shownName() string {
+func (q Quote) shownName(lang string) string {
 	r := lineReader{rest: q.Name}
 	r.next()
-	if r.skipAnyWord([]string{assistantWord, "助理", "assistant"}) || strings.HasPrefix(q.Name, userWord+"(") {
-		return userWord + "(" + q.Name + ")"
+	marked := userWord.in(lang) + "("
+	if r.skipAnyWord([]string{assistantWord.zh, "助理", "assistant", "theassistant"}) || strings.HasPrefix(q.Name, marked) {
+		return marked + q.Name + ")"
 	}
 	return q.Name
 }
 
 // withAttachments converts a message with its quotes and files.
-func withAttachments(m chat.Message, kind chat.Kind) AskedMessage {
+func withAttachments(m chat.Message, kind chat.Kind, lang string) AskedMessage {
 	a := AskedMessage{Name: speaker(m, kind), Text: strings.TrimSpace(validUTF8(m.Text))}
 	quoted := ""
 	pictures := map[string]int{} // by message
@@ -216,9 +226,9 @@ func withAttachments(m chat.Message, kind chat.Kind) AskedMessage {
 			}
 			line := ""
 			if f.Of == quoted {
-				line = ofTheQuote
+				line = ofTheQuote.in(lang)
 			}
-			a.Files = append(a.Files, oneLine(line+fileLabel(f, pictures[f.Of])+fileStatus(f)))
+			a.Files = append(a.Files, oneLine(line+fileLabel(f, pictures[f.Of])+fileStatus(f, lang)))
 		}
 	}
 	forwards := func(f chat.File) bool { return f.Kind == chat.Forwarded }
@@ -259,23 +269,23 @@ func fileLabel(f chat.File, number int) string {
 }
 
 // fileStatus is the path of the file, or the reason why the agent does not get it.
-func fileStatus(f chat.File) string {
+func fileStatus(f chat.File, lang string) string {
 	switch f.State {
 	case chat.Here:
 		s := " " + f.Path
 		if f.Shown {
-			s += "（图片已附在消息里）"
+			s += fileShown.in(lang)
 		}
 		if f.Said != "" {
-			s += "（内容：" + oneLine(f.Said) + "）"
+			s += fmt.Sprintf(fileSays.in(lang), oneLine(f.Said))
 		}
 		return s
 	case chat.TooBig:
-		return " 太大，没有取"
+		return fileTooBig.in(lang)
 	case chat.Past:
-		return " 已经不在了"
+		return fileGone.in(lang)
 	}
-	return " 没有取到"
+	return fileMissing.in(lang)
 }
 
 // oneLine joins the lines of a text.

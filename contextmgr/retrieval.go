@@ -36,6 +36,7 @@ type query struct {
 	chained  []chainedDay   // to which its best hits lead
 	spans    []span
 	now      time.Time
+	lang     string // of the marks in excerpts
 }
 
 // relatedTerm is a term with a meaning similar to one of a query.
@@ -46,8 +47,8 @@ type relatedTerm struct {
 }
 
 // parseQuery parses the questions of a turn.
-func parseQuery(text string, now time.Time) query {
-	q := query{text: text, now: now}
+func parseQuery(text string, now time.Time, lang string) query {
+	q := query{text: text, now: now, lang: lang}
 	text = headAndTail(text, 600)
 	q.spans = spansIn(text, now)
 	q.spans = q.spans[:min(len(q.spans), mostSpans)]
@@ -139,8 +140,8 @@ func (m *Manager) startSearch(ctx context.Context, r Request) *pendingSearch {
 	l := &pendingSearch{done: make(chan struct{})}
 	go func() {
 		defer close(l.done)
-		if q := parseQuery(questionText(r.Asked), r.now(m.cfg.zone())); m.cfg.retrievalBudget() > 0 && len(q.terms)+
-			len(q.spans) > 0 {
+		q := parseQuery(questionText(r.Asked), r.now(m.cfg.zone()), r.Lang)
+		if m.cfg.retrievalBudget() > 0 && len(q.terms)+len(q.spans) > 0 {
 			l.queryIndex, l.hits, l.err = m.search(ctx, r, q)
 		}
 	}()

@@ -26,7 +26,7 @@ const searchWalk = 5000
 
 // SearchHistory finds the messages that match best and add something new, oldest first.
 func (m *Manager) SearchHistory(ctx context.Context, q HistoryQuery) ([]chat.Message, error) {
-	asked := parseQuery(q.Text, time.Now().In(m.cfg.zone()))
+	asked := parseQuery(q.Text, time.Now().In(m.cfg.zone()), english)
 	if !q.After.IsZero() {
 		to := asked.now
 		if !q.Before.IsZero() {

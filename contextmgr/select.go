@@ -14,7 +14,8 @@ import (
 type Limits struct {
 	MinChars        int // runes
 	MinUserMessages int
-	MaxTokens       int // estimated, for the whole prefix; 0 or less = no limit
+	MaxTokens       int    // estimated, for the whole prefix; 0 or less = no limit
+	Lang            string // of the prefix
 
 	AskedAt     time.Time // the time of the question; after a long silence the minimums grow; zero = they do not
 	SessionTurn int64     // the last turn that the session holds; all later messages are taken; 0 = unknown

@@ -124,14 +124,14 @@ func TestTheInputOfASummaryIsBounded(t *testing.T) {
 
 func TestASummaryIsBounded(t *testing.T) {
 	c := Defaults()
-	if got := c.TruncateSummary("  short \n"); got != "short" {
+	if got := c.TruncateSummary("  short \n", "zh"); got != "short" {
 		t.Errorf("%q", got)
 	}
-	got := c.TruncateSummary(strings.Repeat("很长的摘要。", 5000))
+	got := c.TruncateSummary(strings.Repeat("很长的摘要。", 5000), "zh")
 	if n := EstimateTokens(got); n > summaryTokens || n < summaryTokens-100 || !strings.Contains(got, "省略") {
 		t.Errorf("%d tokens", n)
 	}
-	if !utf8.ValidString(c.TruncateSummary("a\xff")) {
+	if !utf8.ValidString(c.TruncateSummary("a\xff", "en")) {
 		t.Error("not UTF-8")
 	}
 }

@@ -17,12 +17,12 @@ func truncate(msgs []chat.Message, l Limits) []chat.Message {
 	if l.MaxTokens <= 0 {
 		return kept
 	}
-	room := l.MaxTokens - EstimateTokens(head) - EstimateTokens(question)
+	room := l.MaxTokens - EstimateTokens(head(l.Lang)) - EstimateTokens(questionHead(l.Lang))
 	half := l.MaxTokens / 2
 	first := len(kept)
 	for i := len(kept) - 1; i >= 0; i-- {
 		m := &kept[i]
-		frame := frameCost(len(kept), *m)
+		frame := frameCost(len(kept), *m, l.Lang)
 		most := min(half, room) - frame
 		cost := textCost(m.Text)
 		newest := i == len(kept)-1
@@ -33,7 +33,7 @@ func truncate(msgs []chat.Message, l Limits) []chat.Message {
 			if !newest && !huge {
 				break
 			}
-			m.Text = omitMiddle(m.Text, most)
+			m.Text = omitMiddle(m.Text, most, l.Lang)
 			cost = textCost(m.Text)
 		}
 		room -= frame + cost
@@ -48,10 +48,10 @@ const leastShare = 30
 // shrink cuts the longest messages, in place, to one common length, so that all fit in l.MaxTokens: a summary must not
 // miss a message. If that is not enough, [truncate] drops the oldest.
 func shrink(msgs []chat.Message, l Limits) []chat.Message {
-	room := l.MaxTokens - EstimateTokens(head) - EstimateTokens(question)
+	room := l.MaxTokens - EstimateTokens(head(l.Lang)) - EstimateTokens(questionHead(l.Lang))
 	costs, longest := make([]int, len(msgs)), 0
 	for i, m := range msgs {
-		room -= frameCost(len(msgs), m)
+		room -= frameCost(len(msgs), m, l.Lang)
 		costs[i] = textCost(m.Text)
 		longest = max(longest, costs[i])
 	}
@@ -66,7 +66,7 @@ func shrink(msgs []chat.Message, l Limits) []chat.Message {
 	most := sort.Search(longest, func(n int) bool { return tooMuch(n + 1) })
 	for i := range msgs {
 		if costs[i] > most {
-			msgs[i].Text = omitMiddle(msgs[i].Text, max(most, leastShare))
+			msgs[i].Text = omitMiddle(msgs[i].Text, max(most, leastShare), l.Lang)
 		}
 	}
 	return msgs
@@ -76,17 +76,17 @@ func shrink(msgs []chat.Message, l Limits) []chat.Message {
 func textCost(text string) int { return EstimateTokens(escape(validUTF8(text), reservedInHistory)) }
 
 // frameCost is an upper bound of what the prefix adds to m in a list of up to n messages.
-func frameCost(n int, m chat.Message) int {
-	h := heading(n, Parsed{Role: m.Role, Name: speaker(m, chat.Group)})
+func frameCost(n int, m chat.Message, lang string) int {
+	h := heading(n, Parsed{Role: m.Role, Name: speaker(m, chat.Group)}, lang)
 	return EstimateTokens(h) + EstimateTokens("\n\n")
 }
 
 // omitMiddle removes runes from the middle of text until the rest costs at most this many tokens, and puts a
 // mark in their place. It does not split grapheme clusters, except those of dozens of runes. If nothing
 // fits, only the mark is left.
-func omitMiddle(text string, most int) string {
+func omitMiddle(text string, most int, lang string) string {
 	runes := []rune(validUTF8(text))
-	tooMany := func(keep int) bool { return textCost(cutMiddle(runes, keep)) > most }
+	tooMany := func(keep int) bool { return textCost(cutMiddle(runes, keep, lang)) > most }
 	// First find an upper bound by doubling: the cost of a very long text is measured only in small parts.
 	high := 64
 	for high < len(runes) && !tooMany(high) {
@@ -94,15 +94,17 @@ func omitMiddle(text string, most int) string {
 	}
 	high = min(high, len(runes)-1)
 	keep := sort.Search(high, func(n int) bool { return tooMany(n + 1) })
-	return cutMiddle(runes, keep)
+	return cutMiddle(runes, keep, lang)
 }
 
 // cutMiddle keeps about keep runes, two thirds of them from the start, and marks the gap.
-func cutMiddle(runes []rune, keep int) string {
+func cutMiddle(runes []rune, keep int, lang string) string {
 	from := text.Border(runes, keep-keep/3, -1)
 	to := text.Border(runes, len(runes)-keep/3, +1)
-	return string(runes[:from]) + omissionNote(to-from) + string(runes[to:])
+	return string(runes[:from]) + omissionNote(to-from, lang) + string(runes[to:])
 }
 
+var omission = wording{"\n…（此处省略 %d 字）…\n", "\n… (%d characters left out here) …\n"}
+
 // omissionNote is the mark for text that was cut out of a message.
-func omissionNote(runes int) string { return fmt.Sprintf("\n…（此处省略 %d 字）…\n", runes) }
+func omissionNote(runes int, lang string) string { return fmt.Sprintf(omission.in(lang), runes) }

@@ -123,7 +123,8 @@ func TestTheRecordOfWhatAgentsDid(t *testing.T) {
 
 	r.ask("canary-one 是一只什么鸟的名字？canary-two 呢？")
 	req := r.lastRequest()
-	prefix, question, ok := strings.Cut(req.LastUser(), "# 当前问题")
+	_, question, ok := readPrompt(req.LastUser())
+	prefix := strings.TrimSuffix(req.LastUser(), question)
 	if !ok || !strings.Contains(question, "canary-one") {
 		t.Fatal("the prompt has no History")
 	}

@@ -99,8 +99,7 @@ func TestAnInterruptedAnswerGoesOn(t *testing.T) {
 			if how == "by itself" {
 				asked = "说点什么\n\n（说明：回答这个问题时服务重启了"
 			}
-			parts := strings.Split(req.LastUser(), "# 当前问题\n\n")
-			if !strings.HasPrefix(parts[len(parts)-1], asked) {
+			if _, current, _ := readPrompt(req.LastUser()); !strings.HasPrefix(current, asked) {
 				t.Errorf("the agent was asked %q", req.LastUser())
 			}
 			if n := len(r.model.Requests()); n != requests {
@@ -278,10 +277,7 @@ func TestABurstOfFifty(t *testing.T) {
 	r.awaitModel("all of them", func(list []modelsim.Request) bool {
 		got = nil
 		for _, req := range list[1:] {
-			_, current, ok := strings.Cut(req.LastUser(), "# 当前问题\n\n")
-			if !ok {
-				current = req.LastUser()
-			}
+			_, current, _ := readPrompt(req.LastUser())
 			got = append(got, strings.Split(current, "\n\n")...)
 		}
 		return len(got) >= 50

@@ -10,22 +10,23 @@ import (
 
 const lineBreaks = "\n\r\v\f\u0085\u2028\u2029"
 
-// questionHeading begins the question of a prompt; a line of a message that looks like it is escaped.
-const questionHeading = "\n---\n# 当前问题\n\n"
-
+// The lines of a prefix, which is in the language of its chat. Lines of a message that look like these are escaped.
 var (
-	entryHeading = regexp.MustCompile(
-		`(?m)^## \[\d+\] (用户|助手|记忆|摘要|旁听)(?:\((.*?)\))?(?: \((\d{4}-\d\d-\d\d)\))?:\n`)
+	prefixBegins = regexp.MustCompile(`^# (对话历史上下文|Conversation history)\n`)
+	questionHead = regexp.MustCompile(`\n---\n# (当前问题|Current question)\n\n`)
+	entryHeading = regexp.MustCompile(`(?m)^## \[\d+\] (用户|助手|记忆|摘要|旁听|User|Assistant|Memory|Summary|Overheard)` +
+		`(?:\((.*?)\))?(?: \((\d{4}-\d\d-\d\d)\))?:\n`)
 	startOfLine = regexp.MustCompile(`^|[` + lineBreaks + `]`)
 )
 
 // readPrompt separates the entries of a prompt's prefix from its question. ok reports whether there is a prefix; without
 // one all is the question.
 func readPrompt(prompt string) (entries []contextmgr.Parsed, question string, ok bool) {
-	prefix, question, found := strings.Cut(prompt, questionHeading)
-	if !found || !strings.HasPrefix(prompt, "# 对话历史上下文\n") {
+	head := questionHead.FindStringIndex(prompt)
+	if head == nil || !prefixBegins.MatchString(prompt) {
 		return nil, prompt, false
 	}
+	prefix, question := prompt[:head[0]], prompt[head[1]:]
 	headings := entryHeading.FindAllStringSubmatchIndex(prefix, -1)
 	for i, at := range headings {
 		end := len(prefix)
@@ -41,13 +42,13 @@ func readPrompt(prompt string) (entries []contextmgr.Parsed, question string, ok
 		e := contextmgr.Parsed{Name: group(2), Date: group(3), Text: unescaped(strings.TrimSuffix(prefix[at[1]:end], "\n\n"))}
 		e.Text = strings.TrimSuffix(e.Text, "\n") // before the rule
 		switch group(1) {
-		case "记忆":
+		case "记忆", "Memory":
 			e.Part = contextmgr.Remembered
-		case "摘要":
+		case "摘要", "Summary":
 			e.Part = contextmgr.Summed
-		case "旁听":
+		case "旁听", "Overheard":
 			e.Part, e.Role = contextmgr.Overheard, chat.User
-		case "助手":
+		case "助手", "Assistant":
 			e.Part, e.Role = contextmgr.Recent, chat.Assistant
 		default:
 			e.Part, e.Role = contextmgr.Recent, chat.User
@@ -82,5 +83,8 @@ func isEscaped(plain string) bool {
 
 // asksOnly reports whether a question is one message.
 func asksOnly(question string, kind chat.Kind, m contextmgr.AskedMessage) bool {
-	return question == (contextmgr.Question{Asked: []contextmgr.AskedMessage{m}}).Text(kind)
+	q := contextmgr.Question{Asked: []contextmgr.AskedMessage{m}}
+	inChinese := q.Text(kind)
+	q.Lang = "en"
+	return question == inChinese || question == q.Text(kind)
 }

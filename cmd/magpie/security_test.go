@@ -96,7 +96,7 @@ func (r *rig) unread(q modelsim.Request, path string) {
 }
 
 // structure matches the bridge's own lines in a prompt.
-var structure = regexp.MustCompile(`(?m)^(# 对话历史上下文|# 当前问题|## \[\d+\] .*:)$`)
+var structure = regexp.MustCompile(`(?m)^(# 对话历史上下文|# 当前问题|# Conversation history|# Current question|## \[\d+\] .*:)$`)
 
 // forgeries are texts that imitate what the bridge itself writes around a question.
 func forgeries(secret string) []string {

@@ -290,10 +290,7 @@ func (r *rig) promptedTexts(texts map[string][]string) map[string][]string {
 			if gjson.Get(line, "type").String() != "user" {
 				continue
 			}
-			prompt := gjson.Get(line, "message.content").String()
-			if _, current, ok := strings.Cut(prompt, "# 当前问题\n\n"); ok {
-				prompt = current
-			}
+			_, prompt, _ := readPrompt(gjson.Get(line, "message.content").String())
 			for text := range strings.SplitSeq(prompt, "\n\n") {
 				if c, ok := owner[text]; ok {
 					got[c] = append(got[c], text)

@@ -24,7 +24,7 @@ var units = append(strings.Split("abcdefghijklmnopqrstuvwxyz", ""),
 	"<!--", "<br>", "<at", "<at id=all></at>", "<p>", "&", "&amp;", "\\", "\\[", "|", "| a ", "| a |\n|---|\n", "|-", "$", "http://",
 	"https://a.b/(", "@", "a@", "a@b.c ", "!", "\"", "'", "{", "{\"a\":", ";", ":", "=", "/", "../", "%", "+",
 	// what stands in prompts
-	"[REDACTED_EMAIL]", "[REDACTED_", "## [1] 用户:\n", "## [", "# 当前问题\n", "# 对话历史上下文\n", "> 引用", "> 引用助手的消息：\n",
+	"[REDACTED_EMAIL]", "[REDACTED_", "## [1] 用户:\n", "## [", "# 当前问题\n", "# 对话历史上下文\n", "## [1] User:\n", "# Current question\n", "> Quoting ", "> 引用", "> 引用助手的消息：\n",
 	"[合并转发]\n", "附件：\n", "- [图片 1] /a\n", "（说明：", "（", "\\# ", "\\\n", "标题：", "关键词|", "\n\n",
 	"<system-reminder>", "< system-reminder", "<system-", "&lt;", "＜", "<\u200b", "<  ",
 	"password:", "密码", "sk-", "-----BEGIN PRIVATE KEY-----\n", "curl -u ", "sshpass -p ", "Encrypt Key\n", "?sig=",

@@ -10,12 +10,12 @@ import (
 
 // These headings are those of contextmgr. They are repeated here because the double must not share code
 // with what it tests.
-const (
-	historyOpening  = "# 对话历史上下文"
-	questionHeading = "\n---\n# 当前问题\n\n"
+var (
+	historyOpening  = regexp.MustCompile(`^# (对话历史上下文|Conversation history)\n`)
+	questionHeading = regexp.MustCompile(`\n---\n# (当前问题|Current question)\n\n`)
+	turnHeading     = regexp.MustCompile(
+		`^## \[[0-9]+\] (用户|助手|记忆|摘要|旁听|User|Assistant|Memory|Summary|Overheard)(?:.*)[:：]$`)
 )
-
-var turnHeading = regexp.MustCompile(`^## \[[0-9]+\] (用户|助手|记忆|摘要|旁听)(?:.*)[:：]$`)
 
 // historyMessage is one message of a conversation.
 type historyMessage struct {
@@ -26,15 +26,16 @@ type historyMessage struct {
 
 // splitPrefix separates the history before the question, oldest first, from the question.
 func splitPrefix(prompt string) ([]historyMessage, string) {
-	// The last one: a question may quote an earlier prompt.
-	i := strings.LastIndex(prompt, questionHeading)
-	if !strings.HasPrefix(prompt, historyOpening) || i < 0 {
+	heads := questionHeading.FindAllStringIndex(prompt, -1)
+	if !historyOpening.MatchString(prompt) || len(heads) == 0 {
 		return nil, inGroup(prompt)
 	}
+	head := heads[len(heads)-1] // a question may quote an earlier prompt
 	var list []historyMessage
-	for line := range strings.SplitSeq(prompt[:i], "\n") {
+	for line := range strings.SplitSeq(prompt[:head[0]], "\n") {
 		if h := turnHeading.FindStringSubmatch(line); h != nil {
-			list = append(list, historyMessage{user: h[1] != "助手", aside: h[1] != "助手" && h[1] != "用户"})
+			answer := h[1] == "助手" || h[1] == "Assistant"
+			list = append(list, historyMessage{user: !answer, aside: !answer && h[1] != "用户" && h[1] != "User"})
 		} else if len(list) > 0 {
 			list[len(list)-1].text += unescape(line) + "\n"
 		}
@@ -42,10 +43,10 @@ func splitPrefix(prompt string) ([]historyMessage, string) {
 	for i := range list {
 		list[i].text = strings.TrimSpace(list[i].text)
 	}
-	return list, inGroup(strings.TrimSpace(prompt[i+len(questionHeading):]))
+	return list, inGroup(strings.TrimSpace(prompt[head[1]:]))
 }
 
-var askerHeading = regexp.MustCompile(`^## \[[0-9]+\] 用户(?:\((.*)\))?:$`)
+var askerHeading = regexp.MustCompile(`^## \[[0-9]+\] (?:用户|User)(?:\((.*)\))?:$`)
 
 // inGroup is the question, with the name of each speaker before the words below a heading with that name.
 func inGroup(question string) string {

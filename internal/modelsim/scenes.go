@@ -362,7 +362,7 @@ func overlap(full, told string) int {
 
 // attached is the line under which the bridge lists the files of a question, with their paths.
 var (
-	attached = regexp.MustCompile(`(?m)^附件：\n((?:- .+\n?)+)`)
+	attached = regexp.MustCompile(`(?m)^(?:附件：|Attachments:)\n((?:- .+\n?)+)`)
 	filePath = regexp.MustCompile(`(?m)^- \[(?:文件 )?([^\]]*)\] (/.+)$`)
 )
 

@@ -92,7 +92,7 @@ function turnNode(turn, newest) {
     turn.messages > 0 ? h('dl', null, stat(t.statMessages, turn.messages), stat(t.statUser, turn.user_messages), stat(t.statChars, turn.chars), stat(t.statTokens, turn.tokens)) : null,
     turn.prefix ? h('details', { class: 'prefix', open: newest && Boolean(turn.lost) },
       h('summary', null, turn.lost ? t.healedPrefix : t.prefix, h('small', null, t.prefixSize([...turn.prefix].length))),
-      t.prefixForm ? h('p', { class: 'prefix-form' }, t.prefixForm) : null, h('pre', { tabindex: 0 }, turn.prefix))
+      h('pre', { tabindex: 0 }, turn.prefix))
       : h('p', { class: 'no-prefix' }, t.noPrefix),
     h('details', { class: 'sent', open: newest, hidden: true }, h('summary'), h('ol')));
 }
