@@ -92,6 +92,19 @@ func (cfg Config) namedProjects() []namedProject {
 	return list
 }
 
+// Workplace is a folder in which agents may work, and the highest permission mode there.
+type Workplace struct{ Dir, Mode string }
+
+// Workplaces lists where agents may work, the default project first; each folder and mode once.
+func Workplaces(cfg Config) (list []Workplace) {
+	for _, p := range cfg.namedProjects() {
+		if w := (Workplace{p.path, p.highestMode}); !slices.Contains(list, w) {
+			list = append(list, w)
+		}
+	}
+	return list
+}
+
 // findProject looks a project up by the name that a user typed. Another project may have the name of the default one's
 // folder.
 func (cfg Config) findProject(name string) (namedProject, bool) {

@@ -23,7 +23,10 @@ func (p *program) checks() []bridge.Check {
 	}
 	return []bridge.Check{
 		ask("cli", func(ctx context.Context, r *doctor.Report) {
-			if _, ok := cli.CheckVersion(ctx, r); !ok && len(r.Findings) == 0 {
+			switch _, ok := cli.CheckVersion(ctx, r); {
+			case ok:
+				cli.CheckStart(ctx, r, c.BridgeConfig())
+			case len(r.Findings) == 0:
 				cli.AddRunFailure(r, exec.ErrNotFound)
 			}
 		}),

@@ -118,6 +118,19 @@ func (p *doctorRig) change(old, new string) {
 	must(p, os.WriteFile(path, []byte(strings.Replace(string(data), old, new, 1)), 0o600))
 }
 
+// claims configures a CLI that works, and says that it has that version.
+func (p *doctorRig) claims(version string) {
+	p.Helper()
+	around := filepath.Join(p.dir, "claude-"+version)
+	script := "#!/bin/sh\n[ \"$1\" != --version ] || exec echo '" + version + " (Claude Code)'\n" +
+		"exec " + claudetest.Scripted(p) + " \"$@\"\n"
+	syscall.ForkLock.RLock()                           // a program cannot be run while a child still has it open for writing
+	err := os.WriteFile(around, []byte(script), 0o755) //nolint:gosec // it is run
+	syscall.ForkLock.RUnlock()
+	must(p, err)
+	p.env = []string{"MAGPIE_CLAUDE_COMMAND=" + around}
+}
+
 // group gives a group a rule of its own, in an app that only gets messages that mention it.
 func (p *doctorRig) group(id string, rule chat.MentionRule, left bool) {
 	p.Helper()
@@ -379,24 +392,18 @@ func TestDoctorFindsWhatIsWrong(t *testing.T) {
 			"fail  configuration: environment: MAGPIE_CLAUDE_COMMAND: [claude] command", "npm install", "correct it in the environment",
 		}},
 		"an old CLI": {func(p *doctorRig) {
-			old := filepath.Join(p.dir, "old-claude")
-			must(p, os.WriteFile(old, []byte("#!/bin/sh\necho '1.0.9 (Claude Code)'\n"), 0o755))
-			p.env = []string{"MAGPIE_CLAUDE_COMMAND=" + old}
+			p.claims("1.0.9")
 		}, 0, []string{
 			"warn  claude: ", "1.0.9; Magpie is tested with " + doctor.OldestCLI + " to " + doctor.TestedCLI,
 			" - npm install",
 		}},
 		"a CLI with a hole": {func(p *doctorRig) {
-			open := filepath.Join(p.dir, "open-claude")
-			must(p, os.WriteFile(open, []byte("#!/bin/sh\necho '"+doctor.OldestCLI+" (Claude Code)'\n"), 0o755))
-			p.env = []string{"MAGPIE_CLAUDE_COMMAND=" + open}
+			p.claims(doctor.OldestCLI)
 		}, 0, []string{
 			"warn  claude: ", doctor.OldestCLI + ". Before 2.1.330", "cat < FILE", " - npm install",
 		}},
 		"a CLI of tomorrow": {func(p *doctorRig) {
-			tomorrow := filepath.Join(p.dir, "new-claude")
-			must(p, os.WriteFile(tomorrow, []byte("#!/bin/sh\necho '9.0.0 (Claude Code)'\n"), 0o755))
-			p.env = []string{"MAGPIE_CLAUDE_COMMAND=" + tomorrow}
+			p.claims("9.0.0")
 		}, 0, []string{
 			"warn  claude: ", "9.0.0; Magpie is tested with " + doctor.OldestCLI + " to " + doctor.TestedCLI, " - ",
 		}},

@@ -253,7 +253,7 @@ func (p *program) run(ctx context.Context) error {
 		signal.Notify(hup, syscall.SIGHUP)
 		defer signal.Stop(hup)
 		g.Go(func() error { p.handleReloads(ctx, hup, m); return nil })
-		g.Go(func() error { p.warnOfNoLogin(ctx); return nil })
+		g.Go(func() error { p.checkAgents(ctx); return nil })
 	}
 	l := p.pool.Limits()
 	p.log.Info().Str("version", version()).
@@ -278,16 +278,17 @@ func (p *program) run(ctx context.Context) error {
 	return err
 }
 
-// warnOfNoLogin warns if the agents have no login, before somebody asks in vain. It does not know the logins of agents
-// that each have their own, or run as another user.
-func (p *program) warnOfNoLogin(ctx context.Context) {
+// checkAgents warns of agents that cannot answer, before somebody asks in vain: they have no login, or the CLI does not
+// start with the configuration. It does not know the logins of agents that each have their own, or run as another user.
+func (p *program) checkAgents(ctx context.Context) {
 	c := p.cfg.Claude
-	if c.User != "" || c.HasOwnLogins() {
-		return
-	}
-	if cli := (doctor.CLI{Config: c, Environ: c.Environ}); !cli.IsLoggedIn(ctx) && ctx.Err() == nil {
+	cli := doctor.CLI{Config: c, Environ: c.Environ}
+	if c.User == "" && !c.HasOwnLogins() && !cli.IsLoggedIn(ctx) && ctx.Err() == nil {
 		p.log.Warn().Msg("Claude is not logged in, so nobody gets an answer: send the bot /login, or run claude auth login " +
 			"as the user running Magpie")
+	}
+	for _, err := range cli.StartFailures(ctx, bridge.Workplaces(p.cfg.BridgeConfig())) {
+		p.log.Warn().Err(err).Msg("Claude does not start with this configuration, so nobody gets an answer there")
 	}
 }
 

@@ -185,7 +185,7 @@ var (
 // ExitError means that the CLI ended before the turn did.
 type ExitError struct {
 	Err    error  // how the process ended
-	Stderr string // the end of its output there; for operators
+	Stderr string // the end of its output there, or of what it has written that is no line of its protocol; for operators
 }
 
 func (e *ExitError) Error() string {

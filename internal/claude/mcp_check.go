@@ -224,13 +224,13 @@ func (a agent) tryProcess(ctx context.Context, dir string, d serverDefinition) e
 	child.Kill()
 	<-child.Exited()
 	if err != nil && ended {
-		return endOfServer(child.Err(), errorOutput.String())
+		return endOf(child.Err(), errorOutput.String())
 	}
 	return err
 }
 
-// endOfServer says how a server has ended that was to go on, and the last line that it has written.
-func endOfServer(err error, output string) error {
+// endOf says how a program has ended that was to go on, and the last line that it has written.
+func endOf(err error, output string) error {
 	if err == nil {
 		err = configtype.Mistakef("没有应答就结束了", "it ended without an answer")
 	}

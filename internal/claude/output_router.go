@@ -1,6 +1,7 @@
 package claude
 
 import (
+	"slices"
 	"sync"
 
 	"github.com/tidwall/gjson"
@@ -10,6 +11,7 @@ import (
 type outputRouter struct {
 	in      *input            // of the process
 	unknown func(kind string) // see [Config.Unknown]; may be nil
+	words   tailBuffer        // the end of what is not of the protocol; for the goroutine that delivers
 
 	markReady func()          // marks the process as started
 	ready     <-chan struct{} // closed by markReady
@@ -27,13 +29,15 @@ type outputRouter struct {
 func newOutputRouter(in *input) *outputRouter {
 	ready := make(chan struct{})
 	return &outputRouter{
-		in: in, markReady: sync.OnceFunc(func() { close(ready) }), ready: ready,
+		in: in, words: tailBuffer{max: stderrTail},
+		markReady: sync.OnceFunc(func() { close(ready) }), ready: ready,
 		responses: map[string]chan<- gjson.Result{},
 	}
 }
 
 // deliver passes a line to the caller that waits for it, or to the running turn.
 func (h *outputRouter) deliver(line []byte) {
+	h.noteWords(line)
 	h.markReady()
 	if h.handleUnknown(line) || h.deliverResponse(line) || h.suggestions.handleLine(line) || h.unasked.handlePermissionLine(line) {
 		return
@@ -46,6 +50,13 @@ func (h *outputRouter) deliver(line []byte) {
 			return
 		case <-r.done: // it has ended with an earlier line
 		}
+	}
+}
+
+// noteWords keeps what is no line of the protocol: words of a program around the CLI, or of one that is not the CLI.
+func (h *outputRouter) noteWords(line []byte) {
+	if len(line) > 0 && line[0] != '{' {
+		_, _ = h.words.Write(append(slices.Clip(line), '\n'))
 	}
 }
 

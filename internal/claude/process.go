@@ -162,7 +162,8 @@ func (a agent) start(spec Spec) (*Process, error) {
 	p.out.unasked = UnaskedWork{
 		in: in, allowed: a.worksUnasked(spec), mode: spec.Mode, tasks: newTasks(), asks: map[string]bool{},
 	}
-	cmd.Stdout = &lineWriter{emit: p.out.deliver}
+	lines := &lineWriter{emit: p.out.deliver}
+	cmd.Stdout = lines
 	cmd.Stderr = p.stderr
 	if err := p.child.Start(tools.environ(a.processEnvironment(spec).list()), wallAround(a, spec)); err != nil {
 		tools.close()
@@ -171,6 +172,7 @@ func (a agent) start(spec Spec) (*Process, error) {
 	}
 	go func() {
 		p.child.Wait()
+		p.out.noteWords(lines.partial)
 		p.out.unasked.reportEnd()
 		tools.close()
 		in.close()
@@ -274,7 +276,9 @@ func (p *Process) Pid() int { return p.child.Pid() }
 func (p *Process) alive() bool { return p.child.Alive() }
 
 // exitError describes how the process ended.
-func (p *Process) exitError() error { return &ExitError{Err: p.child.Err(), Stderr: p.stderr.String()} }
+func (p *Process) exitError() error {
+	return &ExitError{Err: p.child.Err(), Stderr: cmp.Or(p.stderr.String(), p.out.words.String())}
+}
 
 // close ends the process, and the tools that it left running. It closes the input, then terminates, then kills. It
 // takes at most three seconds, or less if ctx ends. Further callers wait for the first one.

@@ -6,12 +6,14 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"os"
 	"os/exec"
 	"slices"
 	"strings"
 	"time"
 
 	"magpie/bridge"
+	"magpie/bridge/i18n"
 	"magpie/internal/claude"
 	"magpie/internal/config"
 	"magpie/internal/configtype"
@@ -178,6 +180,28 @@ func (c CLI) CheckLogin(ctx context.Context, r *Report) bool {
 func (c CLI) IsLoggedIn(ctx context.Context) bool {
 	_, err := c.run(ctx, "auth", "status")
 	return err == nil
+}
+
+// StartFailures says for each folder in which agents may work why the CLI does not start there. Folders that do not exist
+// are left out.
+func (c CLI) StartFailures(ctx context.Context, places []bridge.Workplace) (list []error) {
+	for _, w := range places {
+		if _, err := os.Stat(w.Dir); err != nil {
+			continue
+		}
+		if err := claude.CheckStart(ctx, c.Config, w.Dir, w.Mode); err != nil && ctx.Err() == nil {
+			list = append(list, configtype.Mistakef("在 %s（%s 模式）：%v", "in %s (mode %s): %v", w.Dir, w.Mode, err))
+		}
+	}
+	return list
+}
+
+// CheckStart checks whether the CLI starts with the configuration.
+func (c CLI) CheckStart(ctx context.Context, r *Report, b bridge.Config) {
+	for _, err := range c.StartFailures(ctx, bridge.Workplaces(b)) {
+		why := bridge.Clean(b.Secrets.Text(i18n.ErrorText(r.Lang, err))) // the CLI quotes what it was given
+		r.AddFinding(Fail, r.text(textCLIStartMend), textCLIStart, why)
+	}
 }
 
 // LogIn runs the CLI's own login, with questions on the terminal in and output to out.

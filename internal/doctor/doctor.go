@@ -25,7 +25,9 @@ func Examine(ctx context.Context, r *Report, path string, environ []string) {
 	if _, err := exec.LookPath(c.Claude.Command); err != nil && !found {
 		cli.AddMissing(r)
 	}
-	cli.Check(ctx, r)
+	if path, _ := cli.Check(ctx, r); path != "" && c.Claude.Validate() == nil {
+		cli.CheckStart(ctx, r, c.BridgeConfig())
+	}
 	cli.checkServers(ctx, r, projectsOf(c)...)
 	platform := CheckPlatform(ctx, r, c)
 	checkOwner(ctx, r, c, platform.App)

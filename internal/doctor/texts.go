@@ -168,6 +168,11 @@ var (
 		ZH: "一般没有问题；如有异常，请升级鹊桥",
 		EN: "it will probably work; if something looks wrong, update Magpie",
 	}
+	textCLIStart     = i18n.Phrase{ZH: "claude：无法启动：%s", EN: "claude: does not start: %s"}
+	textCLIStartMend = i18n.Phrase{
+		ZH: "按它说的改 magpie.toml 的 [claude]、[claude.env] 或 [projects]，或者改 Claude Code 自己的设置",
+		EN: "correct what it names: [claude], [claude.env] or [projects] in magpie.toml, or Claude Code's own settings",
+	}
 	textCLINoLogin = i18n.Phrase{ZH: "claude：没有登录", EN: "claude: not logged in"}
 	textCLILogin   = i18n.Phrase{
 		ZH: "以运行鹊桥的用户执行 claude auth login，或在 [claude.env] 里设置 ANTHROPIC_API_KEY",

@@ -1,0 +1,51 @@
+package claude
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/google/uuid"
+
+	"magpie/internal/configtype"
+)
+
+// checkLimit is how long the CLI may take to start in [CheckStart].
+const checkLimit = 30 * time.Second
+
+// CheckStart starts the CLI as for a new chat that works in dir in this permission mode, and ends it as soon as it runs:
+// that costs no request to the model. If the CLI refuses to start, the error has the last line that it has written. The
+// state of this program's agents is not touched.
+func CheckStart(ctx context.Context, c Config, dir, mode string) error {
+	own, err := os.MkdirTemp("", "magpie-start-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(own) //nolint:errcheck // it lies where such folders are cleaned up
+	c.State, c.Instance = own, filepath.Base(own)
+	a, err := newAgent(c, uuid.NewString())
+	if err != nil {
+		return err
+	}
+	defer a.account.runAs(func() error { return os.RemoveAll(string(a.state)) }) //nolint:errcheck // likewise
+	if err := c.Prepare(); err != nil {
+		return err
+	}
+	p, err := a.start(Spec{Session: uuid.NewString(), Dir: dir, Mode: mode, Suggest: true})
+	if err != nil {
+		return err
+	}
+	defer p.close(context.Background())
+	limited, cancel := context.WithTimeout(ctx, checkLimit)
+	defer cancel()
+	_, err = requestControl(limited, p, object{"subtype": "initialize"})
+	if exit, ok := errors.AsType[*ExitError](err); ok {
+		return endOf(exit.Err, exit.Stderr)
+	}
+	if err != nil && limited.Err() != nil && ctx.Err() == nil {
+		return configtype.Mistakef("%v 内没有应答", "no answer within %v", checkLimit)
+	}
+	return err
+}
