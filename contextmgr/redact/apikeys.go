@@ -35,9 +35,13 @@ var keys = []keyFormat{
 	// Google Cloud, Authentication, API keys; OAuth clients; OAuth access tokens.
 	{leads: "AIza", pattern: `\bAIza[A-Za-z0-9_-]{35}`},
 	{leads: "GOCSPX-", pattern: `\bGOCSPX-[A-Za-z0-9_-]{28}`},
+	{leads: "AQ.Ab", pattern: `\bAQ\.Ab[A-Za-z0-9_-]{40,}`},
 	{leads: "ya29.", pattern: `\bya29\.[A-Za-z0-9_-]{20,}`},
+	{leads: "1//0", pattern: `\b1//0[A-Za-z0-9_-]{30,}`},
 	// Slack, Authentication, Tokens; Incoming webhooks.
-	{leads: "xoxa- xoxb- xoxe- xoxo- xoxp- xoxr- xoxs-", pattern: `\bxox[abeoprs]-[A-Za-z0-9-]{10,}`, mixed: true},
+	{leads: "xoxe.xox", pattern: `\bxoxe\.xox[bp]-[A-Za-z0-9-]{10,}`, mixed: true},
+	{leads: "xoxa- xoxb- xoxc- xoxd- xoxe- xoxo- xoxp- xoxr- xoxs-",
+		pattern: `\bxox[a-eoprs]-[A-Za-z0-9%-]{10,}`, mixed: true},
 	{leads: "xapp-", pattern: `\bxapp-[A-Za-z0-9-]{10,}`, mixed: true},
 	{leads: "hooks.slack.com/", pattern: `hooks\.slack\.com/(?:services|workflows)/([A-Za-z0-9/_-]{20,})`},
 	// Stripe Docs, API keys; Webhooks, signing secrets.
@@ -49,6 +53,27 @@ var keys = []keyFormat{
 	{leads: "pypi-", pattern: `\bpypi-[A-Za-z0-9_-]{50,}`},
 	// Hugging Face Docs, Security, User access tokens.
 	{leads: "hf_", pattern: `\bhf_[A-Za-z0-9]{30,}`},
+	// xAI, NVIDIA, Perplexity, Replicate, Cerebras, Fireworks, Tavily, Firecrawl, LangSmith, ElevenLabs, Dify, Coze:
+	// their docs on API keys.
+	{leads: "xai-", pattern: `\bxai-[A-Za-z0-9_-]{20,}`, mixed: true},
+	{leads: "nvapi-", pattern: `\bnvapi-[A-Za-z0-9_-]{20,}`, mixed: true},
+	{leads: "pplx-", pattern: `\bpplx-[A-Za-z0-9]{20,}`, mixed: true},
+	{leads: "r8_", pattern: `\br8_[A-Za-z0-9]{30,}`},
+	{leads: "csk-", pattern: `\bcsk-[a-z0-9]{30,}`, mixed: true},
+	{leads: "fw_", pattern: `\bfw_[A-Za-z0-9]{20,}`, mixed: true},
+	{leads: "tvly-", pattern: `\btvly-[A-Za-z0-9_-]{20,}`, mixed: true},
+	{leads: "fc-", pattern: `\bfc-[a-f0-9]{32}\b`},
+	{leads: "lsv2_", pattern: `\blsv2_(?:pt|sk)_[A-Za-z0-9_]{30,}`},
+	{leads: "sk_", pattern: `\bsk_[a-f0-9]{40,}`},
+	{leads: "app- dataset-", pattern: `\b(?:app|dataset)-[A-Za-z0-9]{24}\b`, mixed: true},
+	{leads: "pat_", pattern: `\bpat_[A-Za-z0-9]{40,}`, mixed: true},
+	// Volcengine: access key ids, temporary ones, keys of Ark.
+	{leads: "AKLT AKTP", pattern: `\bAK(?:LT|TP)[A-Za-z0-9+/_-]{20,}={0,2}`},
+	{leads: "ark-", pattern: `\bark-[a-f0-9]{8}-[a-f0-9-]{16,}`},
+	// Baidu AI Cloud: keys of Qianfan, signatures, access tokens.
+	{leads: "ALTAK", pattern: `\b(?:bce-v3/)?ALTAK[A-Za-z0-9-]{16,}(?:/[a-f0-9]{32,})?`},
+	{leads: "bce-auth-v1/", pattern: `\bbce-auth-v1/[A-Za-z0-9]{16,}(?:/[A-Za-z0-9:;_.%-]*){2,5}`},
+	{leads: "24. 25.", pattern: `\b2[45]\.[a-f0-9]{32}\.[0-9]{4,10}\.[0-9]{8,12}(?:\.[0-9-]+)?`},
 	// RFC 7519 (JWT), RFC 7516 (JWE): a JSON object in base64url starts with eyJ.
 	{leads: "eyJ", pattern: `\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}(?:\.[A-Za-z0-9_-]*){1,3}`},
 	// RFC 6750 (Bearer), RFC 7617 (Basic).
@@ -65,10 +90,20 @@ var keys = []keyFormat{
 	// DingTalk, WeCom: webhook addresses of group bots.
 	{leads: "/robot/send?access_token=", pattern: `/robot/send\?access_token=([A-Za-z0-9]{16,})`},
 	{leads: "/webhook/send?key=", pattern: `/webhook/send\?key=([A-Za-z0-9-]{16,})`},
+	// Discord: webhooks, tokens of accounts. Those of bots are in dotted.go.
+	{leads: "/api/webhooks/ /api/v",
+		pattern: `discord(?:app)?\.com/api/(?:v[0-9]+/)?webhooks/[0-9]{10,}/([A-Za-z0-9_-]{20,})`},
+	{leads: "mfa.", pattern: `\bmfa\.[A-Za-z0-9_-]{20,}`, mixed: true},
+	// Microsoft Azure: shared access signatures, client secrets, keys of DevOps and of storage accounts.
+	{leads: "sig=", pattern: `[?&; "']sig=([A-Za-z0-9%+/=_-]{20,})`},
+	{leads: "Q~", pattern: `(?:^|[^A-Za-z0-9_~.-])([A-Za-z0-9_~.-]{3}[0-9]Q~[A-Za-z0-9_~.-]{31,34})`},
+	{leads: "AZDO", pattern: `\b[A-Za-z0-9]{70,80}AZDO[A-Za-z0-9]{4}\b`},
+	{leads: "+ASt +AMC +ABa", pattern: `[A-Za-z0-9+/]{70,80}\+(?:ASt|AMC|ABa)[A-Za-z0-9+/]{5,8}={0,2}`},
 	// Telegram Bot API, Authorizing your bot.
 	{leads: ":A", pattern: `\b[0-9]{6,10}:A[A-Za-z0-9_-]{34}\b`},
 	// Alibaba Cloud and Tencent Cloud, access key ids.
 	{leads: "LTAI", pattern: `\bLTAI[A-Za-z0-9]{12,26}\b`},
+	{leads: "STS.", pattern: `\bSTS\.[A-Za-z0-9]{20,}`, mixed: true},
 	{leads: "AKID", pattern: `\bAKID[A-Za-z0-9]{32,36}\b`},
 	// DigitalOcean, Groq, SendGrid, Shopify, Docker, Databricks, Grafana, HashiCorp Vault, Linear, Atlassian: their
 	// docs on API tokens.
@@ -81,7 +116,24 @@ var keys = []keyFormat{
 	{leads: "glsa_", pattern: `\bglsa_[A-Za-z0-9]{32}_[a-f0-9]{8}`},
 	{leads: "hvs. hvb. hvr.", pattern: `\bhv[sbr]\.[A-Za-z0-9_-]{24,}`},
 	{leads: "lin_api_ lin_oauth_", pattern: `\blin_(?:api|oauth)_[A-Za-z0-9]{32,}`},
-	{leads: "ATATT3", pattern: `\bATATT3[A-Za-z0-9_=-]{30,}`},
+	{leads: "ATATT3 ATCTT3 ATBB", pattern: `\bAT(?:[AC]TT3|BB)[A-Za-z0-9_=-]{28,}`},
+	// Notion, Figma, Airtable, Postman, Sentry, New Relic, Mailgun, Twilio, Square, Vercel, Supabase, PlanetScale,
+	// Netlify, Fly.io, Meta: their docs on tokens.
+	{leads: "secret_ ntn_", pattern: `\b(?:secret|ntn)_[A-Za-z0-9]{40,}`, mixed: true},
+	{leads: "figd_", pattern: `\bfigd_[A-Za-z0-9_-]{30,}`},
+	{leads: "pat", pattern: `\bpat[A-Za-z0-9]{14}\.[a-f0-9]{64}`},
+	{leads: "PMAK-", pattern: `\bPMAK-[a-f0-9]{24}-[a-f0-9]{34}`},
+	{leads: "sntrys_ sntryu_", pattern: `\bsntry[su]_[A-Za-z0-9+/=_-]{30,}`},
+	{leads: "NRAK-", pattern: `\bNRAK-[A-Z0-9]{27}`},
+	{leads: "key-", pattern: `\bkey-[a-f0-9]{32}\b`},
+	{leads: "SK", pattern: `\bSK[a-f0-9]{32}\b`},
+	{leads: "sq0atp- sq0csp-", pattern: `\bsq0(?:atp|csp)-[A-Za-z0-9_-]{22,}`},
+	{leads: "vcp_ vck_ vercel_blob_rw_", pattern: `\b(?:vc[pk]|vercel_blob_rw)_[A-Za-z0-9_]{20,}`, mixed: true},
+	{leads: "sbp_ sb_secret_", pattern: `\b(?:sbp|sb_secret)_[A-Za-z0-9_-]{20,}`, mixed: true},
+	{leads: "pscale_", pattern: `\bpscale_(?:tkn|pw|oauth)_[A-Za-z0-9_=.-]{30,}`},
+	{leads: "nfp_", pattern: `\bnfp_[A-Za-z0-9]{36}`},
+	{leads: "fo1_ fm2_", pattern: `\b(?:fo1|fm2)_[A-Za-z0-9+/=_-]{30,}`},
+	{leads: "EAA", pattern: `\bEAA[A-Za-z0-9]{80,}`},
 	// age, file encryption: secret keys.
 	{leads: "AGE-SECRET-KEY-", pattern: `\bAGE-SECRET-KEY-1[A-Z0-9]{58}`},
 }
@@ -135,9 +187,14 @@ func keysAt[T []byte | string](text T, i int) iter.Seq[int] {
 // apiKeys finds keys and tokens by their format.
 func (s *scan) apiKeys() {
 	s.privateKeys()
+	found := func(start, end int) { s.recordMatch(APIKey, start, end) }
+	dottedKeys(s.text, found)
 	// One cheap pass finds the formats whose leads occur; only their slow patterns are run.
 	likely := make([]bool, len(keys))
 	for i := range s.text {
+		if !beginsWord(s.text, i) {
+			continue
+		}
 		for k := range keysAt(s.text, i) {
 			likely[k] = true
 		}
@@ -153,6 +210,41 @@ func (s *scan) apiKeys() {
 			}
 		}
 	}
+	truncatedKeys(s.text, found)
+}
+
+// truncatedKeys finds what remains of keys that somebody has cut off with an ellipsis.
+func truncatedKeys(text []byte, found func(start, end int)) {
+	for end := 0; ; {
+		n := bytes.Index(text[end:], []byte("…"))
+		if n < 0 {
+			return
+		}
+		from := end
+		end += n
+		start := max(from, end-maxSecret)
+		for i := end - 1; i >= start && keyChar(text[i]); i-- {
+			if leadsKey(text[:end], i) {
+				found(i, end)
+				break
+			}
+		}
+		end += len("…")
+	}
+}
+
+// leadsKey reports whether a text ends with the beginning of a key, from position i on, that is long enough to tell.
+func leadsKey(text []byte, i int) bool {
+	for range keysAt(text, i) {
+		part := text[i:]
+		return !isAlnum(before(text, i)) && len(part) >= telling && bytes.ContainsAny(part, "0123456789")
+	}
+	return false
+}
+
+// keyChar reports whether c may be part of a key.
+func keyChar(c byte) bool {
+	return isAlnum(c) || c == '-' || c == '_' || c == '.' || c == '/' || c == '+' || c == '='
 }
 
 // isMoreThanWord reports whether the match is more than a word.

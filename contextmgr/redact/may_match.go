@@ -1,6 +1,9 @@
 package redact
 
-import "strings"
+import (
+	"bytes"
+	"strings"
+)
 
 // mayMatch reports whether s may contain anything to redact. It is much cheaper than a search.
 func mayMatch(s string) bool {
@@ -18,7 +21,11 @@ func mayMatch(s string) bool {
 			}
 		case c == '@', fullWidth(s[i:]), c == '-' && strings.HasPrefix(s[i:], "-----BEGIN"):
 			return true
-		case keywordAt(s, i) != nil:
+		}
+		if !beginsWord(s, i) {
+			continue
+		}
+		if keywordAt(s, i) != nil || commandAt(s, i) != nil {
 			return true
 		}
 		for range keysAt(s, i) {
@@ -26,6 +33,36 @@ func mayMatch(s string) bool {
 		}
 	}
 	return false
+}
+
+// pairs are the first two bytes of all words that are searched for. Most positions of a text begin none of them, and
+// this tells it with one look.
+var pairs = func() (set [256][4]uint64) {
+	add := func(a, b byte) { set[a][b>>6] |= 1 << (b & 63) }
+	for _, list := range leadsBy {
+		for _, l := range list {
+			add(l.word[0], l.word[1])
+		}
+	}
+	for _, c := range commands {
+		add(c.name[0], c.name[1])
+	}
+	for _, k := range keywords { // in both cases
+		for _, a := range []byte{k.word[0], bytes.ToUpper([]byte(k.word[:1]))[0]} {
+			add(a, k.word[1])
+			add(a, bytes.ToUpper([]byte(k.word[1:2]))[0])
+		}
+	}
+	return set
+}()
+
+// beginsWord reports whether one of the words that are searched for may begin at position i.
+func beginsWord[T []byte | string](text T, i int) bool {
+	if i+1 >= len(text) {
+		return false
+	}
+	b := text[i+1]
+	return pairs[text[i]][b>>6]&(1<<(b&63)) != 0
 }
 
 // fullWidth reports whether s starts with a full-width letter, digit or @.

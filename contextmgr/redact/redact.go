@@ -35,6 +35,9 @@ const (
 	LocalIP Policy = 1 << 15
 )
 
+// Keys are the kinds that open something for whoever reads them.
+const Keys = APIKey | Secret
+
 // All is the set of all kinds.
 func All() Policy { return end - 1 }
 
@@ -81,7 +84,7 @@ func Text(s string, p Policy) string {
 		return s
 	}
 	t, origin := fold(s)
-	sc := &scan{policy: p, text: t}
+	sc := &scan{policy: p, text: t, open: len(t)}
 	sc.hideMarks()
 	for range rounds {
 		before := len(sc.found)
@@ -108,7 +111,11 @@ type scan struct {
 	text   []byte // folded
 	plain  []byte // text without words such as IDs, whose digits are not personal
 	found  []span
+	open   int // where a find may begin that the text does not hold wholly; see [Growing]
 }
+
+// hold records that a find may begin at position i, and that more of it may come.
+func (s *scan) hold(i int) { s.open = min(s.open, i) }
 
 // findAll searches all kinds of the policy once. Kinds with reliable formats come first: what they find is hidden from
 // the kinds that guess.

@@ -94,7 +94,7 @@ func countChars(value string) (digits, marks, letters int) {
 
 var (
 	// variable is a placeholder of a template: $HOME, ${x}, {{x}}, <x>, [x], %s, &x.
-	variable = regexp.MustCompile(`^(?:\$[A-Za-z_]+$|\$[({]|\{\{|<|\[|%[({a-z]|[&*+][A-Za-z]|\.\.\.|…)`)
+	variable = regexp.MustCompile(`^(?:\$[A-Za-z_][A-Za-z0-9_]*$|!!?[A-Za-z]+$|\$[({]|\{\{|<|\[|%[({a-z]|[&*+][A-Za-z]|\.\.\.|…)`)
 	// program is an expression of a program, or a part of one: cfg.Secret, os.Getenv("X"), " + x.
 	program = regexp.MustCompile(`^!*(?:[A-Za-z_]+(?:\.[A-Za-z_]+)+$|[A-Za-z_][A-Za-z0-9_.]*[(\[]|` +
 		`(?:process|import|os|this|self|config|cfg|settings|options|opts|env|req|request)\.[A-Za-z0-9_.]+$)|^[),;+]|^\.[a-z]+\(`)
@@ -111,6 +111,8 @@ var words = func() map[string]bool {
 		string str text bytes byte bool boolean int integer number uint8 uint16 uint32 uint64 int32 int64 float64 object any
 		null nil none true false undefined value values input name
 		required optional empty missing invalid expired wrong incorrect changed unknown default policy manager reset login
+		enabled disabled hidden masked unset redacted protected todo prompt placeholder
+		submit username email login continue cancel forgot await async function func lambda return
 		your here this that with from and the not for was has been must should
 		md5 sha1 sha256 sha384 sha512 base64 bcrypt scrypt argon2 argon2id pbkdf2 aes128 aes256 rsa2048 rsa4096
 		utf8 oauth2 hs256 rs256 es256`) {
@@ -121,7 +123,8 @@ var words = func() map[string]bool {
 
 // isPlaceholder reports whether a value is a placeholder for a secret.
 func isPlaceholder(value string) bool {
-	return strings.Trim(value, value[:1]) == "" && !isDigit(value[0]) || variable.MatchString(value)
+	one := len(value) == 1 && isAlnum(value[0])
+	return strings.Trim(value, value[:1]) == "" && !one && !isDigit(value[0]) || variable.MatchString(value)
 }
 
 // isName reports whether a value is a word of the language or of a program.
