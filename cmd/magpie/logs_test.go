@@ -63,9 +63,10 @@ func TestLogsOfEveryKindOfTurn(t *testing.T) {
 	})
 	r.stop()
 	r.start()
-	begun("canary 重启")
+	restarted := begun("canary 重启")
 	r.stop()
 	r.start()
+	r.shows(r.chat, restarted, "你说") // what comes earlier is answered with it
 	r.answer(r.chat, r.sim.Post(r.chat, r.user, mustJSON(map[string]any{"title": "canary", "content": [][]any{}})))
 
 	kinds := map[string]int{}

@@ -117,6 +117,11 @@ func (p *Plan) encode(cmd *exec.Cmd) []byte {
 func (g *Gate) Open(pid int) error {
 	defer g.Close()
 	_, _ = g.inner.Close(), g.told.Close()
+	_ = g.status.SetReadDeadline(time.Now().Add(patience))
+	// Until then the process may still count as this program, whose files below /proc no other user than root may open.
+	if _, err := io.ReadFull(g.status, make([]byte, 1)); err != nil {
+		return fmt.Errorf("build the wall: %w", err)
+	}
 	if err := mapIDs(pid); err != nil {
 		return fmt.Errorf("build the wall: %w", err)
 	}
@@ -124,7 +129,6 @@ func (g *Gate) Open(pid int) error {
 		return fmt.Errorf("build the wall: %w", err)
 	}
 	_ = g.in.Close()
-	_ = g.status.SetReadDeadline(time.Now().Add(patience))
 	told, err := io.ReadAll(g.status)
 	if err != nil {
 		return fmt.Errorf("build the wall: %w", err)

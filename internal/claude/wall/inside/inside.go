@@ -8,8 +8,8 @@ package inside
 // Variable is the environment variable that makes the program build a wall and become another program.
 const Variable = "MAGPIE_WALL"
 
-// The files by which the program that waits outside speaks with this one: the plan comes by the first; the second is
-// closed when the CLI runs, or carries what went wrong.
+// The files by which the program that waits outside speaks with this one: the plan comes by the first; the second gets
+// a byte when this program runs, and is closed when the CLI runs, or carries what went wrong.
 const (
 	PlanFile   = 3
 	StatusFile = 4

@@ -67,6 +67,7 @@ func (b *builder) failed(step, at string, err error) bool {
 func (b *builder) run() {
 	_ = syscall.Unsetenv(Variable)
 	syscall.CloseOnExec(StatusFile)
+	_, _ = syscall.Write(StatusFile, []byte{'.'})
 	b.read()
 	// What is mounted outside later is mounted here, too, but not the other way around.
 	if b.failed("mount", "/", syscall.Mount("", "/", "", syscall.MS_REC|syscall.MS_SLAVE, "")) {
