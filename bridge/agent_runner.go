@@ -90,7 +90,7 @@ func (r agentRunner) answer(ctx context.Context, t *turn) turncard.Outcome {
 			t.setView(t.view.Restarted(time.Now()))
 		}
 		var result claude.Result
-		result, err = r.attempts.run(ctx, t)
+		result, err = r.attempts.runInstalled(ctx, t)
 		var lost *claude.LostError
 		var exit *claude.ExitError
 		switch {

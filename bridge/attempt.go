@@ -12,6 +12,7 @@ import (
 
 	"magpie/bridge/approval"
 	"magpie/bridge/attachment"
+	"magpie/bridge/i18n"
 	"magpie/bridge/workqueue"
 	"magpie/contextmgr"
 	"magpie/db"
@@ -76,6 +77,36 @@ func (r attemptRunner) run(ctx context.Context, t *turn) (claude.Result, error) 
 		t.handleCommandResult(result)
 	}
 	return result, t.session.checkLost(result, t.progress.acted)
+}
+
+// runInstalled is run, which waits for a CLI that is being replaced.
+func (r attemptRunner) runInstalled(ctx context.Context, t *turn) (claude.Result, error) {
+	for update := claude.NewReplacement(r.pool); ; {
+		result, err := r.run(ctx, t)
+		if err == nil || t.progress.acted {
+			return result, err
+		}
+		awaits := func() {
+			zerolog.Ctx(ctx).Warn().Err(err).Msg("claude is being replaced; waiting for it")
+			t.progress.sent = false // whatever stands in its place has read nothing
+			t.setView(t.view.Doing(i18n.Updating, time.Now()))
+			r.lanes.SetWaiting(t.claim.Turn.Key, true)
+		}
+		again := update.Await(ctx, err, awaits)
+		r.lanes.SetWaiting(t.claim.Turn.Key, false)
+		switch {
+		case ctx.Err() != nil:
+			return result, context.Cause(ctx)
+		case !again:
+			return result, err
+		}
+		t.setView(t.view.Restarted(time.Now()))
+		if errors.As(err, new(*claude.ExitError)) {
+			if err := t.session.prepareRetry(ctx); err != nil {
+				return result, err
+			}
+		}
+	}
 }
 
 // readFollowUp reads a turn that the agent started by itself.

@@ -40,6 +40,9 @@ func failedOutcome(log *zerolog.Logger, err error) turncard.Outcome {
 	case errors.Is(err, errNoProject):
 		log.Error().Err(err).Msg("turn failed")
 		return turncard.Outcome{State: db.Failed, Failure: "project", Notice: i18n.ProjectGone}
+	case errors.As(err, new(*claude.StartError)) && !errors.As(err, &exit):
+		log.Error().Err(err).Msg("turn failed")
+		return turncard.Outcome{State: db.Failed, Failure: "internal", Notice: i18n.FailStart}
 	case errors.As(err, &exit):
 		log.Error().Err(err).Msg("turn failed")
 		return turncard.Outcome{State: db.Failed, Failure: turncard.FailDied, Notice: i18n.FailDied}

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"time"
 
-	"magpie/bridge/turncard"
+	"magpie/bridge/i18n"
 	"magpie/bridge/workqueue"
 	"magpie/db"
 	"magpie/internal/chat"
@@ -94,7 +94,7 @@ func (r recovery) await(ctx context.Context, t db.Turn, stray claude.Stray) (sto
 		one.view = one.view.WithAnswer(parts...)
 	}
 	shown(t.Draft)
-	one.view = turncard.Alone(one.view, time.Now())
+	one.view = one.view.Doing(i18n.GoesOnAlone, time.Now())
 	r.turns.lanes.BeginTurn(t.Key, t.ID, stop)
 	stopPainting := r.display.startPainting(work, one)
 	dir := r.cutOff.transcriptDir(c, t)

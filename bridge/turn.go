@@ -169,7 +169,7 @@ func (r *turnRunner) prepare(ctx context.Context, t *turn) {
 		r.maintenance.scheduler.beforeTurn(ctx, t.claim.Turn.Key, false, func() {})
 		return
 	}
-	r.maintenance.beforeTurn(ctx, t.claim, func() { t.setView(t.view.Compacting(time.Now())) })
+	r.maintenance.beforeTurn(ctx, t.claim, func() { t.setView(t.view.Doing(i18n.Compacting, time.Now())) })
 	c, err := r.db.Chats().Get(ctx, t.claim.Turn.Key)
 	if ctx.Err() != nil {
 		return // stopped before it began

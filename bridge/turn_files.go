@@ -46,7 +46,7 @@ func (tf turnFiles) fetch(ctx context.Context, t *turn) {
 	fresh := attachment.HasUnfetched(t.claim.Asked)
 	var failed []attachment.Failure
 	if fresh {
-		t.setView(t.view.Receiving(time.Now()))
+		t.setView(t.view.Doing(i18n.Receiving, time.Now()))
 		failed = tf.store.Fetch(ctx, &t.claim)
 	}
 	t.shown = tf.store.Images(t.claim.Asked)

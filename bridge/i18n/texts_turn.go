@@ -4,6 +4,7 @@ package i18n
 var (
 	Waiting     = Phrase{"排队中，等其他回答完成…", "Queued behind other answers…"}
 	Thinking    = Phrase{"正在思考…", "Thinking…"}
+	Updating    = Phrase{"Claude Code 正在更新，马上就好…", "Claude Code is being updated…"}
 	GoesOnAlone = Phrase{"服务重启了，回答没有中断，正在接着写…", "The service was restarted; the answer is still being written…"}
 	Compacting  = Phrase{"正在整理较早的对话…", "Summarizing the earlier conversation…"}
 	Retrying    = Phrase{"模型服务繁忙，正在重试…", "The model is busy, retrying…"}
@@ -101,6 +102,8 @@ var (
 		"Stopped: this task reached its time limit. Press “Continue” to resume."}
 	FailDied = Phrase{"助手意外退出，回答到此中断。点“继续”或发送“继续”可以接着回答。",
 		"The agent quit unexpectedly. Press “Continue” or send “continue” to resume."}
+	FailStart = Phrase{"Claude Code 启动不了，请告诉管理员：原因见日志和 `magpie doctor`。",
+		"Claude Code can't be started. Please tell an admin: the log and `magpie doctor` say why."}
 	FailUnknown = Phrase{"出错了，请再试一次。", "Something went wrong. Please try again."}
 
 	BackgroundCut = Phrase{"后台任务在完成前被中断了。点“继续”可以接着做。",

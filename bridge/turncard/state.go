@@ -158,27 +158,15 @@ func (v State) Waiting(now time.Time) State {
 	return v
 }
 
-// Alone returns the state while an agent that has outlived the bridge finishes its turn.
-func Alone(v State, now time.Time) State {
-	v.phase = phase{text: i18n.GoesOnAlone, since: now}
-	return v
-}
-
-// Compacting returns the state while the turn waits for a summary of the conversation.
-func (v State) Compacting(now time.Time) State {
-	v.phase = phase{text: i18n.Compacting, since: now}
+// Doing returns the state while the turn waits for something else than the model, or does it.
+func (v State) Doing(what i18n.Phrase, now time.Time) State {
+	v.phase = phase{text: what, since: now}
 	return v
 }
 
 // WithContext returns the state with a description of the agent's context.
 func (v State) WithContext(context string) State {
 	v.context = context
-	return v
-}
-
-// Receiving returns the state while the turn fetches attachments.
-func (v State) Receiving(now time.Time) State {
-	v.phase = phase{text: i18n.Receiving, since: now}
 	return v
 }
 

@@ -14,6 +14,7 @@ import (
 var logInChinese = map[string]string{
 	"Claude is not logged in, so nobody gets an answer: send the bot /login, or run claude auth login as the user running Magpie": "Claude 没有登录，谁都得不到回答：给机器人发送 /login，或以运行鹊桥的用户执行 claude auth login",
 	"Claude does not start with this configuration, so nobody gets an answer there":                                               "按现在的配置 Claude 无法启动，在那里谁都得不到回答",
+	"claude is being replaced; waiting for it":                                                                                    "claude 正在更新，等它完成",
 	"magpie has stopped": "鹊桥已停止",
 	"http: listening":    "http：正在监听",
 	"[http] listen: other machines can read the metrics; there is no login":                                  "[http] listen：其他机器也能读到运行指标，无需登录",

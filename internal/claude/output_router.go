@@ -3,6 +3,7 @@ package claude
 import (
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"github.com/tidwall/gjson"
 )
@@ -13,6 +14,7 @@ type outputRouter struct {
 	unknown func(kind string) // see [Config.Unknown]; may be nil
 	words   tailBuffer        // the end of what is not of the protocol; for the goroutine that delivers
 
+	said      atomic.Bool     // it has written a line of the protocol
 	markReady func()          // marks the process as started
 	ready     <-chan struct{} // closed by markReady
 
@@ -37,8 +39,10 @@ func newOutputRouter(in *input) *outputRouter {
 
 // deliver passes a line to the caller that waits for it, or to the running turn.
 func (h *outputRouter) deliver(line []byte) {
-	h.noteWords(line)
-	h.markReady()
+	if !h.noteWords(line) {
+		h.said.Store(true)
+		h.markReady()
+	}
 	if h.handleUnknown(line) || h.deliverResponse(line) || h.suggestions.handleLine(line) || h.unasked.handlePermissionLine(line) {
 		return
 	}
@@ -54,10 +58,12 @@ func (h *outputRouter) deliver(line []byte) {
 }
 
 // noteWords keeps what is no line of the protocol: words of a program around the CLI, or of one that is not the CLI.
-func (h *outputRouter) noteWords(line []byte) {
-	if len(line) > 0 && line[0] != '{' {
-		_, _ = h.words.Write(append(slices.Clip(line), '\n'))
+func (h *outputRouter) noteWords(line []byte) bool {
+	if len(line) == 0 || line[0] == '{' {
+		return false
 	}
+	_, _ = h.words.Write(append(slices.Clip(line), '\n'))
+	return true
 }
 
 // route returns the turn that gets a line. Between turns it handles the line and returns nil.

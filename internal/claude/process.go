@@ -85,13 +85,14 @@ func (s Spec) unbound(folder string) Spec {
 
 // Process is one running CLI. It serves one turn at a time.
 type Process struct {
-	child  *proctree.Child
-	spec   Spec
-	tools  Tools
-	in     *input
-	out    *outputRouter
-	stderr *tailBuffer
-	ending sync.Once // close
+	child   *proctree.Child
+	program program // that it runs
+	spec    Spec
+	tools   Tools
+	in      *input
+	out     *outputRouter
+	stderr  *tailBuffer
+	ending  sync.Once // close
 
 	timeouts timeouts
 	commands SlashCommands
@@ -141,7 +142,7 @@ func (a agent) start(spec Spec) (*Process, error) {
 	if err != nil {
 		return nil, err
 	}
-	c, tools := a.cfg, spec.tools()
+	c, tools, runs := a.cfg, spec.tools(), programAt(a.cfg.Command)
 	cmd := exec.Command(c.Command, slices.Concat(a.arguments(spec), servers, tools.arguments())...)
 	cmd.Dir = spec.Dir
 	cmd.SysProcAttr = proctree.OwnGroup() // signals to the bridge's process group must not reach it
@@ -154,8 +155,8 @@ func (a agent) start(spec Spec) (*Process, error) {
 	}
 	in := newInput(stdin)
 	p := &Process{
-		child: proctree.New(cmd, c.Instance, spec.Session), spec: spec, tools: tools, in: in, out: newOutputRouter(in),
-		stderr:   &tailBuffer{max: stderrTail},
+		child: proctree.New(cmd, c.Instance, spec.Session), program: runs, spec: spec, tools: tools, in: in,
+		out: newOutputRouter(in), stderr: &tailBuffer{max: stderrTail},
 		timeouts: newTimeouts(c), commands: c.SlashCommands(), session: sessionState{fresh: true},
 	}
 	p.out.unknown = c.Unknown
@@ -168,7 +169,7 @@ func (a agent) start(spec Spec) (*Process, error) {
 	if err := p.child.Start(tools.environ(a.processEnvironment(spec).list()), wallAround(a, spec)); err != nil {
 		tools.close()
 		in.close()
-		return nil, fmt.Errorf("start claude: %w", err)
+		return nil, &StartError{fmt.Errorf("start claude: %w", err), runs}
 	}
 	go func() {
 		p.child.Wait()
@@ -277,7 +278,11 @@ func (p *Process) alive() bool { return p.child.Alive() }
 
 // exitError describes how the process ended.
 func (p *Process) exitError() error {
-	return &ExitError{Err: p.child.Err(), Stderr: cmp.Or(p.stderr.String(), p.out.words.String())}
+	exit := &ExitError{Err: p.child.Err(), Stderr: cmp.Or(p.stderr.String(), p.out.words.String())}
+	if !p.out.said.Load() {
+		return &StartError{exit, p.program}
+	}
+	return exit
 }
 
 // close ends the process, and the tools that it left running. It closes the input, then terminates, then kills. It

@@ -9,9 +9,10 @@ import (
 
 // processes starts processes, each in its own slot, and tracks all that have not ended.
 type processes struct {
-	cfg   Config
-	slots *slots
-	tasks sync.WaitGroup // processes that are starting, or are ended by close
+	cfg          Config
+	slots        *slots
+	installation *installation
+	tasks        sync.WaitGroup // processes that are starting, or are ended by close
 	// logins is the number of logins so far: a process that was started before the last one only knows the earlier
 	// login
 	logins atomic.Int64
@@ -23,7 +24,7 @@ type processes struct {
 }
 
 func newProcesses(c Config, s *slots) *processes {
-	return &processes{cfg: c, slots: s, all: map[*Process]bool{}}
+	return &processes{cfg: c, slots: s, installation: newInstallation(c.Command), all: map[*Process]bool{}}
 }
 
 // startLimit is how long a process without output delays the start of others.
@@ -92,7 +93,12 @@ func (ps *processes) register(p *Process, slot *startSlot, limit time.Duration) 
 		return false
 	}
 	ps.all[p] = true
-	ps.tasks.Go(func() { awaitStart(p, slot, limit) })
+	ps.tasks.Go(func() {
+		awaitStart(p, slot, limit)
+		if p.out.said.Load() {
+			ps.installation.noteWorking(p.program)
+		}
+	})
 	return true
 }
 
