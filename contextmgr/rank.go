@@ -336,6 +336,8 @@ func speakers(msgs []chat.Message, kindsOf map[string][]int) map[string]uint64 {
 type hit struct {
 	chat.Message
 	about signature
+	terms []string
+	gist  *gist // nil = it is long, or was not compared yet
 	score float64
 	chars int
 }
@@ -382,6 +384,12 @@ const (
 	shortTo   = 24
 )
 
+// nearlySame is the similarity of messages that say the same in nearly the same words.
+const (
+	nearlySame      = 0.85
+	nearlySameShort = 0.79
+)
+
 // nearlySame reports whether two texts say nearly the same: short ones may differ in one detail.
 func (s signature) nearlySame(t signature) bool {
 	most, like := max(s.size(), t.size()), s.similarity(t)
@@ -423,7 +431,7 @@ func (f *queryIndex) rank(msgs []chat.Message, near map[int64]float64) []hit {
 	turns := turnsOf(msgs)
 	var w weights
 	for i, m := range msgs {
-		h := hit{Message: m, chars: utf8.RuneCountInString(m.Text)}
+		h := hit{Message: m, chars: utf8.RuneCountInString(m.Text), terms: terms[i]}
 		w.clear()
 		for _, t := range terms[i] {
 			h.about.add(t)

@@ -152,17 +152,7 @@ func (m *Manager) startSearch(ctx context.Context, r Request) *pendingSearch {
 // those that known accepts, and older ones that repeat newer ones. It returns none if nothing matches.
 func (l *pendingSearch) retrieve(known func(chat.Message) bool, budget int) ([]chat.Message, error) {
 	<-l.done
-	var old []hit
-	hits := slices.DeleteFunc(l.hits, func(h hit) bool {
-		k := known(h.Message)
-		if k {
-			old = append(old, h)
-		}
-		return k
-	})
-	hits = slices.DeleteFunc(hits, func(h hit) bool {
-		return slices.ContainsFunc(old, func(k hit) bool { return k.Seq > h.Seq && k.about.nearlySame(h.about) })
-	})
+	hits := slices.DeleteFunc(newestOfSame(l.hits), func(h hit) bool { return known(h.Message) })
 	return l.excerpts(selectHits(hits, budget, maxMessageRunes(budget)), maxMessageRunes(budget)), l.err
 }
 
@@ -226,8 +216,8 @@ func questionText(asked []chat.Message) string {
 	return strings.Join(parts, "\n")
 }
 
-// messageRelevance weighs the score of a message against its repetition of those already selected. Near duplicates are
-// left out anyway, see nearlySame.
+// messageRelevance weighs the score of a message against its repetition of those already selected. What says the same
+// is left out anyway, see newestOfSame.
 const messageRelevance = 0.7
 
 // repetition is how much of a message another one repeats, from their similarity. Messages about one subject share
@@ -236,13 +226,6 @@ func repetition(alike float64) float64 { return alike * alike * alike }
 
 // candidates is the multiple of the budget from which the selection is made.
 const candidates = 3
-
-// nearlySame is the similarity of messages that say the same. One of them is enough: the newer one, since it may
-// correct a detail of the older one.
-const (
-	nearlySame      = 0.85
-	nearlySameShort = 0.79
-)
 
 // selectHits selects the best-ranked messages that add something new, within a budget of runes, of which each uses at
 // most most. It returns them in chronological order.
@@ -256,23 +239,13 @@ func selectHits(ranked []hit, budget, most int) []chat.Message {
 	}
 	var msgs []chat.Message
 	alike := func(i, j int) float64 { return repetition(ranked[i].about.similarity(ranked[j].about)) }
-	var taken []int // of ranked, each the message in msgs
-	length := func(i int) int { return min(ranked[i].chars, most) }
 	selectDiverse(messageRelevance, relevance, alike, func(i int) bool {
-		chars := length(i)
-		k := slices.IndexFunc(taken, func(j int) bool { return ranked[i].about.nearlySame(ranked[j].about) })
-		if k >= 0 {
-			chars -= length(taken[k])
-		}
-		if chars > budget || k >= 0 && ranked[i].Seq < ranked[taken[k]].Seq {
+		chars := min(ranked[i].chars, most)
+		if chars > budget {
 			return false
 		}
 		budget -= chars
-		if k >= 0 {
-			taken[k], msgs[k] = i, ranked[i].Message
-			return true
-		}
-		taken, msgs = append(taken, i), append(msgs, ranked[i].Message)
+		msgs = append(msgs, ranked[i].Message)
 		return true
 	})
 	slices.SortFunc(msgs, func(a, b chat.Message) int { return cmp.Compare(a.Seq, b.Seq) })

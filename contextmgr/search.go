@@ -43,7 +43,7 @@ func (m *Manager) SearchHistory(ctx context.Context, q HistoryQuery) ([]chat.Mes
 	}
 	hits = slices.DeleteFunc(hits, func(h hit) bool { return !q.wants(h.Message) })
 	// each counts as 1, so the budget bounds their number
-	return f.excerpts(selectHits(hits, q.Limit, 1), q.Length), nil
+	return f.excerpts(selectHits(newestOfSame(hits), q.Limit, 1), q.Length), nil
 }
 
 // newest are the newest messages in the query's time range, whatever their text.
