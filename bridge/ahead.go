@@ -23,6 +23,7 @@ type aheadStarts struct {
 	pool    *claude.Pool
 	specs   processSpecs
 	due     func(db.Chat) bool // reports whether a summary is made before the next turn
+	turns   *turnQueue
 	jobs    *workqueue.Queue
 	log     zerolog.Logger
 
@@ -35,6 +36,9 @@ const (
 	signPeriod = 10 * time.Minute // at most one sign per chat starts a process in this time
 	signAge    = 24 * time.Hour   // signs that often mean nothing are ignored in chats that were silent for longer
 )
+
+// restoreRetry is how long the start of a process that nobody waits for is put off by the start of another.
+const restoreRetry = 200 * time.Millisecond
 
 // recentSign is a sign that counted. A press counts even if another sign, which was ignored, came before.
 type recentSign struct {
@@ -92,10 +96,46 @@ func (a *aheadStarts) afterTurn(ctx context.Context, c db.Claim) {
 	}
 }
 
+// restore starts the processes of the chats that spoke last, which ended with an earlier run of the program: latest
+// first, one after another, and as many as there is room for.
+func (a *aheadStarts) restore(ctx context.Context) {
+	limits := a.pool.Limits()
+	if limits.Idle == 0 {
+		return // no process waits for a question
+	}
+	chats, err := a.db.Chats().Active(ctx, time.Now().Add(-signAge), limits.Processes)
+	if err != nil && ctx.Err() == nil {
+		a.log.Error().Err(err).Msg("chats that spoke last not found")
+	}
+	for _, c := range chats {
+		err := a.startAgain(ctx, c)
+		for ; errors.Is(err, claude.ErrBusy); err = a.startAgain(ctx, c) {
+			workqueue.Sleep(ctx, restoreRetry)
+		}
+		if ctx.Err() != nil || errors.Is(err, claude.ErrNoRoom) {
+			return
+		}
+		a.logFailure(c.Key, err)
+	}
+}
+
+// startAgain starts the process of a chat that spoke before the program was started. A chat with turns gets one by them,
+// or its agent has outlived the earlier run.
+func (a *aheadStarts) startAgain(ctx context.Context, c chat.Activity) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if busy, err := a.turns.isBusy(ctx, c.Key); err != nil || busy {
+		return err
+	}
+	return a.start(ctx, c.Key, aheadSign{spoke: c.Since, age: signAge})
+}
+
 // aheadSign is a sign that a question is likely to come.
 type aheadSign struct {
 	isNew    bool                                // it would be the first of a new conversation
 	replaces bool                                // an existing process that does not fit is ended
+	spoke    time.Time                           // the chat's process is started again; zero = it is the first
 	age      time.Duration                       // ignored if the chat was silent for longer; 0 = never ignored
 	admitted func(context.Context) (bool, error) // reports whether the sender may ask; nil = yes
 }
@@ -109,11 +149,15 @@ func (a *aheadStarts) enqueue(key chat.Key, s aheadSign) {
 		if ok && err == nil {
 			err = a.start(ctx, key, s)
 		}
-		if err != nil {
-			// the turn reports it as well, and falls back to the History
-			a.log.Debug().Err(err).Stringer("chat", key).Msg("no process started ahead of the question")
-		}
+		a.logFailure(key, err)
 	})
+}
+
+func (a *aheadStarts) logFailure(key chat.Key, err error) {
+	if err != nil {
+		// the turn reports it as well, and falls back to the History
+		a.log.Debug().Err(err).Stringer("chat", key).Msg("no process started ahead of the question")
+	}
 }
 
 // start starts the process that the chat's next turn needs.
@@ -145,7 +189,10 @@ func (a *aheadStarts) start(ctx context.Context, key chat.Key, s aheadSign) erro
 			return err
 		}
 	}
-	if s.isNew {
+	switch {
+	case !s.spoke.IsZero():
+		return a.pool.Ahead().StartAgain(ctx, key.String(), spec, s.spoke)
+	case s.isNew:
 		return a.pool.Ahead().StartNew(ctx, key.String(), spec)
 	}
 	return a.pool.Ahead().Start(ctx, key.String(), spec)

@@ -145,6 +145,7 @@ func (b *Bridge) Run(ctx context.Context) error {
 	others.Go(func() { b.digests.Run(ctx) })
 	others.Go(func() { b.limits.Run(ctx) })
 	others.Go(func() { b.runner.maintenance.watchStale(ctx) })
+	others.Go(func() { b.runner.ahead.restore(ctx) })
 	b.queues.run(ctx, b.cfg.Shutdown)
 	return nil
 }

@@ -140,8 +140,8 @@ func newWiring(cfg Config, store *db.DB, pool *claude.Pool, out delivery.Messeng
 	w.specs = processSpecs{w.cfg, w.budget, w.tools, w.files}
 	w.ahead = &aheadStarts{
 		preview: NewPreview(*w.cfg, store, w.context, pool.Config()), db: store, pool: pool, specs: w.specs,
-		due: maintenance{cfg: w.cfg, scheduler: w.scheduler}.isDue, jobs: w.scheduler.jobs, log: log,
-		last: map[recentSign]time.Time{},
+		due: maintenance{cfg: w.cfg, scheduler: w.scheduler}.isDue, turns: w.turns, jobs: w.scheduler.jobs,
+		log: log, last: map[recentSign]time.Time{},
 	}
 	return w
 }

@@ -9,6 +9,7 @@ import (
 	"magpie/bridge/access"
 	"magpie/bridge/turncard"
 	"magpie/internal/chat"
+	"magpie/internal/claude/claudetest"
 	"magpie/internal/config"
 	"magpie/internal/feishusim"
 	"magpie/internal/modelsim"
@@ -89,6 +90,50 @@ func (r *rig) lastAnswer(room string) (id string) {
 		}
 	}
 	return id
+}
+
+// After a restart the process of the chat starts before anybody asks. It has resumed the session, writes nothing to it,
+// and makes no request. If the session is lost, nobody hears of it, and the conversation goes on all the same.
+func TestTheProcessIsThereAfterARestart(t *testing.T) {
+	claudetest.Versions(t, func(t *testing.T, command string) {
+		for name, damage := range map[string]func(path string) error{
+			"whole": nil, "lost": os.Remove,
+			"damaged": func(path string) error { return os.WriteFile(path, []byte("\x00\x00\n{"), 0o600) },
+		} {
+			t.Run(name, func(t *testing.T) { readyAfterRestart(t, command, damage) })
+		}
+	})
+}
+
+func readyAfterRestart(t *testing.T, command string, damage func(path string) error) {
+	r := newRig(t, realCLI(t), func(c *config.Config) { c.Claude.Command = command })
+	r.ask("我叫小明")
+	path := r.transcriptPath()
+	r.stop()
+	if damage != nil {
+		must(t, damage(path))
+	}
+	before, _ := os.ReadFile(path)
+	asked, said := len(r.model.Requests()), len(r.sim.Messages(r.chat))
+	r.start()
+	if damage == nil {
+		r.hasProcess(1)
+		if after, err := os.ReadFile(path); err != nil || string(after) != string(before) {
+			t.Errorf("%d bytes more, %v", len(after)-len(before), err)
+		}
+	}
+	if n, m := len(r.model.Requests())-asked, len(r.sim.Messages(r.chat))-said; n != 0 || m != 0 {
+		t.Errorf("%d requests, %d messages before the question", n, m)
+	}
+	if got := r.ask("我叫什么名字？"); got != "你叫小明。" {
+		t.Errorf("answer %q", got)
+	}
+	if b := r.lastBuilt(); b.Live || b.Prompt.UseResume != (damage == nil) || (b.Lost == "") != (damage == nil) {
+		t.Errorf("live %v, resumed %v, lost %q", b.Live, b.Prompt.UseResume, b.Lost)
+	}
+	if n := r.prog.pool.Stats().Started; n != 1 {
+		t.Errorf("%d processes were started", n)
+	}
 }
 
 // Each read receipt is reported. It starts nothing while there is a process, one process now and then if there is none,

@@ -237,6 +237,30 @@ func BenchmarkOpenedChat(b *testing.B) {
 	report(b, bridged, cli, 0.25*1.3)
 }
 
+// BenchmarkRestartedChat is the same for the first question after a restart of the bridge, compared with a CLI that is
+// started to resume a session: the chat's process has started before the question.
+func BenchmarkRestartedChat(b *testing.B) {
+	r := newRig(b, realCLI(b))
+	session := uuid.NewString()
+	r.untilRequest("warm up")
+	once(b, r, session, false)
+	var bridged, cli []time.Duration
+	for b.Loop() {
+		for range rounds(2) {
+			r.stop()
+			r.start()
+			r.hasProcess(1)
+			awaitStart()
+			bridged = append(bridged, r.untilRequest("hello"))
+			if b := r.lastBuilt(); b.Live || !b.Prompt.UseResume {
+				r.Fatalf("live %v, resumed %v", b.Live, b.Prompt.UseResume)
+			}
+			cli = append(cli, once(b, r, session, true))
+		}
+	}
+	report(b, bridged, cli, 0.25*1.3)
+}
+
 // startTime is how long the CLI's start keeps a core busy, at most.
 const startTime = 3 * time.Second
 

@@ -175,6 +175,7 @@ var logInChinese = map[string]string{
 	"what was overheard is not known; answering without it": "读不到群里先前的消息，这次回答不带",
 	"stale chat not reset":                                  "闲置的聊天没能开始新对话",
 	"stale chats not found":                                 "查不到闲置的聊天",
+	"chats that spoke last not found":                       "查不到最近说过话的聊天",
 	"chat not compacted":                                    "没能压缩对话",
 	"chat not compacted yet":                                "还没能压缩对话，稍后再试",
 	"reply about a failed compaction not stored":            "没能保存压缩失败的回复",

@@ -83,6 +83,29 @@ func (a *Ahead) StartNew(ctx context.Context, owner string, spec Spec) error {
 	return a.start(ctx, owner, spec, a.newWait(), a.background.tryAcquireSpareOf)
 }
 
+// Errors of [Ahead.StartAgain].
+var (
+	ErrNoRoom = errors.New("claude: no room for another process")
+	ErrBusy   = errors.New("claude: another process is starting")
+)
+
+// StartAgain is [Ahead.StartNew] for an owner who last spoke at that time, and whose process ended with an earlier run
+// of the program. Nobody is waiting for it, so it starts alone: while any other process is starting, it returns
+// [ErrBusy]. [ErrNoRoom] means that there is no slot or no memory for it.
+func (a *Ahead) StartAgain(ctx context.Context, owner string, spec Spec, spoke time.Time) error {
+	if a.Holds(owner) {
+		return nil
+	}
+	if a.processes.slots.starts.busy() {
+		return ErrBusy
+	}
+	err := a.tryStart(ctx, owner, spec, a.newWait(), a.background.tryAcquireSpareOf)
+	if err == nil {
+		a.idle.noteActivity(owner, spoke)
+	}
+	return err
+}
+
 // Holds reports whether owner has a turn, or a process that waits for one or is being started for it.
 func (a *Ahead) Holds(owner string) bool { return a.idle.holds(owner) }
 
@@ -93,9 +116,20 @@ func (a *Ahead) Prolong(owner string) bool { return a.idle.prolong(owner) }
 // newWait is how long a process waits for a turn that is very likely.
 func (a *Ahead) newWait() time.Duration { return max(a.idle.ahead, min(spareAge, a.idle.keepAlive)) }
 
-// start starts a process that waits that long for owner's turn, if room acquires a slot for it; room gets the required
-// number of free slots.
+// start is tryStart without an error if no process must start now.
 func (a *Ahead) start(
+	ctx context.Context, owner string, spec Spec, wait time.Duration, room func(free int64) bool,
+) error {
+	err := a.tryStart(ctx, owner, spec, wait, room)
+	if errors.Is(err, ErrNoRoom) || errors.Is(err, ErrBusy) {
+		return nil
+	}
+	return err
+}
+
+// tryStart starts a process that waits that long for owner's turn, if room acquires a slot for it; room gets the
+// required number of free slots.
+func (a *Ahead) tryStart(
 	ctx context.Context, owner string, spec Spec, wait time.Duration, room func(free int64) bool,
 ) error {
 	dir, err := realDir(spec.Dir)
@@ -113,13 +147,11 @@ func (a *Ahead) start(
 	defer done()
 	p, err := verifyAndStart(a.cfg, owner, spec, func() (*Process, error) {
 		if !room(2) { // one slot stays free for the next request
-			return nil, errNoRoom
+			return nil, ErrNoRoom
 		}
 		return a.processes.startUnasked(ctx, spec, func() (agent, error) { return a.cfg.agentOf(owner) })
 	})
-	if errors.Is(err, errNoRoom) {
-		return nil
-	} else if err != nil {
+	if err != nil {
 		return err
 	}
 	if !a.idle.adopt(owner, p, wait) {
@@ -128,9 +160,6 @@ func (a *Ahead) start(
 	a.memory.watch()
 	return nil
 }
-
-// errNoRoom means that a process that nobody is waiting for must not start now.
-var errNoRoom = errors.New("claude: no room for another process")
 
 // verifyAndStart starts a process, unless the session to resume has changed.
 func verifyAndStart(

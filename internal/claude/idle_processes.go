@@ -353,9 +353,15 @@ func ownOrLeastUsed(owner string) chooser {
 	}
 }
 
-// withoutTurn selects a process that has not served a turn yet.
+// withoutTurn selects the process that has not served a turn yet and whose chat was active least recently.
 func withoutTurn(l idleList) (int, UnaskedEnd) {
-	return slices.IndexFunc(l, func(it *idleProcess) bool { return it.p.session.fresh }), EndMemory
+	first := -1
+	for i, it := range l {
+		if it.p.session.fresh && (first < 0 || it.p.lastActive.Before(l[first].p.lastActive)) {
+			first = i
+		}
+	}
+	return first, EndMemory
 }
 
 // leastUsed is the process to end if another needs its slot: one that was started ahead, otherwise the one that has

@@ -49,7 +49,7 @@ func (ps *processes) startUnasked(ctx context.Context, spec Spec, of func() (age
 	slot := ps.slots.starts.tryAcquireUnasked()
 	if slot == nil {
 		ps.slots.processes.Release(1)
-		return nil, errNoRoom
+		return nil, ErrBusy
 	}
 	p, err := ps.startAgent(ctx, spec, slot, unaskedLimit, of)
 	if err == nil {

@@ -128,7 +128,7 @@ func (s *spares) start(wanted Spec) *spare {
 	}
 	spec := wanted.unbound(it.folder)
 	it.p, err = s.processes.startUnasked(s.starting, spec, func() (agent, error) { return a, nil })
-	if errors.Is(err, errNoRoom) { // all cores are busy with other starts
+	if errors.Is(err, ErrBusy) { // all cores are busy with other starts
 		time.AfterFunc(spareRetry, s.fill)
 	}
 	if err != nil {

@@ -11,6 +11,7 @@ import (
 // startSlots limit how many processes start at the same time: a start keeps a core busy for a second. Starts that
 // nobody is waiting for give way to the others.
 type startSlots struct {
+	cores int64
 	slots *semaphore.Weighted
 
 	mu      sync.Mutex
@@ -24,7 +25,7 @@ type startSlot struct {
 }
 
 func newStartSlots(cores int) *startSlots {
-	return &startSlots{slots: semaphore.NewWeighted(int64(cores))}
+	return &startSlots{cores: int64(cores), slots: semaphore.NewWeighted(int64(cores))}
 }
 
 // acquire waits for a slot, first come, first served. If none is free, it takes that of a process that nobody is
@@ -59,6 +60,15 @@ func (s *startSlots) tryAcquireUnasked() *startSlot {
 	slot := &startSlot{starts: s}
 	s.unasked = append(s.unasked, slot)
 	return slot
+}
+
+// busy reports whether a process is starting.
+func (s *startSlots) busy() bool {
+	if !s.slots.TryAcquire(s.cores) {
+		return true
+	}
+	s.slots.Release(s.cores)
+	return false
 }
 
 // release releases the slot, once.

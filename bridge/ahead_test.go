@@ -1,0 +1,126 @@
+package bridge
+
+import (
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"magpie/bridge/delivery/deliverytest"
+	"magpie/db"
+	"magpie/internal/chat"
+	"magpie/internal/claude"
+)
+
+// restartRig is a bridge that has answered a question in each of these chats, one after another, and was stopped.
+func restartRig(t *testing.T, keys []chat.Key, change func(*claude.Config)) (*bridgeRig, *deliverytest.Recorder) {
+	t.Helper()
+	out := &deliverytest.Recorder{}
+	l := newBridgeRig(t, out, func(c *claude.Config) { c.MaxProcesses = 8 })
+	l.start()
+	for i, key := range keys {
+		m := incoming("om_"+key.ID, "hello")
+		m.Key, m.Time = key, time.Now().Add(time.Duration(i-len(keys))*time.Minute)
+		l.must(l.bridge.HandleMessage(t.Context(), m))
+		l.until("the answer", func() bool {
+			return l.count(`SELECT COUNT(*) FROM turns WHERE state = 'done'`) == i+1
+		})
+		_, err := l.store.Folders().FindOrCreate(t.Context(), key)
+		l.must(err)
+	}
+	l.stop()
+	l.pool.Close()
+	change(&l.config)
+	l.pool = claude.NewPool(l.config)
+	l.remake(func(*Config) {})
+	return l, out
+}
+
+func someChats(ids ...string) (keys []chat.Key) {
+	for _, id := range ids {
+		keys = append(keys, chat.FeishuChat(id))
+	}
+	return keys
+}
+
+// After a restart the chats that spoke last have their processes, as many as there is room for, before anybody asks. A
+// question elsewhere ends that of the chat that was silent for longest.
+func TestTheChatsThatSpokeLastGetTheirProcesses(t *testing.T) {
+	t.Parallel()
+	keys := someChats("oc_first", "oc_second", "oc_third", "oc_last")
+	l, _ := restartRig(t, keys, func(c *claude.Config) { c.MaxProcesses = 4 })
+	holds := func(want ...bool) func() bool {
+		return func() bool {
+			var got []bool
+			for _, key := range keys {
+				got = append(got, l.pool.Ahead().Holds(key.String()))
+			}
+			return slices.Equal(got, want)
+		}
+	}
+	l.start()
+	l.until("processes of the last three", holds(false, true, true, true)) // one slot stays free
+	elsewhere := func(id string, done int) {
+		m := incoming("om_"+id, "hello")
+		m.Key = chat.FeishuChat(id)
+		l.must(l.bridge.HandleMessage(t.Context(), m))
+		l.until("the answer", func() bool {
+			return l.count(`SELECT COUNT(*) FROM turns WHERE state = 'done'`) == done
+		})
+	}
+	elsewhere("oc_new", 5) // in the free slot
+	elsewhere("oc_newer", 6)
+	l.until("processes of the last two", holds(false, false, true, true))
+	m := incoming("om_again", "hello")
+	m.Key = keys[3]
+	l.must(l.bridge.HandleMessage(t.Context(), m))
+	l.until("the answer", func() bool { return l.count(`SELECT COUNT(*) FROM turns WHERE state = 'done'`) == 7 })
+	if s := l.pool.Stats(); s.Started != 5 {
+		t.Errorf("%d processes were started: not only the three and those of the new chats", s.Started)
+	}
+}
+
+// No process is started for a chat whose session is gone, whose question waits, or whose project is gone; nobody hears of
+// it. The next chat gets its process.
+func TestAProcessThatCannotStartAgainIsNotMissed(t *testing.T) {
+	t.Parallel()
+	keys := someChats("oc_whole", "oc_lost", "oc_asked")
+	l, out := restartRig(t, keys, func(*claude.Config) {})
+	lost, err := l.store.Chats().Get(t.Context(), keys[1])
+	l.must(err)
+	path, err := l.config.Transcripts(keys[1].String()).Path(lost.Session.Cwd, lost.Session.ID)
+	l.must(err)
+	l.must(os.WriteFile(path, []byte("\x00\x00"), 0o600))
+	m := incoming("om_waits", "hello")
+	m.Key = keys[2]
+	_, err = l.store.Messages().Accept(t.Context(), db.Inbound{Incoming: m, Class: chat.Talk})
+	l.must(err)
+	free := takePlaces(l.bridge)
+	_, said, _ := out.SoFar()
+	l.start()
+	l.until("a process", func() bool { return l.pool.Stats().Idle == 1 })
+	if s := l.pool.Stats(); s.Started != 1 || !l.pool.Ahead().Holds(keys[0].String()) {
+		t.Errorf("%+v", s)
+	}
+	if _, now, _ := out.SoFar(); len(now) != len(said) {
+		t.Errorf("people were told something: %+v", now[len(said):])
+	}
+	free()
+	l.until("the answer", func() bool { return l.count(`SELECT COUNT(*) FROM turns WHERE state = 'done'`) == 4 })
+	for line := range strings.Lines(l.logs.String()) {
+		if strings.Contains(line, `"level":"error"`) {
+			t.Error(line)
+		}
+	}
+}
+
+// Where no process waits for its chat's next message, none waits after a restart either.
+func TestNoProcessStartsAgainWhereNoneIsKept(t *testing.T) {
+	t.Parallel()
+	l, _ := restartRig(t, someChats("oc_1"), func(c *claude.Config) { c.KeepAlive.Duration = 0 })
+	l.bridge.runner.ahead.restore(t.Context())
+	if s := l.pool.Stats(); s.Started != 0 {
+		t.Errorf("%+v", s)
+	}
+}
