@@ -98,9 +98,10 @@ func (n twoChats) tryTools(owner string, spec claude.Spec, steps map[string][]an
 			}
 		}
 	}
-	if len(ids) != len(list) {
+	if len(ids) < len(list) {
 		n.Fatalf("%d of %d calls", len(ids), len(list))
 	}
+	ids = ids[len(ids)-len(list):] // those before are of earlier turns
 	for i, id := range ids {
 		list[i].asked, list[i].failed, list[i].result = asked[id], results[id].Get("is_error").Bool(),
 			results[id].Get("content").String()
