@@ -55,7 +55,7 @@ func (w historyWriter) finish(ctx context.Context, e db.TurnResult) error {
 	e.Answer, e.Card = w.cfg.redactForHistory(e.Answer), delivery.RedactCard(e.Card, w.cfg.Secrets)
 	if long := w.cfg.LongAnswer; long > 0 && e.State == db.Done && utf8.RuneCountInString(e.Answer) > long {
 		l, now := w.languages.OfChat(ctx, e.Turn.Key), time.Now().In(w.zone)
-		e.File = &db.LongAnswer{Name: fmt.Sprintf(i18n.AnswerFile.In(l), now.Format("20060102-150405")), Text: e.Answer}
+		e.File = &db.LongAnswer{Name: fmt.Sprintf(i18n.AnswerFile.In(l), now.Format("20060102-150405")), Text: delivery.Shown(e.Answer, w.cfg.Secrets)}
 	}
 	e.Notice = w.notice(ctx, e)
 	return w.db.Turns().Finish(ctx, e)

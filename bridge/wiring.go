@@ -97,7 +97,7 @@ type wiring struct {
 // newWiring makes the parts in the order of their dependencies. The messenger is wrapped first, so that
 // no part can send a secret.
 func newWiring(cfg Config, store *db.DB, pool *claude.Pool, out delivery.Messenger, log zerolog.Logger) *wiring {
-	redacting := delivery.RedactingMessenger{Messenger: out, Secrets: cfg.Secrets}
+	redacting := delivery.NewRedactingMessenger(out, cfg.Secrets)
 	w := &wiring{base: base{cfg: &cfg, db: store, pool: pool, out: redacting, log: log}}
 	w.context = contextmgr.New(store, cfg.Context, log)
 	w.languages = languages{w.cfg, store.Chats(), log}

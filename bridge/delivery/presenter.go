@@ -39,6 +39,10 @@ const (
 // present delivers p. It returns the ID of the new message, or nothing for a card, which can be redrawn.
 func (pr *presenter) present(ctx context.Context, p db.Post) (string, error) {
 	to := chat.Ref{Key: p.Key, ID: p.ReplyTo}
+	if p.Approval != "" && p.Card != nil {
+		asks := *p.Card
+		asks.Asks, p.Card = true, &asks
+	}
 	if p.Turn == 0 && p.Approval == "" && p.Grant == "" || p.File != nil {
 		send := pr.send
 		if p.File != nil {

@@ -7,6 +7,7 @@ import (
 	"time"
 	"unicode"
 
+	"magpie/contextmgr/redact"
 	"magpie/internal/text"
 )
 
@@ -86,9 +87,15 @@ func ExactDuration(d time.Duration, l Lang) string {
 	}
 }
 
-// Excerpt returns at most this many runes of a text, on one line. Nothing in it turns the direction of writing.
-func Excerpt(text string, most int) string {
-	words := strings.FieldsFunc(text, func(r rune) bool {
+// Excerpt returns at most this many runes of a text, on one line. Nothing in it turns the direction of writing. Keys
+// and passwords are taken out before: on one line, or cut off, they could not be told any more.
+func Excerpt(s string, most int) string {
+	if long := 8*most + 4<<10; len(s) > long { // in bytes: far more than is shown
+		s, _ = redact.Growing{}.Next(text.Plain(strings.ToValidUTF8(s[:long], "")), redact.Keys)
+	} else {
+		s = redact.Text(text.Plain(s), redact.Keys)
+	}
+	words := strings.FieldsFunc(s, func(r rune) bool {
 		return unicode.IsSpace(r) || unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r)
 	})
 	return Truncate(strings.Join(words, " "), most)

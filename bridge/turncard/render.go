@@ -11,6 +11,7 @@ import (
 	"magpie/db"
 	"magpie/internal/chat"
 	"magpie/internal/claude"
+	"magpie/internal/text"
 )
 
 // Card renders the state at this time: running turns show their elapsed time.
@@ -30,6 +31,9 @@ func (v State) Card(now time.Time) chat.Card {
 		c.Buttons = []chat.Button{stop}
 		c.Footer = v.denied.line(v.Lang)
 		return c
+	}
+	if v.outcome.State != db.Done { // it may have been cut off within a key
+		c.Body, _ = redact.Growing{}.Next(c.Body, redact.Keys)
 	}
 	notice := v.outcome.Notice.In(v.Lang)
 	// Without an answer the notice takes its place, so that the card is not empty.
@@ -149,7 +153,8 @@ func (v State) panels() []chat.Panel {
 	if len(v.steps) > 0 {
 		list = append(list, chat.Panel{Title: v.steps.title(v.Lang), Body: v.steps.body(v.Lang)})
 	}
-	if thoughts := strings.TrimSpace(redact.Text(v.thoughts, secrets)); thoughts != "" {
+	thoughts, _ := redact.Growing{}.Next(text.Plain(v.thoughts), redact.Keys)
+	if thoughts = strings.TrimSpace(thoughts); thoughts != "" {
 		list = append(list, chat.Panel{Title: i18n.CardThoughts.In(v.Lang), Body: lastOf(thoughts, panelLength)})
 	}
 	return list

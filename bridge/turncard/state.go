@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"magpie/bridge/i18n"
 	"magpie/db"
@@ -222,6 +223,10 @@ func lastOf(text string, most int) string {
 	text = text[len(text)-most:]
 	if _, rest, ok := strings.Cut(text, "\n"); ok {
 		return rest
+	}
+	// Not within a word, which may be a key that would not be known by its end.
+	if i := strings.IndexFunc(text, func(r rune) bool { return r <= ' ' || r >= utf8.RuneSelf }); i >= 0 {
+		text = text[i:]
 	}
 	return strings.ToValidUTF8(text, "")
 }

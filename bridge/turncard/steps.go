@@ -93,15 +93,13 @@ const (
 	mostDiff    = 16      // lines
 )
 
-// secrets are the kinds removed from a tool's input and result.
-const secrets = redact.APIKey | redact.Secret
-
-// redactedPrefix is the beginning of an untrusted text, without secrets.
-func redactedPrefix(text string) string {
-	if len(text) > mostRead {
-		text = strings.ToValidUTF8(text[:mostRead], "")
+// redactedPrefix is the beginning of an untrusted text, without keys, passwords, and what only a terminal understands.
+func redactedPrefix(s string) string {
+	if len(s) <= mostRead {
+		return redact.Text(text.Plain(s), redact.Keys)
 	}
-	return redact.Text(text, secrets)
+	s, _ = redact.Growing{}.Next(text.Plain(strings.ToValidUTF8(s[:mostRead], "")), redact.Keys)
+	return s
 }
 
 // stepInput has the members of tool inputs that a card shows. Tools of the CLI share member names.

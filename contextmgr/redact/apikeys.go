@@ -13,6 +13,8 @@ type keyFormat struct {
 	leads   string // every key contains one of these words; searching for them first is cheap
 	pattern string // the first group, if any, is redacted
 	mixed   bool   // the match must contain a digit: without one it is a hyphenated word
+	common  bool   // the lead alone is an ordinary word
+	inner   bool   // the lead is not the beginning of the key
 	blended bool   // a part of the match must mix letters and digits, unlike any word
 }
 
@@ -45,7 +47,7 @@ var keys = []keyFormat{
 	{leads: "xapp-", pattern: `\bxapp-[A-Za-z0-9-]{10,}`, mixed: true},
 	{leads: "hooks.slack.com/", pattern: `hooks\.slack\.com/(?:services|workflows)/([A-Za-z0-9/_-]{20,})`},
 	// Stripe Docs, API keys; Webhooks, signing secrets.
-	{leads: "k_live_ k_test_", pattern: `\b[srp]k_(?:live|test)_[A-Za-z0-9]{10,}`},
+	{leads: "k_live_ k_test_", pattern: `\b[srp]k_(?:live|test)_[A-Za-z0-9]{10,}`, inner: true},
 	{leads: "whsec_", pattern: `\bwhsec_[A-Za-z0-9+/=]{24,}`},
 	// npm Docs, About access tokens.
 	{leads: "npm_", pattern: `\bnpm_[A-Za-z0-9]{36}`},
@@ -65,25 +67,25 @@ var keys = []keyFormat{
 	{leads: "fc-", pattern: `\bfc-[a-f0-9]{32}\b`},
 	{leads: "lsv2_", pattern: `\blsv2_(?:pt|sk)_[A-Za-z0-9_]{30,}`},
 	{leads: "sk_", pattern: `\bsk_[a-f0-9]{40,}`},
-	{leads: "app- dataset-", pattern: `\b(?:app|dataset)-[A-Za-z0-9]{24}\b`, mixed: true},
+	{leads: "app- dataset-", pattern: `\b(?:app|dataset)-[A-Za-z0-9]{24}\b`, common: true, mixed: true},
 	{leads: "pat_", pattern: `\bpat_[A-Za-z0-9]{40,}`, mixed: true},
 	// Volcengine: access key ids, temporary ones, keys of Ark.
 	{leads: "AKLT AKTP", pattern: `\bAK(?:LT|TP)[A-Za-z0-9+/_-]{20,}={0,2}`},
 	{leads: "ark-", pattern: `\bark-[a-f0-9]{8}-[a-f0-9-]{16,}`},
 	// Baidu AI Cloud: keys of Qianfan, signatures, access tokens.
-	{leads: "ALTAK", pattern: `\b(?:bce-v3/)?ALTAK[A-Za-z0-9-]{16,}(?:/[a-f0-9]{32,})?`},
+	{leads: "bce-v3/ ALTAK", pattern: `\b(?:bce-v3/)?ALTAK[A-Za-z0-9-]{16,}(?:/[a-f0-9]{32,})?`},
 	{leads: "bce-auth-v1/", pattern: `\bbce-auth-v1/[A-Za-z0-9]{16,}(?:/[A-Za-z0-9:;_.%-]*){2,5}`},
-	{leads: "24. 25.", pattern: `\b2[45]\.[a-f0-9]{32}\.[0-9]{4,10}\.[0-9]{8,12}(?:\.[0-9-]+)?`},
+	{leads: "24. 25.", pattern: `\b2[45]\.[a-f0-9]{32}\.[0-9]{4,10}\.[0-9]{8,12}(?:\.[0-9-]+)?`, common: true},
 	// RFC 7519 (JWT), RFC 7516 (JWE): a JSON object in base64url starts with eyJ.
 	{leads: "eyJ", pattern: `\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}(?:\.[A-Za-z0-9_-]*){1,3}`},
 	// RFC 6750 (Bearer), RFC 7617 (Basic).
-	{leads: "earer BEARER", pattern: `(?:[Bb]earer|BEARER)[ :=]{1,3}["']?([A-Za-z0-9._~+/=-]{12,})`, mixed: true,
+	{leads: "earer BEARER", pattern: `(?:[Bb]earer|BEARER)[ :=]{1,3}["']?([A-Za-z0-9._~+/=-]{12,})`, inner: true, mixed: true,
 		blended: true},
-	{leads: "uthorization UTHORIZATION", pattern: `(?i)authorization["']?[ ]?[:=][ ]?["']?basic ([A-Za-z0-9+/]{6,}=*)`},
+	{leads: "uthorization UTHORIZATION", pattern: `(?i)authorization["']?[ ]?[:=][ ]?["']?basic ([A-Za-z0-9+/]{6,}=*)`, inner: true},
 	{leads: "uthorization UTHORIZATION",
-		pattern: `(?i)authorization["']?[ ]?[:=][ ]?["']?bearer ([A-Za-z0-9._~+/=-]{16,})`},
+		pattern: `(?i)authorization["']?[ ]?[:=][ ]?["']?bearer ([A-Za-z0-9._~+/=-]{16,})`, inner: true},
 	{leads: "uthorization UTHORIZATION",
-		pattern: `(?i)authorization["']?[ ]?[:=][ ]?["']?(?:token|key|apikey) ([A-Za-z0-9._~+/=-]{16,})`, mixed: true},
+		pattern: `(?i)authorization["']?[ ]?[:=][ ]?["']?(?:token|key|apikey) ([A-Za-z0-9._~+/=-]{16,})`, inner: true, mixed: true},
 	// Feishu Open Platform, Get access tokens: tenant, user, app; Custom bots, webhook address.
 	{leads: "t- u- a- ur-", pattern: `(?:^|[^A-Za-z0-9_-])((?:[tua]|ur)-[A-Za-z0-9_.]{25,})`, mixed: true},
 	{leads: "/bot/v2/hook/", pattern: `/bot/v2/hook/([A-Za-z0-9-]{16,})`},
@@ -96,11 +98,11 @@ var keys = []keyFormat{
 	{leads: "mfa.", pattern: `\bmfa\.[A-Za-z0-9_-]{20,}`, mixed: true},
 	// Microsoft Azure: shared access signatures, client secrets, keys of DevOps and of storage accounts.
 	{leads: "sig=", pattern: `[?&; "']sig=([A-Za-z0-9%+/=_-]{20,})`},
-	{leads: "Q~", pattern: `(?:^|[^A-Za-z0-9_~.-])([A-Za-z0-9_~.-]{3}[0-9]Q~[A-Za-z0-9_~.-]{31,34})`},
-	{leads: "AZDO", pattern: `\b[A-Za-z0-9]{70,80}AZDO[A-Za-z0-9]{4}\b`},
-	{leads: "+ASt +AMC +ABa", pattern: `[A-Za-z0-9+/]{70,80}\+(?:ASt|AMC|ABa)[A-Za-z0-9+/]{5,8}={0,2}`},
+	{leads: "Q~", pattern: `(?:^|[^A-Za-z0-9_~.-])([A-Za-z0-9_~.-]{3}[0-9]Q~[A-Za-z0-9_~.-]{31,34})`, inner: true},
+	{leads: "AZDO", pattern: `\b[A-Za-z0-9]{70,80}AZDO[A-Za-z0-9]{4}\b`, inner: true},
+	{leads: "+ASt +AMC +ABa", pattern: `[A-Za-z0-9+/]{70,80}\+(?:ASt|AMC|ABa)[A-Za-z0-9+/]{5,8}={0,2}`, inner: true},
 	// Telegram Bot API, Authorizing your bot.
-	{leads: ":A", pattern: `\b[0-9]{6,10}:A[A-Za-z0-9_-]{34}\b`},
+	{leads: ":A", pattern: `\b[0-9]{6,10}:A[A-Za-z0-9_-]{34}\b`, inner: true},
 	// Alibaba Cloud and Tencent Cloud, access key ids.
 	{leads: "LTAI", pattern: `\bLTAI[A-Za-z0-9]{12,26}\b`},
 	{leads: "STS.", pattern: `\bSTS\.[A-Za-z0-9]{20,}`, mixed: true},
@@ -109,7 +111,7 @@ var keys = []keyFormat{
 	// docs on API tokens.
 	{leads: "dop_v1_ doo_v1_ dor_v1_", pattern: `\bdo[opr]_v1_[a-f0-9]{64}`},
 	{leads: "gsk_", pattern: `\bgsk_[A-Za-z0-9]{40,}`},
-	{leads: "SG.", pattern: `\bSG\.[A-Za-z0-9_-]{20,24}\.[A-Za-z0-9_-]{39,50}`},
+	{leads: "SG.", pattern: `\bSG\.[A-Za-z0-9_-]{20,24}\.[A-Za-z0-9_-]{39,50}`, common: true},
 	{leads: "shpat_ shpca_ shppa_ shpss_", pattern: `\bshp(?:at|ca|pa|ss)_[a-fA-F0-9]{32}`},
 	{leads: "dckr_", pattern: `\bdckr_[op]at_[A-Za-z0-9_-]{20,}`},
 	{leads: "dapi", pattern: `\bdapi[a-f0-9]{32}\b`},
@@ -121,19 +123,19 @@ var keys = []keyFormat{
 	// Netlify, Fly.io, Meta: their docs on tokens.
 	{leads: "secret_ ntn_", pattern: `\b(?:secret|ntn)_[A-Za-z0-9]{40,}`, mixed: true},
 	{leads: "figd_", pattern: `\bfigd_[A-Za-z0-9_-]{30,}`},
-	{leads: "pat", pattern: `\bpat[A-Za-z0-9]{14}\.[a-f0-9]{64}`},
+	{leads: "pat", pattern: `\bpat[A-Za-z0-9]{14}\.[a-f0-9]{64}`, common: true},
 	{leads: "PMAK-", pattern: `\bPMAK-[a-f0-9]{24}-[a-f0-9]{34}`},
 	{leads: "sntrys_ sntryu_", pattern: `\bsntry[su]_[A-Za-z0-9+/=_-]{30,}`},
 	{leads: "NRAK-", pattern: `\bNRAK-[A-Z0-9]{27}`},
-	{leads: "key-", pattern: `\bkey-[a-f0-9]{32}\b`},
-	{leads: "SK", pattern: `\bSK[a-f0-9]{32}\b`},
+	{leads: "key-", pattern: `\bkey-[a-f0-9]{32}\b`, common: true},
+	{leads: "SK", pattern: `\bSK[a-f0-9]{32}\b`, common: true},
 	{leads: "sq0atp- sq0csp-", pattern: `\bsq0(?:atp|csp)-[A-Za-z0-9_-]{22,}`},
 	{leads: "vcp_ vck_ vercel_blob_rw_", pattern: `\b(?:vc[pk]|vercel_blob_rw)_[A-Za-z0-9_]{20,}`, mixed: true},
 	{leads: "sbp_ sb_secret_", pattern: `\b(?:sbp|sb_secret)_[A-Za-z0-9_-]{20,}`, mixed: true},
 	{leads: "pscale_", pattern: `\bpscale_(?:tkn|pw|oauth)_[A-Za-z0-9_=.-]{30,}`},
 	{leads: "nfp_", pattern: `\bnfp_[A-Za-z0-9]{36}`},
 	{leads: "fo1_ fm2_", pattern: `\b(?:fo1|fm2)_[A-Za-z0-9+/=_-]{30,}`},
-	{leads: "EAA", pattern: `\bEAA[A-Za-z0-9]{80,}`},
+	{leads: "EAA", pattern: `\bEAA[A-Za-z0-9]{80,}`, common: true},
 	// age, file encryption: secret keys.
 	{leads: "AGE-SECRET-KEY-", pattern: `\bAGE-SECRET-KEY-1[A-Z0-9]{58}`},
 }
@@ -295,12 +297,15 @@ func (s *scan) privateKeys() {
 		i = stop
 		rest := s.text[stop:]
 		dashes := bytes.Index(rest, []byte("-----"))
-		if dashes >= 0 {
+		if dashes >= 0 && !runs(s.code, start) {
 			if e := pemEnd.Find(rest[dashes:]); e != nil {
 				i = stop + dashes + len(e)
 				s.recordMatch(APIKey, start, i)
 				continue
 			}
+		}
+		if unfinishedPEM(rest) {
+			s.hold(start)
 		}
 		// A truncated key is a secret, too.
 		if body := pemBody.Find(rest); body != nil {
@@ -308,4 +313,17 @@ func (s *scan) privateKeys() {
 			s.recordMatch(APIKey, start, i)
 		}
 	}
+}
+
+// unfinishedPEM reports whether all that follows the first line of a key may belong to it.
+func unfinishedPEM(rest []byte) bool {
+	for line := range bytes.Lines(rest) {
+		header := bytes.Contains(line, []byte(": ")) || bytes.HasPrefix(line, []byte("-----END "))
+		if !header && bytes.IndexFunc(bytes.TrimSpace(line), func(r rune) bool {
+			return r >= 0x7F || !keyChar(byte(r)) && r != '\\' && r != blanked
+		}) >= 0 {
+			return false
+		}
+	}
+	return true
 }

@@ -6,20 +6,30 @@ import (
 )
 
 // mayMatch reports whether s may contain anything to redact. It is much cheaper than a search.
-func mayMatch(s string) bool {
-	digits, colons := 0, 0
+func mayMatch(s string, p Policy) bool {
+	personal := p&^Keys != 0
+	digits, colons, run := 0, 0, 0
 	for i := range len(s) {
 		c := s[i]
+		if isTokenChar(c) {
+			run++
+		} else {
+			if c == '.' && run >= discordID { // see dottedKeys
+				return true
+			}
+			run = 0
+		}
 		switch {
-		case isDigit(c):
+		case isDigit(c) && personal:
 			if digits++; digits > 3 { // 1.1.1.1
 				return true
 			}
 		case c == ':':
-			if colons++; colons > 6 || strings.HasPrefix(s[i:], "::") || strings.HasPrefix(s[i:], "://") {
+			colons++
+			if personal && (colons > 6 || strings.HasPrefix(s[i:], "::")) || strings.HasPrefix(s[i:], "://") {
 				return true
 			}
-		case c == '@', fullWidth(s[i:]), c == '-' && strings.HasPrefix(s[i:], "-----BEGIN"):
+		case c == '@' && personal, fullWidth(s[i:]), c == '-' && strings.HasPrefix(s[i:], "-----BEGIN"):
 			return true
 		}
 		if !beginsWord(s, i) {

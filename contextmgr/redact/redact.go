@@ -31,6 +31,9 @@ const (
 	Phone                         // telephone numbers
 	end
 
+	// Runnable leaves everything in code blocks readable that could be a command by itself, for those who decide
+	// whether it is run: words that only may be passwords stay, and a find ends where a shell would begin a command.
+	Runnable Policy = 1 << 14
 	// LocalIP keeps the addresses of private networks, too, for people who run a network.
 	LocalIP Policy = 1 << 15
 )
@@ -80,20 +83,12 @@ const rounds = 6
 // always stay: they say nothing about a person. Private networks are redacted unless the policy has [LocalIP]: inside a
 // company they identify somebody's machine. In code blocks all addresses stay.
 func Text(s string, p Policy) string {
-	if p == 0 || !mayMatch(s) {
+	if p == 0 || !mayMatch(s, p) {
 		return s
 	}
-	t, origin := fold(s)
-	sc := &scan{policy: p, text: t, open: len(t)}
-	sc.hideMarks()
-	for range rounds {
-		before := len(sc.found)
-		sc.findAll()
-		if len(sc.found) == before {
-			break
-		}
-	}
-	return sc.write(s, origin)
+	sc := newScan(s, p)
+	sc.search()
+	return sc.write(0, len(sc.text))
 }
 
 // blanked overwrites finds, so that nothing else is found in them or across them.
@@ -108,10 +103,37 @@ type span struct {
 // scan is the state of one pass over a text.
 type scan struct {
 	policy Policy
+	source string
 	text   []byte // folded
+	origin []int  // the position in source of each byte of text, and of its end; nil = the same
 	plain  []byte // text without words such as IDs, whose digits are not personal
 	found  []span
-	open   int // where a find may begin that the text does not hold wholly; see [Growing]
+	code   [][2]int // the code blocks, if the policy is Runnable
+	open   int      // where a find may begin that the text does not hold wholly; see [Growing]
+}
+
+func newScan(s string, p Policy) *scan {
+	t, origin := fold(s)
+	sc := &scan{policy: p, source: s, text: t, origin: origin, open: len(t)}
+	if p.has(Runnable) {
+		sc.code = codeBlocks(t)
+	}
+	return sc
+}
+
+// search searches the whole text.
+func (s *scan) search() {
+	s.hideMarks()
+	for range rounds {
+		before := len(s.found)
+		s.findAll()
+		if len(s.found) == before {
+			break
+		}
+	}
+	slices.SortFunc(s.found, func(a, b span) int {
+		return cmp.Or(cmp.Compare(a.start, b.start), cmp.Compare(a.kind, b.kind))
+	})
 }
 
 // hold records that a find may begin at position i, and that more of it may come.
@@ -143,11 +165,42 @@ func (s *scan) findAll() {
 
 // recordMatch records a find.
 func (s *scan) recordMatch(kind Policy, start, end int) {
+	if runs(s.code, start) {
+		if end = start + inert(s.text[start:end]); end == start {
+			return
+		}
+	}
 	s.found = append(s.found, span{start, end, kind})
 	hide(s.text[start:end])
 	if s.plain != nil {
 		hide(s.plain[start:end])
 	}
+}
+
+// runs reports whether what stands at position i, in one of these code blocks, may be run; see [Runnable].
+func runs(code [][2]int, i int) bool {
+	_, inside := slices.BinarySearchFunc(code, i, func(block [2]int, i int) int {
+		switch {
+		case block[1] <= i:
+			return -1
+		case block[0] > i:
+			return 1
+		}
+		return 0
+	})
+	return inside
+}
+
+// inert is the length of the beginning of a find that means nothing to a shell. That of a private key is all of it: it
+// holds nothing but base64 then.
+func inert(find []byte) int {
+	if bytes.HasPrefix(find, []byte("-----BEGIN ")) {
+		return len(find)
+	}
+	if n := bytes.IndexAny(find, " \t\r\n;|&$()<>{}`'\"\\"); n >= 0 {
+		return n
+	}
+	return len(find)
 }
 
 // hide overwrites bytes. The length does not change, so positions stay valid.
@@ -176,33 +229,34 @@ func (s *scan) hideMarks() {
 	}
 }
 
-// write inserts the marks. Finds are positions in the folded text; origin maps them to s, nil = the same.
-func (s *scan) write(text string, origin []int) string {
-	if len(s.found) == 0 {
-		return text
+// sourceAt is the position in the source of position i of the text.
+func (s *scan) sourceAt(i int) int {
+	if s.origin == nil {
+		return i
 	}
-	slices.SortFunc(s.found, func(a, b span) int {
-		return cmp.Or(cmp.Compare(a.start, b.start), cmp.Compare(a.kind, b.kind))
-	})
-	at := func(i int) int {
-		if origin == nil {
-			return i
-		}
-		return origin[i]
+	return s.origin[i]
+}
+
+// write returns a part of the text with the marks of the finds that begin in it. The part does not end within a find.
+func (s *scan) write(start, end int) string {
+	at := s.sourceAt
+	i, _ := slices.BinarySearchFunc(s.found, start, func(f span, i int) int { return cmp.Compare(f.start, i) })
+	if i == len(s.found) || s.found[i].start >= end {
+		return s.source[at(start):at(end)]
 	}
 	var b strings.Builder
-	b.Grow(len(text))
-	done := 0
-	for i := 0; i < len(s.found); {
+	b.Grow(at(end) - at(start))
+	done := start
+	for i < len(s.found) && s.found[i].start < end {
 		f := s.found[i]
 		// Overlapping finds become one, so that no rest of either remains.
 		for i++; i < len(s.found) && s.found[i].start < f.end; i++ {
 			f.end = max(f.end, s.found[i].end)
 		}
-		b.WriteString(text[at(done):at(f.start)])
+		b.WriteString(s.source[at(done):at(f.start)])
 		b.WriteString(f.kind.mark())
 		done = f.end
 	}
-	b.WriteString(text[at(done):])
+	b.WriteString(s.source[at(done):at(max(done, end))])
 	return b.String()
 }

@@ -23,7 +23,7 @@ var keywords = []keyword{
 	{"auth_key", false}, {"auth-key", false}, {"authkey", false},
 	{"credentials", false}, {"credential", false},
 	{"encryption_key", false}, {"encryption-key", false}, {"encryption key", false}, {"encryptionkey", false},
-	{"encrypt_key", false}, {"encrypt-key", false}, {"encrypt key", false}, {"encryptkey", false}, // a Feishu app's
+	{"encrypt_key", false}, {"encrypt-key", false}, {"encrypt key", false}, {"encryptkey", false},
 	{"密码", true}, {"密碼", true}, {"口令", true}, {"密钥", false}, {"密鑰", false}, {"秘钥", false}, {"私钥", false},
 	{"令牌", false}, {"授权码", true}, {"验证码", true},
 }
@@ -58,7 +58,7 @@ func keywordAt[T []byte | string](text T, i int) *keyword {
 func (s *scan) secrets() {
 	s.urlPasswords()
 	commandPasswords(s.text, func(v value) {
-		if v.open {
+		if v.open && (v.unclosed || v.start == v.end) {
 			s.hold(v.start)
 		}
 		if v.start < v.end {
@@ -97,11 +97,11 @@ func (s *scan) urlPasswords() {
 		// The last @, since passwords may contain one.
 		host := bytes.LastIndexByte(s.text[i:stop], '@')
 		value := colon + 1
-		if colon >= 0 && stop == len(s.text) {
-			s.hold(i + value)
-		}
-		if colon >= 0 && host > value && !isPlaceholder(string(s.text[i+value:i+host])) {
+		found := colon >= 0 && host > value && !isPlaceholder(string(s.text[i+value:i+host]))
+		if found {
 			s.recordMatch(Secret, i+value, i+host)
+		} else if colon >= 0 && stop == len(s.text) {
+			s.hold(i + value)
 		}
 		i = stop
 	}
@@ -124,6 +124,7 @@ const maxSecret = 256
 type value struct {
 	start, end int
 	quoted     bool
+	unclosed   bool // it has an opening quotation mark only
 	open       bool // the text ends before it is clear where the value does
 	long       bool // it goes on
 }
@@ -136,15 +137,16 @@ func (s *scan) announcedBy(k *keyword, i int) (start, stop int) {
 		l = assigned // --password hunter2
 	}
 	below := nextLine(s.text, start)
-	if below == start && l == none {
+	if below == start && l == none || runs(s.code, i) && (below > start || l != assigned) {
 		return 0, 0
 	}
 	v := valueAt(s.text, below)
-	if v.open {
+	text := string(s.text[v.start:v.end])
+	secret := (below == start || fillsLine(s.text, v, &l)) && isSecret(text, k, l, v.quoted)
+	if v.open && (v.unclosed || !secret) {
 		s.hold(v.start)
 	}
-	text := string(s.text[v.start:v.end])
-	if below > start && !fillsLine(s.text, v, &l) || !isSecret(text, k, l, v.quoted) {
+	if !secret {
 		return 0, 0
 	}
 	for v.long && v.end < len(s.text) && secretChar(s.text[v.end]) {
@@ -174,7 +176,7 @@ func valueAt(text []byte, i int) value {
 		stop++
 	}
 	end := i + len(trimSecret(string(text[i:stop])))
-	return value{start: i, end: end, open: open || stop == len(text), long: end == limit}
+	return value{start: i, end: end, open: open || stop == len(text), long: end == limit, unclosed: open}
 }
 
 // nextLine is the position of the value on the line below a label that ends at position i: Password:, in the next line

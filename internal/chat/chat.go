@@ -246,6 +246,7 @@ type Card struct {
 	Summary string // one line for the chat list
 	Buttons []Button
 	Live    bool // it will change
+	Asks    bool `json:"-"` // people decide by its code blocks what is run
 	// durable IDs of other cards that reply to the same message, for the search for a message of this card that an
 	// earlier process has sent
 	Others []string `json:"-"`

@@ -18,6 +18,7 @@ func TestTimeGrowsWithTheText(t *testing.T) {
 		"Clip":        func(s string) { text.Clip(s, 100) },
 		"Prefix":      func(s string) { text.Prefix(s, len(s)/2) },
 		"Visible":     func(s string) { text.Visible(s) },
+		"Plain":       func(s string) { text.Plain(s) },
 		"ForTerminal": func(s string) { text.ForTerminal(s) },
 		"SafeLine":    func(s string) { text.SafeLine(s) },
 	})
