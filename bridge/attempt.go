@@ -307,13 +307,31 @@ const noticeable = 500 * time.Millisecond
 
 // acquire gets a process for the turn, and shows on the card when it has to wait for one.
 func (r attemptRunner) acquire(ctx context.Context, t *turn, spec claude.Spec) (*claude.Process, error) {
-	queued, key := t.view.Waiting(time.Now()), t.claim.Turn.Key
-	acquired, notice := make(chan struct{}), sync.WaitGroup{}
-	notice.Go(func() {
+	key, began := t.claim.Turn.Key, time.Now()
+	places, acquired, notice := make(chan int, 1), make(chan struct{}), sync.WaitGroup{}
+	spec.Queued = func(place int) {
 		select {
-		case <-time.After(noticeable):
-			t.painter.Update(queued)
-		case <-acquired:
+		case <-places: // an earlier one, which nobody has seen
+		default:
+		}
+		places <- place // the only sender, one at a time
+	}
+	notice.Go(func() {
+		long, place := time.After(noticeable), 0
+		for seen := false; ; {
+			select {
+			case place = <-places:
+			case <-long:
+				seen = true
+			case <-acquired:
+				return
+			}
+			switch {
+			case seen && place > 0:
+				t.painter.Update(t.view.Waiting(place, began))
+			case seen:
+				t.painter.Update(t.view.Doing(i18n.Starting, began))
+			}
 		}
 	})
 	defer func() { close(acquired); notice.Wait() }() // the notice must not overwrite what the turn shows next

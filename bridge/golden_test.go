@@ -132,7 +132,7 @@ func stories() map[string]*turnRig {
 	return map[string]*turnRig{
 		"01-begun":               newTurnRig(i18n.Chinese),
 		"02-begun-en":            newTurnRig(i18n.English),
-		"03-waiting-for-a-place": newTurnRig(i18n.Chinese).with(func(v turncard.State) turncard.State { return v.Waiting(storyBegan) }).after(30 * time.Second),
+		"03-waiting-for-a-place": newTurnRig(i18n.Chinese).with(func(v turncard.State) turncard.State { return v.Waiting(2, storyBegan) }).after(30 * time.Second),
 		"04-tidying":             newTurnRig(i18n.Chinese).with(func(v turncard.State) turncard.State { return v.Doing(i18n.Compacting, storyBegan) }),
 		"05-thinking-12s":        newTurnRig(i18n.Chinese).after(0, claude.Started{}).after(12 * time.Second),
 		"06-thinking-aloud": newTurnRig(i18n.Chinese).after(3*time.Second, claude.Thinking{Text: "用户想知道天气。\n"},

@@ -2,7 +2,8 @@ package i18n
 
 // Texts on the card of a turn, and reasons of failures.
 var (
-	Waiting     = Phrase{"排队中，等其他回答完成…", "Queued behind other answers…"}
+	Waiting     = Phrase{"排队中，等其他回答完成（第 %s 位）…", "Queued behind other answers (number %s in line)…"}
+	Starting    = Phrase{"正在启动 Claude…", "Starting Claude…"}
 	Thinking    = Phrase{"正在思考…", "Thinking…"}
 	Updating    = Phrase{"Claude Code 正在更新，马上就好…", "Claude Code is being updated…"}
 	GoesOnAlone = Phrase{"服务重启了，回答没有中断，正在接着写…", "The service was restarted; the answer is still being written…"}

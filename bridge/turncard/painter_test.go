@@ -94,7 +94,7 @@ func TestThePainterEndsAtOnce(t *testing.T) {
 		rec := &recorder{pace: time.Hour}
 		v := New(1, i18n.Chinese, time.Now())
 		d := draw(t, rec, v, "")
-		d.Update(v.Waiting(time.Now()))
+		d.Update(v.Waiting(2, time.Now()))
 		synctest.Wait()
 		began := time.Now()
 		d.end()

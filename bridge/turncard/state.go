@@ -5,6 +5,7 @@ package turncard
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -153,9 +154,9 @@ func (v State) withRunningTool(now time.Time) State {
 	return v
 }
 
-// Waiting returns the state while the turn waits for a free process.
-func (v State) Waiting(now time.Time) State {
-	v.phase = phase{text: i18n.Waiting, since: now}
+// Waiting returns the state while the turn waits for the end of others, at this place of the queue.
+func (v State) Waiting(place int, now time.Time) State {
+	v.phase = phase{text: i18n.Waiting, tool: strconv.Itoa(place), since: now}
 	return v
 }
 

@@ -191,5 +191,5 @@ func (a *Ahead) acquireTurn(ctx context.Context, of *slots, owner string, spec S
 		_ = a.start(ctx, owner, spec, a.newWait(), a.background.tryAcquireOf)
 	})
 	defer start.Wait()
-	return of.acquireTurn(ctx)
+	return of.acquireTurn(ctx, spec.Queued)
 }

@@ -141,11 +141,11 @@ func TestAWaitingTurnGetsTheMemoryThatBecomesFree(t *testing.T) {
 		m := &changingMachine{}
 		m.now.Store(&tight)
 		s := newSlots(Config{Machine: m}.Limits(), 1)
-		if err := s.acquireTurn(t.Context()); err != nil {
+		if err := s.acquireTurn(t.Context(), nil); err != nil {
 			t.Fatal(err)
 		}
 		waited := make(chan error)
-		go func() { waited <- s.acquireTurn(t.Context()) }()
+		go func() { waited <- s.acquireTurn(t.Context(), nil) }()
 		synctest.Wait()
 		if s.waiting() != 1 {
 			t.Fatalf("%d turns wait", s.waiting())

@@ -93,6 +93,7 @@ func (pl *Pool) Acquire(ctx context.Context, owner string, spec Spec) (*Process,
 	if err := pl.ahead.acquireTurn(ctx, pl.slots, owner, spec); err != nil {
 		return nil, err
 	}
+	spec.Queued = nil // like Known
 	pl.background.noteActivity()
 	p, err := pl.acquire(ctx, owner, spec)
 	if err != nil {
@@ -148,7 +149,7 @@ func (pl *Pool) Release(owner string, p *Process) {
 // AcquireWoken is [Pool.Acquire] for the turn that owner's agent started by itself, which the caller reads with
 // [Process.Follow]. The process is nil if there is no such turn any more.
 func (pl *Pool) AcquireWoken(ctx context.Context, owner string) (*Process, error) {
-	if err := pl.slots.acquireTurn(ctx); err != nil {
+	if err := pl.slots.acquireTurn(ctx, nil); err != nil {
 		return nil, err
 	}
 	pl.background.noteActivity()

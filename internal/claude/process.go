@@ -34,6 +34,10 @@ type Spec struct {
 	// started; see [Transcripts.Verify]. It may be nil.
 	Known func() []string `json:"-"`
 
+	// Queued is called when the turn waits for the end of others, with its place in the queue, the first being 1,
+	// whenever that changes, and with 0 when it waits no more. It must not block. It may be nil.
+	Queued func(place int) `json:"-"`
+
 	Files string // a folder besides Dir that the agent may read; empty = none
 
 	// without what a server of the API may not know. When one refuses a request, the CLI (2.1.332) otherwise sends it six

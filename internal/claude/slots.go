@@ -2,6 +2,7 @@ package claude
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -18,8 +19,11 @@ type slots struct {
 
 	mu     sync.Mutex
 	limits Limits
-	queue  int // turns that wait
+	queue  []*waitingTurn // first come, first served
 }
+
+// waitingTurn is a turn that waits for its slot.
+type waitingTurn struct{ placed func(place int) }
 
 // newSlots limits starts by the number of cores, since a start of the CLI takes most of a second of CPU time (0.6 to
 // 0.8 s).
@@ -75,13 +79,13 @@ func (ps *slots) tryAcquireTurn() bool {
 // growPeriod is how often the free memory is read while turns wait.
 const growPeriod = time.Second
 
-// acquireTurn waits for the slot of a turn.
-func (ps *slots) acquireTurn(ctx context.Context) error {
+// acquireTurn waits for the slot of a turn. placed gets the turn's place in the queue, the first being 1, whenever that
+// changes, and 0 when it waits no more; it must not block, and may be nil.
+func (ps *slots) acquireTurn(ctx context.Context, placed func(place int)) error {
 	if ps.tryAcquireTurn() {
 		return nil
 	}
-	ps.addWaiting(1)
-	defer ps.addWaiting(-1)
+	defer ps.join(placed)()
 	waiting, done := context.WithCancel(ctx)
 	defer done()
 	if l := ps.currentLimits(); l.Processes < l.MostProcesses {
@@ -107,10 +111,26 @@ func (ps *slots) growUntil(done context.Context) {
 	}
 }
 
-func (ps *slots) addWaiting(n int) {
+// join puts a turn at the end of the queue; leave takes it out.
+func (ps *slots) join(placed func(place int)) (leave func()) {
+	if placed == nil {
+		placed = func(int) {}
+	}
+	w := &waitingTurn{placed}
 	ps.mu.Lock()
 	defer ps.mu.Unlock()
-	ps.queue += n
+	ps.queue = append(ps.queue, w)
+	placed(len(ps.queue))
+	return func() {
+		ps.mu.Lock()
+		defer ps.mu.Unlock()
+		i := slices.Index(ps.queue, w)
+		ps.queue = slices.Delete(ps.queue, i, i+1)
+		placed(0)
+		for n, behind := range ps.queue[i:] {
+			behind.placed(i + n + 1)
+		}
+	}
 }
 
 // releaseTurn returns the slot of a turn.
@@ -120,7 +140,7 @@ func (ps *slots) releaseTurn() { ps.turns.Release(1) }
 func (ps *slots) waiting() int {
 	ps.mu.Lock()
 	defer ps.mu.Unlock()
-	return ps.queue
+	return len(ps.queue)
 }
 
 // processSlots takes the slots of new processes, if necessary from processes that are less important.

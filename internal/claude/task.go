@@ -120,7 +120,7 @@ func (tr *taskRunner) runOnce(ctx, waiting context.Context, dir string, q Task, 
 
 // acquireSlots waits for a turn's slot and a process slot.
 func (tr *taskRunner) acquireSlots(ctx context.Context, owner string) (done func(), err error) {
-	if err := tr.slots.acquireTurn(ctx); err != nil {
+	if err := tr.slots.acquireTurn(ctx, nil); err != nil {
 		return nil, err
 	}
 	if err := tr.processSlots.acquire(ctx, owner); err != nil {
