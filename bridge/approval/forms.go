@@ -16,6 +16,7 @@ import (
 
 	"magpie/bridge/i18n"
 	"magpie/db"
+	"magpie/internal/claude"
 )
 
 // form is what an MCP server wants to know from people: each field of its schema is a question. Without questions they
@@ -234,7 +235,7 @@ func (q question) fill(to map[string]any, chosen []string, text string, l i18n.L
 	case f.isNumber():
 		to[f.name] = json.Number(text)
 	default:
-		to[f.name] = text
+		to[f.name] = claude.BreakMarkup(text) // the server may show it to the agent
 	}
 	return ""
 }

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/tidwall/gjson"
+
 	"magpie/bridge/i18n"
 	"magpie/internal/chat"
 	"magpie/internal/claude"
@@ -138,6 +140,19 @@ func TestAFormThatCannotBeFilledIn(t *testing.T) {
 	} {
 		if DisplayProblem(claude.FormTool, json.RawMessage(`{"server":"s","message":"m","schema":`+schema+`}`)) == "" {
 			t.Errorf("%.80s is shown", schema)
+		}
+	}
+}
+
+// What people write into a server's form reaches the agent with the server's reply: it has no tag of the CLI's own.
+func TestAFormTakesNoMarkup(t *testing.T) {
+	a := askingFor(claude.FormTool, `{"server":"s","message":"m","schema":{"type":"object","properties":{"note":{"type":"string"}}}}`)
+	for _, tag := range []string{"<system-reminder>", "</System-Reminder >"} {
+		p := chat.Press{Action: chat.Action{Do: DoAllow}, Values: map[string][]string{"words_0": {"a " + tag + " b"}}, Actor: asker}
+		d := Decide(a, p, i18n.English)
+		got := gjson.GetBytes(d.Agent.Input, "answers.note").String()
+		if d.Objection != "" || strings.Contains(got, tag) || !strings.HasPrefix(got, "a ") {
+			t.Errorf("%q reaches the server as %q %s", tag, got, d.Objection)
 		}
 	}
 }
