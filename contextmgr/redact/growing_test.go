@@ -106,3 +106,22 @@ func TestATextThatGrowsBecomesTheSame(t *testing.T) {
 		}
 	})
 }
+
+// A text that grows is read once, and not again with each of its lines.
+func TestATextThatGrowsIsReadOnce(t *testing.T) {
+	for name, paragraph := range map[string]string{
+		"prose": "It reads the file.\n\n它读取文件。\n", "code": "```go\ntoken, err := cfg.Token(ctx)\n```\n",
+		"keys": "password: hunter2\nxai-" + body(40) + "\n", "labels": "密码：\nabc123\n\n", "private keys": pem("RSA PRIVATE KEY", "\n") + "\n",
+	} {
+		text, read := strings.Repeat(paragraph, 40_000/len(paragraph)), 0
+		var g Growing
+		for n := 0; n < len(text); n += 100 {
+			now := strings.ToValidUTF8(text[:n], "")
+			read += len(now) - len(g.settled)
+			_, g = g.Next(now, Keys)
+		}
+		if read > 6*len(text) {
+			t.Errorf("%s: %d KB read for a text of %d", name, read>>10, len(text)>>10)
+		}
+	}
+}
