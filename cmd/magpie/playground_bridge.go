@@ -171,6 +171,7 @@ func (b *bridgeProcess) writeConfig(command, dir string, sim *feishusim.Server) 
 	line("[db]\nurl = %s", tomlString("sqlite://"+filepath.Join(dir, "data", "magpie.db")))
 	line("[log]\nlevel = \"warn\"\nformat = \"console\"")
 	line("[claude]\ncommand = %s\nproject = %s", tomlString(command), tomlString(filepath.Join(dir, "project")))
+	line("suggestions = %v", b.simulated) // they cost as much as answers
 	b.lost = make(chan loseReply, 1)
 	return os.WriteFile(b.config, []byte(s.String()), 0o600)
 }

@@ -1,9 +1,12 @@
 package main
 
 import (
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
+	"magpie/internal/claude/claudetest"
 	"magpie/internal/config"
 	"magpie/internal/feishusim"
 	"magpie/internal/modelsim"
@@ -131,5 +134,21 @@ func TestNoSuggestionsInGroups(t *testing.T) {
 				t.Errorf("%d requests for suggestions of %d", n, len(r.model.Requests()))
 			}
 		})
+	}
+}
+
+// The playground shows suggested questions as long as they cost nothing.
+func TestThePlaygroundSuggests(t *testing.T) {
+	t.Parallel()
+	for _, simulated := range []bool{true, false} {
+		dir := t.TempDir()
+		must(t, os.Mkdir(filepath.Join(dir, "project"), 0o700))
+		b := &bridgeProcess{config: filepath.Join(dir, "magpie.toml"), simulated: simulated}
+		must(t, b.writeConfig(claudetest.Scripted(t), dir, startSim(t)))
+		c, err := config.Load(b.config, nil)
+		must(t, err)
+		if c.Claude.Suggestions != simulated {
+			t.Errorf("simulated: %v, suggestions: %v", simulated, c.Claude.Suggestions)
+		}
 	}
 }

@@ -50,7 +50,7 @@ type Config struct {
 	Spare int `toml:"spare" env:"SPARE"`
 	// queue | steer: how a message is handled that arrives while a turn of its chat runs
 	WhileBusy string `toml:"while_busy" env:"WHILE_BUSY"`
-	// suggest the next question below answers, if the CLI can
+	// suggest the next question below answers, if the CLI can; each costs most of what a short answer costs
 	Suggestions bool `toml:"suggestions" env:"SUGGESTIONS"`
 	// timeout without output while no tool runs: the model's API hangs
 	Silence     Duration `toml:"silence_timeout" env:"SILENCE_TIMEOUT"`
@@ -114,7 +114,7 @@ type Config struct {
 func Defaults() Config {
 	return Config{
 		Command: "claude", Project: DefaultProject, PermissionMode: "default",
-		KeepAlive: AutoKeepAlive, Spare: 1, WhileBusy: Queues, Suggestions: true,
+		KeepAlive: AutoKeepAlive, Spare: 1, WhileBusy: Queues,
 		Silence:     Duration{Duration: 3 * time.Minute},
 		ToolSilence: Duration{Duration: 30 * time.Minute}, TurnLimit: Duration{Duration: 2 * time.Hour},
 		BackgroundLimit: Duration{Duration: 30 * time.Minute}, TaskLimit: Duration{Duration: 2 * time.Minute},
