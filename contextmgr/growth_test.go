@@ -28,6 +28,7 @@ func TestTimeGrowsWithTheText(t *testing.T) {
 	}
 	memories := func(s string) []db.Memory { return []db.Memory{{Title: s, Text: s, Keywords: []string{s}}} }
 	c := Defaults()
+	c.MaxTokens = 300 // so that both texts are too long for a summary
 	now := time.Now()
 	ranked := func(s string) *queryIndex {
 		f := newQueryIndex(parseQuery(s, now, "zh"), db.Found{})

@@ -254,13 +254,7 @@ func outsideCode(s string, convert func(prose string) string) string {
 
 // codeEnd is where the code ends that that many backquotes before from have opened; -1 = nowhere.
 func codeEnd(s string, from, ticks int) int {
-	end := len(s)
-	if ticks < 3 {
-		if n := strings.IndexByte(s[from:], '\n'); n >= 0 {
-			end = from + n
-		}
-	}
-	for at := from; at < end; {
+	for at := from; at < len(s) && (s[at] != '\n' || ticks >= 3); {
 		if s[at] != '`' {
 			at++
 			continue

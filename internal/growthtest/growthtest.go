@@ -34,24 +34,27 @@ var units = append(strings.Split("abcdefghijklmnopqrstuvwxyz", ""),
 // most is how much longer the fourfold text may take: linear time grows fourfold, quadratic time sixteenfold.
 const most = 8
 
-// Sizes of the texts that are compared, in bytes. Most functions shorten what is long; both texts are.
-const short, long = 64 << 10, 256 << 10
+// sizes are those of the texts that are compared, in bytes: with -short a quarter, which takes a quarter of the time.
+func sizes() (short, long int) {
+	if testing.Short() {
+		return 16 << 10, 64 << 10
+	}
+	return 64 << 10, 256 << 10
+}
 
-// Linear checks that the time of each function grows no faster than its text, whatever the text is repeated from. With
-// -short it takes a fifth of the units.
+// Linear checks that the time of each function grows no faster than its text, whatever the text is repeated from. Most
+// functions shorten what is long; both texts are to be.
 func Linear(t *testing.T, funcs map[string]func(text string)) {
 	for name, f := range funcs {
 		t.Run(name, func(t *testing.T) {
 			runtime.LockOSThread() // its time is measured
 			defer runtime.UnlockOSThread()
 			defer debug.SetGCPercent(debug.SetGCPercent(-1)) // a collection would be measured, too
-			for i, unit := range units {
-				if testing.Short() && i%5 != 0 {
-					continue
-				}
+			short, long := sizes()
+			for _, unit := range units {
 				runtime.GC()
 				m := measurement{f: f, unit: unit}
-				if a, b := m.compare(); b > most*a {
+				if a, b := m.compare(short, long); b > most*a {
 					t.Errorf("%q: %d KB take %v, %d KB %v", unit, short>>10, a, long>>10, b)
 				}
 			}
@@ -68,7 +71,7 @@ type measurement struct {
 
 // compare is how long a short and a long text take. Other work of the processor only adds to that, and so does memory
 // that is new, so the long one may be measured several times, and the shortest time counts.
-func (m *measurement) compare() (a, b time.Duration) {
+func (m *measurement) compare(short, long int) (a, b time.Duration) {
 	a, b = m.cost(short), m.cost(long)
 	for try := 0; b > most*a && try < 6; try++ {
 		runtime.GC() // what it frees is used again
