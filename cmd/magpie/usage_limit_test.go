@@ -129,3 +129,61 @@ func replyTo(r *rig, chatID, messageID string) (m feishusim.Message) {
 	})
 	return m
 }
+
+// A question that waits for the end of a limit still waits after the program was killed, and says so. It is asked when
+// the time has come, unless it was stopped by then.
+func TestALimitIsWaitedForAfterAKill(t *testing.T) {
+	t.Parallel()
+	for name, stopped := range map[string]bool{"asked": false, "stopped": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newService(t, feishusim.Config{}, subscription(claudetest.Command(t)))
+			ends := time.Now().Add(2 * time.Hour).Truncate(time.Second)
+			s.model.Script(modelsim.Rule{Steps: []modelsim.Step{limited(ends)}})
+			s.run()
+			s.connected()
+			s.answer(s.chat, s.sim.Say(s.chat, s.user, "第一个问题"))
+			second := s.sim.Say(s.chat, s.user, "第二个问题")
+			s.shows(s.chat, second, "恢复后会自动提问")
+			s.until("the question in the store", func() bool {
+				return s.count(`SELECT COUNT(*) FROM turns WHERE state = 'queued' AND due_at > 0`) == 1
+			})
+			asked := len(s.model.Requests())
+			s.kill()
+			s.run()
+			s.connected()
+			third := s.sim.Say(s.chat, s.user, "/status") // by its answer the earlier turns were recovered
+			s.answer(s.chat, third)
+			s.shows(s.chat, second, "恢复后会自动提问")
+			if n := s.count(`SELECT COUNT(*) FROM turns WHERE state = 'queued' AND due_at > 0`); n != 1 ||
+				len(s.model.Requests()) != asked {
+				t.Errorf("%d questions wait, %d were asked", n, len(s.model.Requests())-asked)
+			}
+			if m := replyTo(s.rig, s.chat, second); stopped {
+				_, err := s.sim.Press(t.Context(), m.ID, s.user, s.button(m, "stop"))
+				must(t, err)
+				s.shows(s.chat, second, "已停止")
+			}
+			s.model.Reset()
+			s.kill()
+			s.sql(`UPDATE turns SET due_at = 2 WHERE due_at > 0`) // the time has come
+			s.sql(`UPDATE limits SET ends_at = 2 WHERE reached`)
+			s.run()
+			s.connected()
+			if stopped {
+				s.answer(s.chat, s.sim.Say(s.chat, s.user, "/status"))
+				s.shows(s.chat, second, "已停止")
+			} else {
+				s.await("the answer", func(v *feishusim.View) bool {
+					list := replies(v, s.chat, second)
+					return len(list) == 1 && !running(list[0]) && strings.Contains(visibleText(list[0]), "第二个问题")
+				})
+			}
+			if n := len(s.model.Requests()); (n == 0) != stopped {
+				t.Errorf("the model was asked %d times", n)
+			}
+			s.terminate()
+			s.clean()
+		})
+	}
+}
