@@ -20,7 +20,4 @@ func TestAnExcerptHoldsNoKey(t *testing.T) {
 			t.Errorf("%q became %q, want %q", text, got, want)
 		}
 	}
-	if got := i18n.Visible("\x1b[31mred\x1b[0m\rname"); got != "red name" {
-		t.Errorf("a name is shown as %q", got)
-	}
 }

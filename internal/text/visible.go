@@ -44,11 +44,8 @@ func IsLineBreak(r rune) bool {
 	return false
 }
 
-// Visible returns s on one line, with one space for each gap, and without invisible characters and escape sequences.
+// Visible returns s on one line, with one space for each gap, and without invisible characters.
 func Visible(s string) string {
-	if firstControl(s) < len(s) { // nothing is written over: a name would hide a part of itself
-		s = Plain(strings.NewReplacer("\r", " ", "\v", " ", "\f", " ", "\b", "").Replace(s))
-	}
 	seen := strings.Map(func(r rune) rune {
 		switch {
 		case IsSpace(r):
