@@ -13,6 +13,7 @@ import (
 	"magpie/bridge/approval"
 	"magpie/bridge/attachment"
 	"magpie/bridge/i18n"
+	"magpie/bridge/turncard"
 	"magpie/bridge/workqueue"
 	"magpie/contextmgr"
 	"magpie/db"
@@ -92,7 +93,9 @@ func (r attemptRunner) runInstalled(ctx context.Context, t *turn) (claude.Result
 			t.setView(t.view.Doing(i18n.Updating, time.Now()))
 			r.lanes.SetWaiting(t.claim.Turn.Key, true)
 		}
+		began := time.Now()
 		again := update.Await(ctx, err, awaits)
+		t.view = turncard.Waited(t.view, time.Since(began))
 		r.lanes.SetWaiting(t.claim.Turn.Key, false)
 		switch {
 		case ctx.Err() != nil:
@@ -309,7 +312,15 @@ const noticeable = 500 * time.Millisecond
 func (r attemptRunner) acquire(ctx context.Context, t *turn, spec claude.Spec) (*claude.Process, error) {
 	key, began := t.claim.Turn.Key, time.Now()
 	places, acquired, notice := make(chan int, 1), make(chan struct{}), sync.WaitGroup{}
+	var queued time.Time
+	var waited time.Duration
 	spec.Queued = func(place int) {
+		switch {
+		case queued.IsZero():
+			queued = time.Now()
+		case place == 0:
+			waited = time.Since(queued)
+		}
 		select {
 		case <-places: // an earlier one, which nobody has seen
 		default:
@@ -334,7 +345,11 @@ func (r attemptRunner) acquire(ctx context.Context, t *turn, spec claude.Spec) (
 			}
 		}
 	})
-	defer func() { close(acquired); notice.Wait() }() // the notice must not overwrite what the turn shows next
+	defer func() { // the notice must not overwrite what the turn shows next
+		close(acquired)
+		notice.Wait()
+		t.view = turncard.Waited(t.view, waited)
+	}()
 	failpoint.At("process: starting")
 	defer failpoint.At("process: started")
 	r.lanes.SetWaiting(key, !t.progress.sent)

@@ -33,11 +33,13 @@ type State struct {
 	answer   answer
 	denied   deniedTools
 	began    time.Time
-	figures  figures // known at the end of the turn
-	context  string  // the context that the agent got besides the question
-	outcome  Outcome // zero while the turn runs
-	suggests string  // a suggested next question; empty = none
-	unasked  bool    // background work continues after the end
+	waited   time.Duration // for people, other answers, an update: no work
+	asked    time.Time     // since when people are asked; zero = they are not
+	figures  figures       // known at the end of the turn
+	context  string        // the context that the agent got besides the question
+	outcome  Outcome       // zero while the turn runs
+	suggests string        // a suggested next question; empty = none
+	unasked  bool          // background work continues after the end
 
 	simulated bool // the model is, so nothing is charged
 }
@@ -85,13 +87,17 @@ func (v State) Apply(ev claude.Event, now time.Time) State {
 		v.steps = v.steps.withResult(e, now)
 		return v.withRunningTool(now)
 	case claude.ToolAsk:
+		if v.asks == 0 {
+			v.asked = now
+		}
 		v.asks++
 		v.phase = phase{text: i18n.CardYourTurn, since: now}
 	case claude.ToolAskEnd, claude.ToolAllowed:
-		v.asks = max(0, v.asks-1)
+		v = v.withoutAsk(now)
 		return v.withRunningTool(now)
 	case claude.ToolDenied:
-		v.asks, v.steps = max(0, v.asks-1), v.steps.withDenial(e)
+		v = v.withoutAsk(now)
+		v.steps = v.steps.withDenial(e)
 		if !claude.AsksPeople(e.Name) && e.Name != claude.PlanTool && !slices.Contains(v.denied, e.Name) {
 			v.denied = append(slices.Clone(v.denied), e.Name)
 		}
@@ -104,12 +110,27 @@ func (v State) Apply(ev claude.Event, now time.Time) State {
 	case claude.Compacting:
 		v.phase = phase{text: i18n.Compacting, since: now}
 	case claude.Result:
-		v.figures = figuresOf(e, now.Sub(v.began))
+		v.figures = figuresOf(e, now.Sub(v.began)-v.waited)
 		if v.Answer() == "" && e.Failure == "" && e.Text != "" {
 			// The CLI itself wrote this text.
 			v.answer = v.answer.withText(claude.Text{Block: len(v.answer.blocks), Text: e.Text}, v.asks > 0)
 		}
 	}
+	return v
+}
+
+// withoutAsk returns the state after one question to people less.
+func (v State) withoutAsk(now time.Time) State {
+	if v.asks == 1 {
+		v.waited += now.Sub(v.asked)
+	}
+	v.asks = max(0, v.asks-1)
+	return v
+}
+
+// Waited returns the state after a wait that is no work.
+func Waited(v State, d time.Duration) State {
+	v.waited += d
 	return v
 }
 
@@ -176,6 +197,7 @@ func (v State) WithContext(context string) State {
 func (v State) Restarted(now time.Time) State {
 	fresh := New(v.turn, v.Lang, now)
 	fresh.began, fresh.context, fresh.answer = v.began, v.context, v.answer.emptied()
+	fresh.waited = v.waited
 	return fresh
 }
 
