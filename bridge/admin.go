@@ -186,7 +186,7 @@ func (cs adminCommands) adminBudgets(ctx context.Context, o invocation) (command
 		if v == 0 {
 			return none
 		}
-		return i18n.USD(v)
+		return i18n.USD(v, o.lang)
 	}
 	count := func(v int64) string {
 		if v == 0 {
@@ -261,7 +261,7 @@ func listEntry(name, id string) string {
 func spenderLines(list []db.Spender, l i18n.Lang) string {
 	var s strings.Builder
 	for _, one := range list {
-		fmt.Fprintf(&s, "- %s %s · %s\n", listEntry(one.Name, one.ID), i18n.USD(one.USD), i18n.Tokens(one.Tokens, l))
+		fmt.Fprintf(&s, "- %s %s · %s\n", listEntry(one.Name, one.ID), i18n.USD(one.USD, l), i18n.Tokens(one.Tokens, l))
 	}
 	return s.String()
 }

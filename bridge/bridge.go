@@ -65,7 +65,6 @@ type Config struct {
 	// askers are notified when a turn took at least this long; 0 = never
 	NotifyAfter time.Duration
 	Shutdown    time.Duration      // shutdown timeout; running turns get most of it
-	Simulated   bool               // the model is a double, and nothing is charged
 	Observe     func(BuiltContext) // called with each built context; may be nil
 	OnTurnEnd   func(TurnEnd)      // called after each turn; may be nil
 	// the language of chats that have not chosen one; empty = the language that each chat writes in

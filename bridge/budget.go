@@ -61,8 +61,6 @@ type budget struct {
 	zone   *time.Location
 	log    zerolog.Logger
 
-	simulated bool // the model is a double, and nothing is charged
-
 	mu    sync.Mutex
 	lives map[int64]reservation // turns that were admitted and whose cost is not booked yet
 }
@@ -97,7 +95,7 @@ func (a allowance) isExceeded(running float64) bool { return a.max > 0 && a.used
 
 func (a allowance) texts(l i18n.Lang) (used, most string) {
 	if a.usd {
-		return i18n.USD(a.used), i18n.USD(a.max)
+		return i18n.USD(a.used, l), i18n.USD(a.max, l)
 	}
 	most = i18n.Tokens(int64(a.max), l)
 	_, unit, _ := strings.Cut(most, " ") // said once
@@ -242,7 +240,9 @@ func (p *budget) checkAllowances(list []allowance, err error, running int, words
 func (p *budget) explainLimit(o turncard.Outcome) turncard.Outcome {
 	if usd := p.Load().TurnUSD; o.Failure == string(claude.FailLimit) && usd > 0 {
 		text := i18n.TurnSpent
-		o.Notice = i18n.Phrase{ZH: fmt.Sprintf(text.ZH, i18n.USD(usd)), EN: fmt.Sprintf(text.EN, i18n.USD(usd))}
+		o.Notice = i18n.Phrase{
+			ZH: fmt.Sprintf(text.ZH, i18n.USD(usd, i18n.Chinese)), EN: fmt.Sprintf(text.EN, i18n.USD(usd, i18n.English)),
+		}
 	}
 	return o
 }

@@ -326,10 +326,11 @@ func costsByDay(t *testing.T) {
 			t.Errorf("another chat, %s: %+v, %v", name, got, err)
 		}
 	}
-	p.simulated = true
+	i18n.SimulateCosts(true)
+	t.Cleanup(func() { i18n.SimulateCosts(false) })
 	done, err := p.showCost(t.Context(), invocation{m: chat.Incoming{Key: room}, lang: i18n.English})
-	if err != nil || done.card == nil || len(done.card.Panels) != 2 || !strings.Contains(done.card.Body, "simulated") ||
-		!strings.Contains(done.card.Panels[1].Body, "`opus` $0.25") {
+	if err != nil || done.card == nil || len(done.card.Panels) != 2 || !strings.Contains(done.card.Body, "(simulated)") ||
+		!strings.Contains(done.card.Panels[1].Body, "`opus` $0.25 (simulated)") {
 		t.Errorf("%+v, %v", done.card, err)
 	}
 	if list := done.card.Charts; len(list) != 2 || list[1].Title != i18n.CostByModel.EN ||

@@ -99,13 +99,10 @@ func (p *budget) report(
 		sum.Answers += m.Answers
 		sum.Background, sum.Spending = sum.Background.Plus(m.Background), sum.Plus(m.Spending)
 	}
-	usd, tokens := i18n.USD(sum.USD), i18n.Tokens(sum.Tokens, l)
+	usd, tokens := i18n.USD(sum.USD, l), i18n.Tokens(sum.Tokens, l)
 	r.head = i18n.CostSum.Sprintf(l, s.head.In(l), usd, tokens, sum.Answers) + "\n"
 	if a := sum.Background; a != (db.Spending{}) {
-		r.head += fmt.Sprintf(i18n.CostBackground.In(l), i18n.USD(a.USD), i18n.Tokens(a.Tokens, l)) + "\n"
-	}
-	if p.simulated {
-		r.head += i18n.CostSimulated.In(l) + "\n"
+		r.head += fmt.Sprintf(i18n.CostBackground.In(l), i18n.USD(a.USD, l), i18n.Tokens(a.Tokens, l)) + "\n"
 	}
 	if sum.USD == 0 {
 		return r, nil
@@ -123,7 +120,7 @@ func (p *budget) report(
 		}
 		chart.Bars = append(chart.Bars, bar)
 		if b.Spending != (db.Spending{}) {
-			r.lines += fmt.Sprintf("- %s %s · %s\n", b.span, i18n.USD(b.USD), i18n.Tokens(b.Tokens, l))
+			r.lines += fmt.Sprintf("- %s %s · %s\n", b.span, i18n.USD(b.USD, l), i18n.Tokens(b.Tokens, l))
 		}
 	}
 	r.charts = append(r.charts, chart)
@@ -135,7 +132,7 @@ func limitLine(usd float64, l i18n.Lang) chat.Bar {
 	if usd <= 0 {
 		return chat.Bar{}
 	}
-	return chat.Bar{Label: fmt.Sprintf(i18n.CostLimit.In(l), i18n.USD(usd)), Value: usd}
+	return chat.Bar{Label: fmt.Sprintf(i18n.CostLimit.In(l), i18n.USD(usd, l)), Value: usd}
 }
 
 // addSpenderChart adds a chart of the spenders. A single bar is left out unless there is a limit to compare it with.
@@ -225,7 +222,7 @@ func (p *budget) limitsText(ctx context.Context, key chat.Key, user string, l i1
 		}
 	}
 	if usd := p.Load().TurnUSD; usd > 0 {
-		fmt.Fprintf(&s, "- "+i18n.TurnLimit.In(l)+"\n", i18n.USD(usd))
+		fmt.Fprintf(&s, "- "+i18n.TurnLimit.In(l)+"\n", i18n.USD(usd, l))
 	}
 	if s.Len() == 0 {
 		return "", nil

@@ -126,7 +126,7 @@ func (ds digests) send(ctx context.Context, now time.Time) error {
 		text := ""
 		if b != (db.Totals{}) {
 			l := ds.languages.OfChat(ctx, d.Key)
-			text = i18n.DigestReport.Sprintf(l, b.Turns, b.Failed, i18n.USD(b.CostUSD), b.Waiting)
+			text = i18n.DigestReport.Sprintf(l, b.Turns, b.Failed, i18n.USD(b.CostUSD, l), b.Waiting)
 		}
 		switch err := ds.db.Digests().Finish(ctx, d.Key, day, text); {
 		case errors.Is(err, db.ErrNotFound): // just unsubscribed

@@ -37,9 +37,6 @@ type turn struct {
 func newTurn(cfg *Config, store *db.DB, c db.Claim) *turn {
 	now := time.Now()
 	t := &turn{claim: c, progress: turnProgress{began: now}, view: turncard.New(c.Turn.ID, cfg.langOf(c.Chat), now)}
-	if cfg.Simulated {
-		t.view = turncard.NewSimulated(c.Turn.ID, cfg.langOf(c.Chat), now)
-	}
 	t.session, t.actions = newSession(cfg, store, &t.claim), newActionLog(cfg, store, c.Turn)
 	return t
 }

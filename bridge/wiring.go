@@ -109,8 +109,7 @@ func newWiring(cfg Config, store *db.DB, pool *claude.Pool, out delivery.Messeng
 		jobs: workqueue.New(pool.Limits().MostTurns + onlookers), recovered: make(chan struct{}), log: log,
 	}
 	w.listening = listening{store, cfg.Mention, log}
-	w.budget = &budget{pool: pool, ledger: store.Ledger(), zone: w.context.Zone(), log: log,
-		simulated: w.cfg.Simulated}
+	w.budget = &budget{pool: pool, ledger: store.Ledger(), zone: w.context.Zone(), log: log}
 	w.limits = &usageLimits{
 		cfg: w.cfg, store: store, pool: pool, turns: w.turns, outbox: w.outbox, zone: w.context.Zone(),
 		changed: make(chan struct{}, 1), log: log,

@@ -43,12 +43,22 @@ func Duration(d time.Duration, l Lang) string {
 	return fmt.Sprintf(CardMinutesSeconds.In(l), int(d.Minutes()), int(d.Seconds())%60)
 }
 
+// simulated is set where nothing is charged.
+var simulated bool
+
+// SimulateCosts makes USD say of each amount whether it is simulated. It is called before anything is formatted.
+func SimulateCosts(on bool) { simulated = on }
+
 // USD formats an amount of money.
-func USD(usd float64) string {
+func USD(usd float64, l Lang) string {
+	format := "$%.2f"
 	if usd > 0 && usd < 0.01 {
-		return fmt.Sprintf("$%.4f", usd)
+		format = "$%.4f"
 	}
-	return fmt.Sprintf("$%.2f", usd)
+	if simulated {
+		format = SimulatedCost.Sprintf(l, format)
+	}
+	return fmt.Sprintf(format, usd)
 }
 
 // Count formats a rounded number, as in "12.3k".

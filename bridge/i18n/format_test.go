@@ -10,7 +10,7 @@ func TestFigures(t *testing.T) {
 		}
 	}
 	for usd, want := range map[float64]string{0: "$0.00", 0.0042: "$0.0042", 0.0895: "$0.09", 12.5: "$12.50"} {
-		if got := USD(usd); got != want {
+		if got := USD(usd, English); got != want {
 			t.Errorf("%v: %s, want %s", usd, got, want)
 		}
 	}

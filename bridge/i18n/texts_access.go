@@ -51,7 +51,7 @@ var (
 		"including %s · %s for background tasks such as titles, summaries and memory"}
 	CostTitle     = Phrase{"费用（美元）", "Cost (USD)"}
 	CostLimit     = Phrase{"每天上限 %s", "daily limit %s"}
-	CostSimulated = Phrase{"（模型是模拟的，不会产生费用）", "(The model is simulated; nothing is charged.)"}
+	SimulatedCost = Phrase{"%s（模拟）", "%s (simulated)"}
 	CostSoFar     = Phrase{"今天累计费用（美元）", "Cost so far today (USD)"}
 	CostByUser    = Phrase{"按用户（美元）", "By user (USD)"}
 	CostByChat    = Phrase{"按聊天（美元）", "By chat (USD)"}

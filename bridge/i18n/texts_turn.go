@@ -158,7 +158,6 @@ var (
 	CardMoreSteps      = Phrase{"（另有更早的 %d 步）", "(%d earlier step(s))"}
 	CardSeconds        = Phrase{"%d 秒", "%d s"}
 	CardMinutesSeconds = Phrase{"%d 分 %02d 秒", "%d min %02d s"}
-	CardSimulatedCost  = Phrase{"%s（模拟，不收费）", "%s (simulated, not charged)"}
 	CardTokens         = Phrase{"输入 %s、输出 %s token", "%s tokens in, %s out"}
 	CardDetails        = Phrase{"详情", "Details"}
 	CardWindow         = Phrase{"上下文已用 %d%%", "%d%% of context used"}

@@ -176,7 +176,7 @@ func (d deniedTools) line(l i18n.Lang) string {
 
 // footer is the small print below an answer, for most readers.
 func (v State) footer() string {
-	parts := append([]string{v.denied.line(v.Lang)}, v.figures.parts(v.simulated, v.Lang)...)
+	parts := append([]string{v.denied.line(v.Lang)}, v.figures.parts(v.Lang)...)
 	if v.unasked {
 		parts = append(parts, i18n.CardUnasked.In(v.Lang))
 	}
@@ -205,7 +205,7 @@ func figuresOf(r claude.Result, took time.Duration) figures {
 }
 
 // parts omits every figure that the CLI did not report; a zero would be wrong.
-func (f figures) parts(simulated bool, l i18n.Lang) []string {
+func (f figures) parts(l i18n.Lang) []string {
 	if f == (figures{}) {
 		return nil
 	}
@@ -213,12 +213,8 @@ func (f figures) parts(simulated bool, l i18n.Lang) []string {
 	if f.model != "" {
 		parts = append(parts, claude.ModelName(f.model))
 	}
-	switch {
-	case f.cost == 0:
-	case simulated:
-		parts = append(parts, fmt.Sprintf(i18n.CardSimulatedCost.In(l), i18n.USD(f.cost)))
-	default:
-		parts = append(parts, i18n.USD(f.cost))
+	if f.cost != 0 {
+		parts = append(parts, i18n.USD(f.cost, l))
 	}
 	return parts
 }

@@ -40,8 +40,6 @@ type State struct {
 	outcome  Outcome       // zero while the turn runs
 	suggests string        // a suggested next question; empty = none
 	unasked  bool          // background work continues after the end
-
-	simulated bool // the model is, so nothing is charged
 }
 
 // phase is what a running turn is doing.
@@ -54,13 +52,6 @@ type phase struct {
 // New is the state of a turn that has just begun.
 func New(turn int64, l i18n.Lang, now time.Time) State {
 	return State{turn: turn, Lang: l, phase: phase{text: i18n.Thinking, since: now}, began: now}
-}
-
-// NewSimulated is New for a turn of a simulated model. Its cost is marked as one that nobody pays.
-func NewSimulated(turn int64, l i18n.Lang, now time.Time) State {
-	v := New(turn, l, now)
-	v.simulated = true
-	return v
 }
 
 // Apply returns the state after an event. It does not change v.

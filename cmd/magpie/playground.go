@@ -84,9 +84,6 @@ func (p playgroundCmd) Run(ctx context.Context) (err error) {
 	bp := &bridgeProcess{
 		config: filepath.Join(dir, "magpie.toml"), environ: environ, simulated: simulated,
 	}
-	if err := bp.writeConfig(command, dir, sim); err != nil {
-		return err
-	}
 	page = console.NewPlayground(console.PlaygroundConfig{
 		Sim: sim, Simulated: simulated, Commands: commandsOf(bridge.Commands()),
 		LoseSession: func(ctx context.Context, chatID string) (string, error) {
@@ -95,7 +92,8 @@ func (p playgroundCmd) Run(ctx context.Context) (err error) {
 		},
 		Kill: func() error { return complained(bp.kill()) }, FillDisk: bp.fillDisk(),
 	})
-	bp.page = page
+	bp.page, bp.lost = page, make(chan loseReply, 1)
+	bp.configure = func() error { return bp.writeConfig(command, dir, sim) }
 	fmt.Println(textPlayground.Sprintf(userLang(), ln.Addr()))
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error { return serveHTTP(ctx, ln, &http.Server{Handler: page}) })

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"magpie/bridge"
+	"magpie/bridge/i18n"
 	"magpie/db"
 	"magpie/internal/chat"
 	"magpie/internal/claude/proctree"
@@ -76,9 +77,10 @@ func (p playgroundBridgeCmd) Run(ctx context.Context) error {
 		defer mu.Unlock()
 		_ = out.Encode(r) // the reader has gone, and so has the input
 	}
+	i18n.SimulateCosts(p.Simulated)
 	log := newLog(os.Stderr, c.Log).Level(c.Log.ZerologLevel())
 	prog, err := newProgram(ctx, c, log, func(bc *bridge.Config) {
-		bc.Simulated, bc.OwnerLang = p.Simulated, p.Lang
+		bc.OwnerLang, bc.NewLang = p.Lang, p.Lang
 		bc.Observe = func(b bridge.BuiltContext) { tell(bridgeReport{Turn: &builtTurn{b.Key.ID, panelOf(b)}}) }
 	})
 	if err != nil {
@@ -144,6 +146,7 @@ type bridgeProcess struct {
 	simulated bool   // the model is a double
 	lang      string // of the first visitor's page
 	page      *console.Playground
+	configure func() error // writes the configuration once lang is known
 
 	mu     sync.Mutex
 	cmd    *exec.Cmd      // the running process; nil = none
@@ -166,13 +169,16 @@ func (b *bridgeProcess) writeConfig(command, dir string, sim *feishusim.Server) 
 	line("shutdown_timeout = \"4s\"")
 	line("[feishu]\napp_id = %s\napp_secret = %s\nbase_url = %s",
 		tomlString(sim.AppID()), tomlString(sim.AppSecret()), tomlString(sim.URL()))
-	// Everyone may talk to the bot: the users of the page are all simulated.
-	line("[access]\nallow = [\"*\"]")
+	var allowed []string
+	for _, u := range console.Colleagues(sim.Users()) {
+		allowed = append(allowed, tomlString(u.OpenID))
+	}
+	line("[access]\nallow = [%s]\nunauthorized_reply = %s", strings.Join(allowed, ", "),
+		tomlString(textStranger.In(i18n.Lang(b.lang))))
 	line("[db]\nurl = %s", tomlString("sqlite://"+filepath.Join(dir, "data", "magpie.db")))
 	line("[log]\nlevel = \"warn\"\nformat = \"console\"")
 	line("[claude]\ncommand = %s\nproject = %s", tomlString(command), tomlString(filepath.Join(dir, "project")))
 	line("suggestions = %v", b.simulated) // they cost as much as answers
-	b.lost = make(chan loseReply, 1)
 	return os.WriteFile(b.config, []byte(s.String()), 0o600)
 }
 
@@ -190,6 +196,9 @@ func tomlString(s string) string {
 func (b *bridgeProcess) run(ctx context.Context) (err error) {
 	if b.lang, err = b.page.FirstVisit(ctx); err != nil {
 		return nil //nolint:nilerr // nobody came
+	}
+	if err := b.configure(); err != nil {
+		return err
 	}
 	for {
 		err := b.runOnce(ctx)

@@ -303,6 +303,13 @@ func (v visitor) takeTour() {
 	}
 	b.Until(`document.querySelector('#tour[data-step=over]')`)
 	v.look("6")
+	b.Do(chromedp.SendKeys(chromedp.CSS("#composer"), "/cost\r"))
+	b.Until(lastCard + `.textContent.includes('token')`)
+	b.Do(chromedp.SendKeys(chromedp.CSS("#composer"), "/admin budgets\r"))
+	b.Until(lastCard + `.textContent.includes('Ming') || ` + lastCard + `.textContent.includes('小明')`)
+	refuteCharges(t, b)
+	v.refuteHan("costs")
+	b.Do(chromedp.SetValue(chromedp.CSS("#composer"), "")) // the test keyboard has left a line break there
 	v.openCommands()
 }
 

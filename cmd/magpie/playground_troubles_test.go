@@ -148,6 +148,8 @@ func visitorsBreakThings(t *testing.T, bin string) {
 		b.Press("#chat-2") // the first one has the owner's welcome
 		b.Until(`document.querySelector('#chat-2[aria-current=true]') &&
 			document.querySelector('#messages .empty').textContent.includes('may cost money')`)
+		b.Do(chromedp.SendKeys(chromedp.CSS("#composer"), "/help\r")) // a command has no language: that of the page counts
+		b.Until(`(words => words.includes('/new') && !/\p{Script=Han}/u.test(words))(` + lastCard + `.innerText)`)
 	})
 }
 
@@ -246,6 +248,21 @@ func administer(b *consoletest.Browser) {
 	b.Until(`document.querySelector('#chat-2[aria-current=true]')`)
 	b.Do(chromedp.SendKeys(chromedp.CSS("#composer"), "/admin users\r"))
 	b.Until(lastCard + `.textContent.includes('只有管理员可以使用 /admin')`)
+	b.Press("#chat-3")
+	b.Until(`document.querySelector('#chat-3[aria-current=true]') && document.querySelector('#speaker').innerText === 'Alex（陌生人）'`)
+	b.Do(chromedp.SendKeys(chromedp.CSS("#composer"), "测试为什么不通过？\r"))
+	b.Until(lastCard + `.textContent.includes('你还不能使用这个机器人')`)
 	b.Press("#chat-1")
-	b.Until(`document.querySelector('#chat-1[aria-current=true]')`)
+	b.Until(`document.querySelector('#chat-1[aria-current=true]') && ` + lastCard + `.textContent.includes('Alex')`)
+}
+
+// refuteCharges fails if an amount does not say that it is simulated.
+func refuteCharges(t *testing.T, b *consoletest.Browser) {
+	t.Helper()
+	if n := b.Eval(`(document.body.innerText.match(/\$\d+\.\d+(（模拟）| \(simulated\))/g) || []).length`); n == "0" {
+		t.Error("no amount is shown")
+	}
+	if all := b.Eval(`document.body.innerText.match(/\$\d+\.\d+(?!\d|（模拟）| \(simulated\))/g)`); all != "null" {
+		t.Errorf("amounts that seem to be charged: %s", all)
+	}
 }

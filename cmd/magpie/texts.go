@@ -123,7 +123,10 @@ var (
 		EN: "magpie setup was interrupted with Ctrl-C or Ctrl-D.",
 	}
 	textPlayground = i18n.Phrase{ZH: "鹊桥演练场：http://%s/", EN: "Magpie playground: http://%s/"}
-	textByProcess  = i18n.Phrase{ZH: "（进程 %d）", EN: " (process %d)"}
+	textStranger   = i18n.Phrase{
+		ZH: "你还不能使用这个机器人。已经问过它的所有者，要不要让你用。", EN: "You may not use this bot yet. Its owner has been asked whether to let you in.",
+	}
+	textByProcess = i18n.Phrase{ZH: "（进程 %d）", EN: " (process %d)"}
 
 	textMigrateDry = i18n.Phrase{
 		ZH: "还没有写入任何内容。确认后加上 --write。",

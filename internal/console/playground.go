@@ -54,7 +54,7 @@ var scripts = []string{
 }
 
 // NewPlayground creates three users, a private chat of each with the bot, a group of all and one of two, unless the
-// platform already has users. The first user is the app's owner.
+// platform already has users. The first user is the app's owner, and the last one a stranger.
 func NewPlayground(cfg PlaygroundConfig) *Playground {
 	p := &Playground{cfg: cfg, people: people{cfg.Sim}, turns: newTurns(), visit: newVisit()}
 	if len(cfg.Sim.Users()) == 0 {
@@ -95,6 +95,9 @@ func freezeSim(sim *feishusim.Server) {
 	sim.Group("票务项目组", people[:2]...)
 	sim.SetOwner(people[0])
 }
+
+// Colleagues are the users of a playground who may talk to the bot: all but the last one, who is a stranger to it.
+func Colleagues(users []feishusim.User) []feishusim.User { return users[:max(0, len(users)-1)] }
 
 // asset serves one file of the page.
 func asset(name string) http.HandlerFunc {

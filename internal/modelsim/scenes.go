@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
 )
 
 // The scenes of the playground: what the brain shows if Config.Demo is set. Each is played request by request, as a
@@ -47,10 +48,13 @@ var scenes = []scene{
 // perform plays the scene that the question requests; false = it requests none.
 func (b brain) perform(r *Request, v *view) ([]Step, bool) {
 	q := plainText(v.question)
-	l := languageOf(q)
+	l := v.language()
 	next := sceneOf(q)
+	if v.isExact() { // this goes before the words that a scene is about
+		return nil, false
+	}
 	switch {
-	case len(v.pictures) > 0 || attached.MatchString(q):
+	case len(v.pictures) > 0 || attached.MatchString(v.question):
 		next = lookAtFiles
 	case onward.MatchString(q):
 		next = carryOn
@@ -60,6 +64,27 @@ func (b brain) perform(r *Request, v *view) ([]Step, bool) {
 		}
 	}
 	return b.steps(r, l, next(v, l)), true
+}
+
+// isExact reports whether the question names the command to run, or a fact.
+func (v *view) isExact() bool {
+	q := plainText(v.question)
+	_, runs := command(q)
+	key, _, asks := askedFact(q)
+	_, known := v.lookup(key)
+	return runs || asks && known || len(statedFacts(q)) > 0
+}
+
+// language is that of the newest words of a person; files have none.
+func (v *view) language() language {
+	in := func(text string) (l language, ok bool) {
+		text = plainText(attached.ReplaceAllString(text, ""))
+		return languageOf(text), strings.ContainsFunc(text, unicode.IsLetter)
+	}
+	if l, ok := newest(v, in); ok {
+		return l
+	}
+	return languageOf(v.question)
 }
 
 // steps converts the parts of an answer for the server.

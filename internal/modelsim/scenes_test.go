@@ -227,6 +227,37 @@ func TestAMemoryIsAnAnswer(t *testing.T) {
 // pixel is a PNG of one pixel.
 const pixel = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 
+// The language is that of a person's words, not of the labels around them.
+func TestFilesAreAnsweredInThePersonsLanguage(t *testing.T) {
+	file := "附件：\n- [文件 a.txt] /files/a.txt"
+	for question, want := range map[string]string{
+		"What does this say?\n\n" + file: "Let me read the file", "看看\n\n" + file: "我看看这个文件",
+	} {
+		if got := saying(demo(t, talk(question), "Read")); !strings.Contains(got, want) {
+			t.Errorf("%q: %q", question, got)
+		}
+	}
+	before := []object{msg("user", "Hello there"), msg("assistant", "Hi"), msg("user", file)}
+	if got := saying(demo(t, before, "Read")); !strings.Contains(got, "Let me read the file") {
+		t.Errorf("a file alone: %q", got)
+	}
+}
+
+// A command or a fact that is named exactly goes before a scene whose words stand in it, too.
+func TestWhatIsNamedExactlyComesFirst(t *testing.T) {
+	if tool, input := called(demo(t, talk("Run `cat plan.txt` and fix the test"))); tool != "Bash" ||
+		!strings.Contains(input, "cat plan.txt") {
+		t.Errorf("calls %s %s", tool, input)
+	}
+	if got := saying(demo(t, talk("Remember: the plan is tea"))); !strings.Contains(got, "I will remember: the plan is tea") {
+		t.Errorf("%q", got)
+	}
+	asked := []object{msg("user", "记住：计划是喝茶"), msg("assistant", "好"), msg("user", "计划是什么？")}
+	if got := saying(demo(t, asked, "ToolSearch")); got != "计划是喝茶。" {
+		t.Errorf("%q", got)
+	}
+}
+
 func TestPicturesAndFilesAreLookedAt(t *testing.T) {
 	if _, err := base64.StdEncoding.DecodeString(pixel); err != nil {
 		t.Fatal(err)

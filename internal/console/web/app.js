@@ -62,20 +62,44 @@ function paintTalk(chat) {
   $('chat-title').textContent = called(chat.name);
   $('chat-note').textContent = chat.mode === 'group' ? t.people(chat.members.length) + ' · ' + t.groupNote : t.private;
   const box = $('messages');
-  const other = box.dataset.chat !== chat.id;
-  const low = other || box.scrollHeight - box.scrollTop - box.clientHeight < 80;
+  if (box.dataset.chat !== chat.id) end.follows = true;
   box.dataset.chat = chat.id;
   patch(box, chat.messages.length === 0 ? [{ key: ['empty', lang, model.simulated].join(), make: () => h('p', { class: 'empty' }, model.simulated ? t.empty : t.emptyReal) }]
-    : chat.messages.map(m => ({ key: m.id, make: () => messageNode(m, { reply, edit }), update: n => paintMessage(n, m, chat) })));
-  if (low) box.scrollTop = box.scrollHeight;
+    : chat.messages.map(m => ({ key: m.id, make: () => followed(messageNode(m, { reply, edit })), update: n => paintMessage(n, m, chat) })));
+  follow();
+}
+
+// --------------------------------------------------------------- the end of a chat
+
+// end is where its reader is: at the end of the chat, which the page follows whatever grows, until she scrolls up.
+const end = { follows: true, top: 0, sizes: new ResizeObserver(follow) };
+
+function follow() {
+  const box = $('messages');
+  if (end.follows) box.scrollTop = box.scrollHeight;
+  end.top = box.scrollTop;
+}
+
+function followed(node) {
+  end.sizes.observe(node);
+  return node;
+}
+
+function watchTheEnd() {
+  const box = followed($('messages'));
+  box.addEventListener('scroll', () => {
+    const low = box.scrollHeight - box.scrollTop - box.clientHeight < 80;
+    end.follows = low || (end.follows && box.scrollTop >= end.top); // what has just grown has not been followed yet
+    end.top = box.scrollTop;
+  });
 }
 
 function paintSpeaker(chat) {
   const select = $('speaker');
   const key = lang + chat.id + chat.members.map(u => u.id).join();
   if (select.dataset.key !== key) {
-    const owner = model.users.length > 0 ? model.users[0].id : '';
-    select.replaceChildren(...chat.members.map(u => h('option', { value: u.id }, called(u.name) + (u.id === owner ? t.isOwner : ''))));
+    const [owner, stranger] = [model.users.at(0), model.users.at(-1)].map(u => u && u.id);
+    select.replaceChildren(...chat.members.map(u => h('option', { value: u.id }, called(u.name) + (u.id === owner ? t.isOwner : u.id === stranger ? t.isStranger : ''))));
     select.dataset.key = key;
     select.value = speakers.get(chat.id) || (chat.members[0] || {}).id || '';
   }
@@ -128,6 +152,7 @@ function start() {
   paintWith(paintNow);
   compose();
   troubles();
+  watchTheEnd();
   tour(() => { if (model.chosen !== 0) choose(0); });
   $('speaker').addEventListener('change', () => { speakers.set(chosen().id, $('speaker').value); paint(); });
   $('lang').addEventListener('click', () => { speak(lang === 'zh' ? 'en' : 'zh'); translate(); });

@@ -12,12 +12,13 @@ let about = null;         // {message, kind: quote | topic | edit}
 
 // --------------------------------------------------------------- sending
 
-// say sends a text as whoever speaks; the files go first, since a question about them follows them.
+// say sends a text as whoever speaks, and returns which message it is; the files go first, since a question about them
+// follows them. Null = it was not sent.
 export async function say(text, relation = {}) {
   const chat = chosen();
-  if (!chat || text.trim() === '') return false;
+  if (!chat || text.trim() === '') return null;
   $('messages').scrollTop = $('messages').scrollHeight;
-  return await call('api/say', { chat: chat.id, user: me(), text, mention: chat.mode === 'group' && $('mention').checked, ...relation }) !== null;
+  return call('api/say', { chat: chat.id, user: me(), text, mention: chat.mode === 'group' && $('mention').checked, ...relation });
 }
 
 async function submit() {
@@ -105,10 +106,10 @@ function takeFiles() {
 
 let picked = 0;
 
-function matches() {
-  const m = /^[/／](\S*)$/.exec($('composer').value);
-  return m ? model.commands.filter(c => c.name.slice(1).startsWith(m[1].toLowerCase())) : [];
-}
+// written is the name that is being written; empty = none. On a Chinese keyboard the slash is another one.
+function written() { return /^[/／]\S*$/.test($('composer').value) ? '/' + $('composer').value.slice(1).toLowerCase() : ''; }
+
+function matches() { return written() ? model.commands.filter(c => c.name.startsWith(written())) : []; }
 
 function paintCommands() {
   const list = matches(), box = $('commands');
@@ -133,12 +134,11 @@ function complete(command) {
 function choosing(e) {
   const list = matches();
   if ($('commands').hidden || list.length === 0) return false;
-  const exact = list.length === 1 && list[0].name === $('composer').value;
   switch (e.key) {
     case 'ArrowDown': picked = (picked + 1) % list.length; break;
     case 'ArrowUp': picked = (picked + list.length - 1) % list.length; break;
     case 'Tab': complete(list[picked]); break;
-    case 'Enter': if (exact || list[picked].name === $('composer').value) return false; complete(list[picked]); break;
+    case 'Enter': if (list[picked].name === written()) return false; complete(list[picked]); break;
     case 'Escape': $('commands').hidden = true; return true;
     default: return false;
   }
@@ -168,7 +168,10 @@ export function change(from, to) {
 
 export function compose() {
   $('form').addEventListener('submit', e => { e.preventDefault(); submit(); });
-  $('composer').addEventListener('input', fit);
+  $('composer').addEventListener('input', () => {
+    picked = Math.max(0, matches().findIndex(c => c.name === written()));
+    fit();
+  });
   $('composer').addEventListener('blur', () => { $('commands').hidden = true; });
   $('composer').addEventListener('keydown', e => {
     if (e.isComposing || e.keyCode === 229 || choosing(e)) return; // 229: an input method is at work

@@ -21,10 +21,11 @@ async function busy(button, act) {
 
 export async function lose() {
   const chat = chosen();
-  if (!chat) return;
+  if (!chat) return null;
   const answer = await busy($('lose-session'), () => call('api/lose', { chat: chat.id }));
   if (answer) lines.set(chat.id, { at: Date.now(), session: answer.session });
   paint();
+  return answer;
 }
 
 export function kill() { return busy($('kill'), () => call('api/kill', {})); }

@@ -17,8 +17,8 @@ function post(content) {
 
 function postNode(n) {
   switch (n && n.tag) {
-    case 'text': return String(n.text ?? '');
-    case 'md': return blocks(String(n.text ?? '')).map(b => b.make());
+    case 'text': return named(n.text ?? '');
+    case 'md': return blocks(named(n.text ?? '')).map(b => b.make());
     case 'a': return /^https?:\/\//i.test(n.href) ? link(n.href, String(n.text ?? n.href)) : String(n.text ?? '');
     case 'at': return h('span', { class: 'mention' }, '@' + called(String(n.user_name || n.user_id || '')));
     case 'img': return n.image_key ? h('img', { class: 'shot', src: 'api/file/' + encodeURIComponent(n.image_key), alt: t.picture }) : t.unknown(t.picture);

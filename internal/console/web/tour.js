@@ -1,5 +1,6 @@
 // The tour: six steps that show what the bridge is for. Each step is a row of acts. What is pressed on the tour's
-// button the visitor could do by hand as well: an act is over when the chat shows that it was done.
+// button the visitor could do by hand as well: an act is over when the chat shows that it was done, or that no more
+// comes of it.
 
 import { say } from './compose.js';
 import { kill, lose } from './context.js';
@@ -19,34 +20,35 @@ function buttons(message) {
       Object.entries(node).forEach(([k, v]) => { if (k !== 'behaviors') walk(v); });
     }
   };
-  if (message.card && !message.deleted) walk(message.card);
+  walk(message.card);
   return found;
 }
 
-// since are the messages after the one that was the last when the act began.
-function since(chat, mark) { return chat.messages.slice(chat.messages.findIndex(m => m.id === mark.message) + 1); }
+const there = chat => chat.messages.filter(m => !m.deleted);
 
-const asks = m => buttons(m).includes('allow');
-const cards = list => list.filter(m => m.bot && m.card && !m.deleted);
-const waiting = (chat, mark) => cards(since(chat, mark)).find(asks);
-const writing = list => cards(list).find(m => m.streaming);
+// waiting says that a card asks for a decision, whoever asked for what it is about.
+const waiting = chat => there(chat).some(m => m.bot && buttons(m).includes('allow'));
 
-// answered says that something was answered since, and nothing is being worked on or asked any more.
-function answered(chat, mark) {
-  const list = since(chat, mark);
-  return list.some(m => m.bot && !m.deleted) && !writing(list) && !list.some(asks) && !chat.messages.some(m => (m.reactions || []).includes('Typing'));
+// quiet says that nothing is being worked on or asked.
+const quiet = chat => !waiting(chat) && !there(chat).some(m => (m.bot && m.streaming) || (m.reactions || []).includes('Typing'));
+
+// since are the messages from the one on that was asked in the act.
+function since(chat, mark) {
+  const first = chat.messages.findIndex(m => m.id === mark.asked);
+  return first < 0 ? [] : chat.messages.slice(first);
 }
 
-const says = (chat, words) => cards(chat.messages).some(m => !m.streaming && words.test(m.text));
+// over says that no more comes of what was asked: it was answered in whatever way, or went into another answer.
+const over = (chat, mark) => quiet(chat) && since(chat, mark).some(m => m.bot || m.reactions);
 
 // --------------------------------------------------------------- the acts
 
-const ask = (text, until) => ({ run: () => say(text()), until });
-const point = (find, until) => ({ points: true, run: () => show(find), until });
+const ask = (text, until = over) => ({ run: () => say(text()), until: (c, m) => until(c, m) || over(c, m) });
+const decide = { decides: true, run: () => true, until: quiet };
 
-// show brings a button of the chat's newest card into view.
-function show(find) {
-  const list = document.querySelectorAll('#messages [data-do="' + find + '"]:not(:disabled)');
+// show brings what waits for a decision into view.
+function show() {
+  const list = document.querySelectorAll('#messages [data-do="allow"]:not(:disabled)');
   const button = list[list.length - 1];
   if (!button) return;
   button.scrollIntoView({ block: 'center' });
@@ -54,25 +56,24 @@ function show(find) {
   button.classList.add('pointed');
 }
 
-// steps is a function, as the words depend on the language. The third argument of until is what the act began with.
+// steps is a function, as the words depend on the language. The second argument of until is the mark.
 function steps() {
   const w = t.tourWords;
   return [
-    [ask(() => w.fix, (c, m) => waiting(c, m))],
-    [point('allow', (c, m) => answered(c, { message: m.asked || m.message }))],
-    [{ run: lose, until: (c, m) => !$('lost-line').hidden && $('lost-line').textContent !== m.lost },
-      ask(() => w.first, (c, m) => answered(c, m) && c.turns.some(x => x.turn > m.turn && x.lost))],
-    [ask(() => w.story, (c, m) => cards(since(c, m)).some(x => x.text.length > 60)),
-      { run: kill, until: (c, m) => model.bridge.kills > m.kills && model.bridge.state === 'running' && model.connections > 0 && says(c, w.storyEnd) }],
-    [ask(() => w.form, (c, m) => waiting(c, m)), point('allow', (c, m) => answered(c, { message: m.asked || m.message })),
-      ask(() => w.plan, (c, m) => waiting(c, m)), point('allow', (c, m) => answered(c, { message: m.asked || m.message }))],
-    [ask(() => w.remember, answered), ask(() => '/new', answered), ask(() => w.recall, (c, m) => answered(c, m) && says(c, w.recalled))],
+    [ask(() => w.fix, waiting)],
+    [decide],
+    [{ run: lose, until: () => !$('lose-session').disabled }, ask(() => w.first)],
+    [ask(() => w.story, (c, m) => since(c, m).some(x => x.bot && x.text.length > 60)),
+      { run: kill, until: (c, m) => model.bridge.kills > m.kills && model.bridge.state === 'running' && model.connections > 0 && quiet(c) }],
+    [ask(() => w.form, waiting), decide, ask(() => w.plan, waiting), decide],
+    [ask(() => w.remember), ask(() => '/new'), ask(() => w.recall)],
   ];
 }
 
 // --------------------------------------------------------------- where the visitor is
 
-// place is {step, act, mark, closed}; mark is what the act began with, and null before its button was pressed.
+// place is {step, act, mark, closed}; mark is {kills, asked}: how often the bridge had been killed, and the message that was
+// sent. It is null before the act's button was pressed.
 const begin = { step: 0, act: 0, mark: null, closed: false };
 let place = kept('tour') || begin;
 
@@ -83,36 +84,45 @@ function goTo(next) {
 
 function home() { return model.chats[0]; }
 
-function markOf(chat) {
-  const last = chat.messages.at(-1);
-  return { message: last ? last.id : '', turn: chat.turns.length > 0 ? chat.turns[0].turn : 0, kills: model.bridge.kills || 0, lost: $('lost-line').textContent,
-    asked: place.asked };
+function now() { return (steps()[place.step] || [])[place.act]; }
+
+// goOn goes to the next act. A decision is about what was just asked.
+function goOn() {
+  const last = place.act + 1 >= steps()[place.step].length;
+  goTo(last ? { step: place.step + 1, act: 0 } : { act: place.act + 1 });
+  if (!(now() || {}).decides) goTo({ mark: null });
 }
 
-// follow goes on to the next act when the chat shows that this one was done.
+// follow goes on when the chat shows that an act is over. A question that was recalled may be asked again.
 function follow() {
-  const chat = home(), list = steps()[place.step];
-  if (!chat || !list || place.mark === null) return;
-  const act = list[place.act];
-  if (act && !act.until(chat, place.mark)) return;
-  // An act that answers what the last one has asked looks at what came after the question.
-  const asked = place.mark.message;
-  if (place.act + 1 < list.length) goTo({ act: place.act + 1, mark: null, asked });
-  else goTo({ step: place.step + 1, act: 0, mark: null, asked });
-  const next = (steps()[place.step] || [])[place.act];
-  if (next && next.points) goTo({ mark: markOf(chat) }); // it may be done by hand
+  const chat = home(), act = now(), mark = place.mark;
+  if (!chat || !act || mark === null) return;
+  if (chat.messages.some(m => m.deleted && m.id === mark.asked)) goTo({ mark: null });
+  else if (act.until(chat, mark)) {
+    goOn();
+    follow(); // there may be nothing to decide
+  }
 }
 
 // --------------------------------------------------------------- painting
 
 let openHome = () => {};
 
-function run() {
-  const act = (steps()[place.step] || [])[place.act];
-  if (!act || (place.mark !== null && !act.points)) return; // asked once is enough
-  openHome();
-  goTo({ mark: markOf(home()) });
-  act.run();
+// run does what the tour's button says. What waits for a decision comes first, and nothing keeps a visitor in an act.
+async function run() {
+  const act = now(), chat = home();
+  if (!act) goTo({ step: 0, act: 0, mark: null });
+  else if (waiting(chat)) { openHome(); show(); }
+  else if (place.mark !== null) goOn();
+  else {
+    openHome();
+    const mark = { kills: model.bridge.kills || 0 };
+    const doing = act.run();
+    goTo({ mark });
+    paintTour();
+    const done = await doing;
+    if (place.mark === mark) goTo({ mark: done ? { ...mark, asked: done.message } : null });
+  }
   paintTour();
 }
 
@@ -123,7 +133,8 @@ export function paintTour() {
   box.hidden = place.closed || !model.loaded || !model.simulated;
   $('tour-open').hidden = !model.simulated || !place.closed;
   const over = place.step >= steps().length;
-  const key = [t.title, place.step, place.act, place.mark !== null].join();
+  const decides = home() && waiting(home());
+  const key = [t.title, place.step, place.act, place.mark !== null, decides].join();
   if (box.magpieKey === key) return;
   box.magpieKey = key;
   box.dataset.step = over ? 'over' : place.step + 1;
@@ -135,24 +146,15 @@ export function paintTour() {
       onclick: () => { goTo({ step: i, act: 0, mark: null }); paintTour(); } }, String(i + 1)))));
   $('tour-title').textContent = words.title;
   $('tour-text').textContent = act ? act.text : words.text;
-  $('tour-do').textContent = over ? t.tourAgain : act.label;
-  $('tour-do').dataset.busy = place.mark !== null && !points() ? '1' : '';
+  $('tour-do').textContent = over ? t.tourAgain : decides ? t.tourShow : place.mark !== null ? t.tourSkip : act.label || t.tourShow;
+  $('tour-do').dataset.busy = place.mark !== null && !decides ? '1' : '';
   $('tour-close').setAttribute('aria-label', t.tourClose);
-}
-
-function points() {
-  const act = (steps()[place.step] || [])[place.act];
-  return Boolean(act && act.points);
 }
 
 // tour starts the tour; open shows the chat in which it takes place.
 export function tour(open) {
   openHome = open;
-  $('tour-do').addEventListener('click', () => {
-    if (place.step < steps().length) return run();
-    goTo({ step: 0, act: 0, mark: null });
-    return paintTour();
-  });
+  $('tour-do').addEventListener('click', e => { if (e.detail < 2) run(); }); // the second of two skips nothing
   $('tour-close').addEventListener('click', () => { goTo({ closed: true }); paintTour(); });
   $('tour-open').addEventListener('click', () => { goTo({ closed: false, step: place.step % steps().length }); paintTour(); });
 }
