@@ -309,7 +309,7 @@ func (v visitor) takeTour() {
 	b.Until(lastCard + `.textContent.includes('Ming') || ` + lastCard + `.textContent.includes('小明')`)
 	refuteCharges(t, b)
 	v.refuteHan("costs")
-	b.Do(chromedp.SetValue(chromedp.CSS("#composer"), "")) // the test keyboard has left a line break there
+	b.Eval(`document.querySelector('#composer').value = ''`) // the test keyboard has left a line break there
 	v.openCommands()
 }
 
