@@ -166,9 +166,12 @@ const answerShownBy = `SELECT ` + messageColumns + ` FROM messages WHERE chat_ke
 	WHERE card_id = ?2 OR substr(card_id, 1, length(?2) + 1) = ?2 || '/')`
 
 // QuotedMessage returns a message of a chat with its files, by its platform ID; for an answer that is the ID of its
-// card's message. It returns [ErrNotFound] if the message is unknown or was recalled.
+// card's message. Of an answer on several messages the text is what this one shows, see [Files.SetPages]. It returns
+// [ErrNotFound] if the message is unknown or was recalled.
 func (fs Files) QuotedMessage(ctx context.Context, key chat.Key, id string) (chat.Message, error) {
-	queries := []struct{ sql, id string }{{selectMessagesByID, encodeList([]string{id})}, {answerShownBy, id}}
+	queries := []struct{ sql, id string }{
+		{selectMessagesByID, encodeList([]string{id})}, {answerPage, id}, {answerShownBy, id},
+	}
 	for _, query := range queries {
 		msgs, err := queryMessages(ctx, fs.db.read, key, query.sql, key.String(), query.id)
 		if err == nil && len(msgs) > 0 {

@@ -503,3 +503,49 @@ func TestRecallDuringTheEndOfTheTurn(t *testing.T) {
 		}
 	}
 }
+
+// Each message of a long answer is quoted as what it shows. Nothing of it is left when the answer is deleted.
+func TestAPageOfAnAnswerIsQuotedAndGoesWithIt(t *testing.T) {
+	d := fresh(t)
+	accept(t, d, old("om_1", "one", 400*day))
+	c := claim(t, d, "s")
+	pages := func(list map[string]string) {
+		t.Helper()
+		if err := d.Files().SetPages(t.Context(), oc, c.Turn.ID, list); err != nil {
+			t.Fatal(err)
+		}
+	}
+	quoted := func(id, want string) {
+		t.Helper()
+		q, err := d.Files().QuotedMessage(t.Context(), oc, id)
+		if want == "" && !errors.Is(err, db.ErrNotFound) || want != "" && (q.Text != want || q.Role != chat.Assistant) {
+			t.Errorf("%s is quoted as %+v, %v, want %q", id, q, err, want)
+		}
+	}
+	pages(map[string]string{"om_a": "no answer yet"})
+	quoted("om_a", "")
+	finish(t, d, db.TurnResult{Turn: c.Turn, Answer: "a1 a2"})
+	pages(map[string]string{"om_a": "a1", "om_b": "a0"})
+	pages(map[string]string{"om_a": "a1", "om_c": "a2"})
+	quoted("om_a", "a1")
+	quoted("om_b", "")
+	quoted("om_c", "a2")
+	if _, err := d.Files().QuotedMessage(t.Context(), chat.FeishuChat("oc_other"), "om_c"); !errors.Is(err, db.ErrNotFound) {
+		t.Errorf("from another chat: %v", err)
+	}
+	recall(t, d, "om_1")
+	quoted("om_c", "")
+	cfg := db.Defaults()
+	cfg.HistoryTTL.Duration = time.Nanosecond
+	if _, err := db.Sweep(t.Context(), d, cfg); err != nil {
+		t.Fatal(err)
+	}
+	rows, err := d.Read(`SELECT text FROM answer_pages`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rows.Close() //nolint:errcheck // only read
+	if rows.Next() || rows.Err() != nil {
+		t.Errorf("text of a deleted answer is left, %v", rows.Err())
+	}
+}

@@ -209,7 +209,7 @@ func (k *card) pageContents(value chat.Card) []chat.Card {
 		}
 		out = append(out, c)
 	}
-	value.Body, value.Earlier, value.Others = pages[len(pages)-1], nil, nil
+	value.Body, value.Earlier, value.Others, value.Pages = pages[len(pages)-1], nil, nil, nil
 	return append(out, value)
 }
 
@@ -234,15 +234,17 @@ func (k *card) draw(ctx context.Context, value chat.Card, last bool) error {
 	defer k.mu.Unlock()
 	want := k.pageContents(value)
 	k.others = value.Others
+	for len(want) < len(k.pages) { // the text became shorter; a message that users have seen is not removed
+		want = append(want, chat.Card{Body: "…", Summary: value.Summary})
+	}
 	for i, content := range want {
 		if err := k.drawPage(ctx, i, content, last); err != nil {
 			return err
 		}
 	}
-	// the text became shorter; a message that users have seen is not removed
-	for i := len(want); i < len(k.pages); i++ {
-		if err := k.drawPage(ctx, i, chat.Card{Body: "…", Summary: value.Summary}, last); err != nil {
-			return err
+	if value.Pages != nil && len(want) > 1 {
+		for i, content := range want {
+			value.Pages[k.pages[i].message] = content.Body
 		}
 	}
 	return nil

@@ -60,7 +60,11 @@ func (pr *presenter) present(ctx context.Context, p db.Post) (string, error) {
 		card.Others, err = pr.otherCards(ctx, to, p.Turn)
 	}
 	if err == nil {
+		card.Pages = map[string]string{}
 		err = pr.out.Close(ctx, id, card)
+	}
+	if err == nil && p.Turn != 0 && p.Approval == "" && len(card.Pages) > 0 {
+		err = pr.db.Files().SetPages(ctx, p.Key, p.Turn, card.Pages)
 	}
 	if errors.Is(err, chat.ErrRefused) {
 		err = pr.withhold(ctx, to, p, id)

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -221,6 +222,49 @@ func TestALongAnswerGoesOnInFurtherCards(t *testing.T) {
 	for i := range 600 {
 		if want := fmt.Sprintf("第 %d 段：", i); strings.Count(all.String(), want) != 1 {
 			t.Fatalf("%q is visible %d times on %d cards", want, strings.Count(all.String(), want), len(got))
+		}
+	}
+}
+
+// Any message of a long answer can be quoted: what it shows is known without asking the platform, also after a restart.
+func TestEachCardOfALongAnswerCanBeQuoted(t *testing.T) {
+	r := newRig(t)
+	var text strings.Builder
+	for i := range 600 {
+		fmt.Fprintf(&text, "第 %d 段：鹊桥相会，金风玉露一相逢，便胜却人间无数。\n\n", i)
+	}
+	r.model.Script(modelsim.Rule{Times: 1, Steps: []modelsim.Step{modelsim.Chunks(text.String(), 500, 0)}})
+	id := r.sim.Say(r.chat, r.user, "写长一点")
+	var cards []feishusim.Message
+	r.await("the answer", func(v *feishusim.View) bool {
+		cards = replies(v, r.chat, id)
+		return len(cards) > 2 && strings.Contains(cards[len(cards)-1].Text(), "第 599 段") &&
+			!slices.ContainsFunc(cards, func(m feishusim.Message) bool { return m.Last().Streaming || running(m) })
+	})
+	r.until("the answer to be delivered", func() bool {
+		b, err := r.prog.store.Outbox().Backlog(r.Context())
+		return err == nil && b.Posts == 0
+	})
+	paragraph := regexp.MustCompile(`第 \d+ 段`)
+	for i, question := range []string{"一？", "二？", "末？", "重启：一？", "重启：二？", "重启：末？"} {
+		if i == 3 {
+			r.stop()
+			r.start()
+		}
+		m := cards[[]int{0, 1, len(cards) - 1}[i%3]]
+		r.answer(r.chat, r.sim.Say(r.chat, r.user, question, feishusim.ReplyTo(m.ID)))
+		var current string
+		for !strings.HasSuffix(current, question) {
+			current = (<-r.built).Prompt.Current
+		}
+		shown, quoted := paragraph.FindAllString(visibleText(m), -1), paragraph.FindAllString(current, -1)
+		if len(quoted) == 0 || len(quoted) > len(shown) || !slices.Equal(quoted, shown[:len(quoted)]) {
+			t.Errorf("%s: quoted %v of %v", question, quoted, shown)
+		}
+	}
+	for _, call := range r.sim.Calls() {
+		if call.Method == "GET" && strings.HasPrefix(call.Path, "/open-apis/im/v1/messages/") {
+			t.Errorf("the platform was asked: %s", call.Path)
 		}
 	}
 }

@@ -250,6 +250,8 @@ type Card struct {
 	// durable IDs of other cards that reply to the same message, for the search for a message of this card that an
 	// earlier process has sent
 	Others []string `json:"-"`
+	// where Close puts what each message of this card shows, by its ID, if there are several; nil = not wanted
+	Pages map[string]string `json:"-"`
 }
 
 // Part is a complete part of a card, in its own message; the card continues below.
