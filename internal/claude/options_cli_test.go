@@ -17,7 +17,7 @@ import (
 var everyForm = flag.Bool("every-form", false, "try every form of every option of the commands that run unasked")
 
 // sample is how many forms there are for each one that is tried otherwise. Each version, wall and mode tries others.
-const sample = 40
+const sample = 200
 
 // gitReads are the commands of git that the CLI runs unasked.
 var gitReads = []string{"git diff", "git log", "git show", "git status", "git blame", "git grep", "git ls-files", "git rev-parse"}
