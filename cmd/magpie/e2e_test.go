@@ -201,20 +201,26 @@ func TestABurstIsAnsweredTogether(t *testing.T) {
 	}
 }
 
-func TestALongAnswerGoesOnInFurtherCards(t *testing.T) {
-	r := newRig(t)
+// askLong asks for an answer of 600 paragraphs, and returns its cards when they are finished.
+func (r *rig) askLong() (cards []feishusim.Message) {
+	r.Helper()
 	var text strings.Builder
 	for i := range 600 {
 		fmt.Fprintf(&text, "第 %d 段：鹊桥相会，金风玉露一相逢，便胜却人间无数。\n\n", i)
 	}
 	r.model.Script(modelsim.Rule{Times: 1, Steps: []modelsim.Step{modelsim.Chunks(text.String(), 500, 0)}})
 	id := r.sim.Say(r.chat, r.user, "写长一点")
-	var got []feishusim.Message
 	r.await("the answer", func(v *feishusim.View) bool {
-		got = replies(v, r.chat, id)
-		return len(got) > 1 && strings.Contains(got[len(got)-1].Text(), "第 599 段") &&
-			!slices.ContainsFunc(got, func(m feishusim.Message) bool { return m.Last().Streaming || running(m) })
+		cards = replies(v, r.chat, id)
+		return len(cards) > 1 && strings.Contains(cards[len(cards)-1].Text(), "第 599 段") &&
+			!slices.ContainsFunc(cards, func(m feishusim.Message) bool { return m.Last().Streaming || running(m) })
 	})
+	return cards
+}
+
+func TestALongAnswerGoesOnInFurtherCards(t *testing.T) {
+	r := newRig(t)
+	got := r.askLong()
 	var all strings.Builder
 	for _, m := range got {
 		all.WriteString(visibleText(m) + "\n\n")
@@ -229,18 +235,7 @@ func TestALongAnswerGoesOnInFurtherCards(t *testing.T) {
 // Any message of a long answer can be quoted: what it shows is known without asking the platform, also after a restart.
 func TestEachCardOfALongAnswerCanBeQuoted(t *testing.T) {
 	r := newRig(t)
-	var text strings.Builder
-	for i := range 600 {
-		fmt.Fprintf(&text, "第 %d 段：鹊桥相会，金风玉露一相逢，便胜却人间无数。\n\n", i)
-	}
-	r.model.Script(modelsim.Rule{Times: 1, Steps: []modelsim.Step{modelsim.Chunks(text.String(), 500, 0)}})
-	id := r.sim.Say(r.chat, r.user, "写长一点")
-	var cards []feishusim.Message
-	r.await("the answer", func(v *feishusim.View) bool {
-		cards = replies(v, r.chat, id)
-		return len(cards) > 2 && strings.Contains(cards[len(cards)-1].Text(), "第 599 段") &&
-			!slices.ContainsFunc(cards, func(m feishusim.Message) bool { return m.Last().Streaming || running(m) })
-	})
+	cards := r.askLong()
 	r.until("the answer to be delivered", func() bool {
 		b, err := r.prog.store.Outbox().Backlog(r.Context())
 		return err == nil && b.Posts == 0
