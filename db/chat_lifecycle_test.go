@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"sync"
 	"testing"
 	"time"
 
@@ -201,6 +202,30 @@ func TestWhatIsBeingAskedIsNotSettled(t *testing.T) {
 	claim(t, d, "s-1")
 	if list, err := d.History().Answered(t.Context(), oc, 0, 0, 10); err != nil || texts(list) != "a:re: one u:one" {
 		t.Errorf("running: %s, %v", texts(list), err)
+	}
+}
+
+// A question that comes while the messages are read is not among them either.
+func TestAQuestionThatComesIsNotSettled(t *testing.T) {
+	d := fresh(t)
+	for i := range 50 {
+		began, read := make(chan struct{}), make(chan struct{})
+		go func() {
+			defer close(read)
+			for once := sync.OnceFunc(func() { close(began) }); ; once() {
+				list, err := d.History().Answered(t.Context(), oc, 0, 0, 1000)
+				if err != nil || len(list)%2 != 0 {
+					t.Errorf("%d messages, %v", len(list), err)
+					return
+				}
+				if len(list) > 2*i {
+					return
+				}
+			}
+		}()
+		<-began
+		answer(t, d, fmt.Sprint("om_", i), "question", 0)
+		<-read
 	}
 }
 

@@ -27,7 +27,7 @@ const (
 	latestTalk = notRecalled + ` ORDER BY seq DESC LIMIT ?6`
 
 	selectHistory  = selectTalk + `turn_id < ?5` + latestTalk
-	selectTaken    = selectTalk + `turn_id < ?5` + notRefused + latestTalk
+	selectTaken    = selectTalk + `turn_id < (` + oldestOpen + `)` + notRefused + latestTalk
 	selectAnswered = selectTalk + `(turn_id < ?5 OR turn_id > ?5 AND EXISTS (
 	SELECT 1 FROM turns t WHERE t.id = turn_id AND t.state NOT IN ('queued', 'running')
 		AND NOT (t.state = 'interrupted' AND t.failure = '` + Late + `')))` + notRefused + latestTalk
@@ -182,7 +182,9 @@ func (h History) FirstQuestion(ctx context.Context, key chat.Key, epoch int64) (
 	return msgs[0], nil
 }
 
-const oldestOpen = `SELECT COALESCE(MIN(id), ?2) FROM turns INDEXED BY turns_open WHERE chat_key = ?1
+// oldestOpen is a part of the statement that reads the messages: a question that comes in between would be taken for an
+// answered one. ?5 = no turn is open.
+const oldestOpen = `SELECT COALESCE(MIN(id), ?5) FROM turns INDEXED BY turns_open WHERE chat_key = ?1
 	AND follows = 0` + isOpen
 
 // Answered returns the answered messages of an epoch of a chat after sequence number after (0 = from the first), at
@@ -190,11 +192,7 @@ const oldestOpen = `SELECT COALESCE(MIN(id), ?2) FROM turns INDEXED BY turns_ope
 func (h History) Answered(
 	ctx context.Context, key chat.Key, epoch, after int64, most int,
 ) (newestFirst []chat.Message, err error) {
-	var before int64
-	if err := h.db.read.QueryRowContext(ctx, oldestOpen, key.String(), int64(math.MaxInt64)).Scan(&before); err != nil {
-		return nil, fmt.Errorf("open turns of %v: %w", key, err)
-	}
-	for m, err := range h.walk(ctx, selectTaken, key, epoch, after, before) {
+	for m, err := range h.walk(ctx, selectTaken, key, epoch, after, math.MaxInt64) {
 		if err != nil {
 			return nil, err
 		}

@@ -172,11 +172,15 @@ func TestReadReceiptsStartFewProcesses(t *testing.T) {
 			if n := r.prog.pool.Stats().Started; n != want+1 {
 				t.Errorf("%d processes were started, want %d and the owner's", n, want)
 			}
-			if admitted { // after a restart no process is left, and the reader has not written again
+			if admitted { // after a restart both chats get their processes again, and the reader's is there already
 				r.stop()
 				r.start()
+				r.until("both idle processes", func() bool { return r.prog.pool.Stats().Idle == 2 })
 				r.sim.Read(answer, r.user)
-				r.hasProcess(1)
+				r.answer(room, r.sim.Say(room, boss, "好"))
+				if n := r.prog.pool.Stats().Started; n != 2 {
+					t.Errorf("%d processes were started after a restart", n)
+				}
 			}
 		})
 	}
