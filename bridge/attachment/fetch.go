@@ -24,6 +24,7 @@ import (
 	"magpie/bridge/i18n"
 	"magpie/db"
 	"magpie/internal/chat"
+	"magpie/internal/claude"
 	"magpie/internal/safepath"
 )
 
@@ -404,7 +405,9 @@ func (fs *Store) download(
 		return "", 0, err
 	}
 	usual := string(f.Kind) + extensionOf(f.Kind, head)
-	name := fmt.Sprintf("%d-%d-%s", seq, f.Number, cmp.Or(safepath.FileName(f.Name), usual))
+	// The agent lists its files, too, and the path that it is told must be theirs: nothing may be left to break in it.
+	own := strings.ReplaceAll(claude.BreakMarkup(safepath.FileName(f.Name)), `\`, ".")
+	name := fmt.Sprintf("%d-%d-%s", seq, f.Number, cmp.Or(own, usual))
 	if err := root.Rename(part, name); err != nil {
 		return "", 0, err
 	}

@@ -30,11 +30,15 @@ total-tokens tool-uses subagent-tokens duration-ms routine-summary remote-review
 claude-last-answer classifier-system-prompt settings-deny-rules permissions-template cc-automode session-metadata antml:`
 
 // markupWords are those with names that are common words. They count only if nothing continues the word.
-const markupWords = `channel invoke system tick`
+const markupWords = `channel functions invoke system tick wake`
+
+// asideWords are those between which the CLI puts a conversation when it asks the model about it, as for a title.
+const asideWords = ` conversation session`
 
 var (
-	tagNames = strings.Fields(strings.ReplaceAll(markupTags, "-", "")) // as tagName reads them
-	tagWords = strings.Fields(markupWords)
+	tagNames      = strings.Fields(strings.ReplaceAll(markupTags, "-", "")) // as tagName reads them
+	tagWords      = strings.Fields(markupWords)
+	tagWordsAside = strings.Fields(markupWords + asideWords)
 )
 
 // tagOpeners are characters that look like the beginning of a tag.
@@ -46,7 +50,10 @@ var tagEntity = regexp.MustCompile(`^&(?:(?i:amp|#38|#x26);){0,8}(?i:lt|#0*60|#x
 // BreakMarkup puts a backslash into each tag in s that the CLI could take for one of its own, or the model for one of
 // the CLI's: also in another case, with spaces, invisible or similar characters, and as HTML escapes it. All other text
 // stays as it is, so it can be applied again.
-func BreakMarkup(s string) string {
+func BreakMarkup(s string) string { return breakMarkup(s, tagWords) }
+
+// breakMarkup is BreakMarkup with these words for [markupWords].
+func breakMarkup(s string, words []string) string {
 	var b strings.Builder
 	done := 0
 	for i := 0; i < len(s); {
@@ -60,7 +67,7 @@ func BreakMarkup(s string) string {
 			continue
 		}
 		i += size
-		if (size > 1 || r == '<') && isMarkup(s[i:]) {
+		if (size > 1 || r == '<') && isMarkup(s[i:], words) {
 			b.WriteString(s[done:i] + `\`)
 			done = i
 		}
@@ -75,14 +82,14 @@ func BreakMarkup(s string) string {
 const longestTag = 120
 
 // isMarkup reports whether what follows a "<" is a tag of the CLI.
-func isMarkup(s string) bool {
+func isMarkup(s string, words []string) bool {
 	name, ends := tagName(s)
 	for _, tag := range tagNames {
 		if strings.HasPrefix(name, tag) {
 			return true
 		}
 	}
-	for _, word := range tagWords {
+	for _, word := range words {
 		if strings.HasPrefix(name, word) && ends[len(word)] {
 			return true
 		}

@@ -34,6 +34,8 @@ func TestTheCLIsMarkupIsBroken(t *testing.T) {
 		"<<local-command-stdout>":                `<<\local-command-stdout>`,
 		"<\nsystem\n-reminder>":                  "<\\\nsystem\n-reminder>",
 		`<channel source="x">`:                   `<\channel source="x">`,
+		`</functions>`:                           `<\/functions>`,
+		`<wake><message from="human">`:           `<\wake><message from="human">`,
 		"<bash-input>ls</bash-input>":            `<\bash-input>ls<\/bash-input>`,
 		"<user-prompt-submit-hook>":              `<\user-prompt-submit-hook>`,
 	} {

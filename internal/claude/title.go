@@ -28,7 +28,8 @@ func (pl *Pool) Title(ctx context.Context, session, text string) (Reply, error) 
 	ctx, cancel := context.WithTimeoutCause(ctx, pl.cfg.TaskLimit.Duration, ErrTaskTimeout)
 	defer cancel()
 	turns := p.meter.turns()
-	v, err := requestControl(ctx, p, object{"subtype": "generate_session_title", "description": BreakMarkup(text), "persist": false})
+	text = breakMarkup(text, tagWordsAside)
+	v, err := requestControl(ctx, p, object{"subtype": "generate_session_title", "description": text, "persist": false})
 	if err != nil {
 		return Reply{}, fmt.Errorf("title of a session: %w", err)
 	}
