@@ -231,6 +231,7 @@ func TestALoginCodeIsStoredNowhere(t *testing.T) {
 	const code = "Wr0ngCanaryOfAnybody-01#Wr0ngCanaryOfAnybody_02"
 	t.Parallel()
 	r := makeRig(t, feishusim.Config{Redeliver: []time.Duration{}})
+	r.cfg.Waits.Words = time.Second // the forwarded messages come without any
 	red := r.sim.AddUser("小红")
 	group := r.sim.Group("测试群", r.user, red)
 	before := time.Now().Add(-time.Minute)
