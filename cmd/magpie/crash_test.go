@@ -201,6 +201,10 @@ func crashAt(t *testing.T, step string, finished, group bool) {
 		t.Fatalf("the program did not come to this step: %s", s.logs)
 	}
 	shown := visible(s.sim.View(), s.chat, id)
+	outlives := !finished && !group && ofTheCLI(step, finished)
+	if outlives {
+		s.checkWall()
+	}
 	changed := false
 	switch {
 	case finished:
@@ -234,6 +238,9 @@ func crashAt(t *testing.T, step string, finished, group bool) {
 		t.Errorf("the card says %q", got)
 	}
 	s.checkStored(id)
+	if outlives && !strings.Contains(s.logs.String(), "the agent of an earlier run goes on") {
+		t.Error("the agent was not found")
+	}
 	runs, _ := os.ReadFile(marker)
 	if n := bytes.Count(runs, []byte("run")); n > 1 {
 		t.Errorf("the tool ran %d times", n)
@@ -248,6 +255,28 @@ func crashAt(t *testing.T, step string, finished, group bool) {
 	}
 	s.awaitNoAgents(2 * busy)
 	s.clean()
+}
+
+// checkWall checks that the agents are behind the wall, if this kernel has one: in other namespaces than the program.
+func (s *service) checkWall() {
+	s.Helper()
+	agents := s.agents()
+	if len(agents) == 0 {
+		s.Error("no agent has outlived the program")
+	}
+	if err := s.cfg.Claude.Wall.Missing(); err != nil {
+		s.Logf("agents have no wall here: %v", err)
+		return
+	}
+	for _, agent := range agents {
+		pid, _, _ := strings.Cut(agent, " ")
+		for _, kind := range []string{"mnt", "user"} {
+			own, _ := os.Readlink("/proc/self/ns/" + kind)
+			if its, err := os.Readlink("/proc/" + pid + "/ns/" + kind); err != nil || its == own {
+				s.Errorf("the agent is in the namespace %s of the program: %s, %v", its, agent, err)
+			}
+		}
+	}
 }
 
 // behindAnother asks the question while another one is being answered, so that it is queued.
