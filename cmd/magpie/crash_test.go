@@ -200,7 +200,7 @@ func crashAt(t *testing.T, step string, finished, group bool) {
 	if !s.died(patience) {
 		t.Fatalf("the program did not come to this step: %s", s.logs)
 	}
-	shown := visible(s.sim.View(), s.chat, id)
+	shown, drawn := visible(s.sim.View(), s.chat, id), s.drawn(id)
 	outlives := !finished && !group && ofTheCLI(step, finished)
 	if outlives {
 		s.checkWall()
@@ -238,7 +238,12 @@ func crashAt(t *testing.T, step string, finished, group bool) {
 		t.Errorf("the card says %q", got)
 	}
 	s.checkStored(id)
-	if outlives && !strings.Contains(s.logs.String(), "the agent of an earlier run goes on") {
+	switch found := strings.Contains(s.logs.String(), "the agent of an earlier run goes on"); {
+	case found:
+		if next := cards[0].States[drawn]; !strings.Contains(next.Text, "服务重启了，回答没有中断") {
+			t.Errorf("while the agent goes on, the card first says %q", next.Text)
+		}
+	case outlives:
 		t.Error("the agent was not found")
 	}
 	runs, _ := os.ReadFile(marker)
@@ -255,6 +260,14 @@ func crashAt(t *testing.T, step string, finished, group bool) {
 	}
 	s.awaitNoAgents(2 * busy)
 	s.clean()
+}
+
+// drawn is how often the card that answers a message was drawn; 0 = it was not posted.
+func (s *service) drawn(id string) (n int) {
+	for _, m := range replies(s.sim.View(), s.chat, id) {
+		n = len(m.States)
+	}
+	return n
 }
 
 // checkWall checks that the agents are behind the wall, if this kernel has one: in other namespaces than the program.
