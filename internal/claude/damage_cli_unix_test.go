@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -61,7 +62,11 @@ func TestADamagedFolderOfAChatKeepsNobodyFromAnAnswer(t *testing.T) {
 		user := bytes.Contains(state, []byte(`"userID"`))
 		for what, path := range of {
 			for name, damage := range damages {
-				if what != "the CLI's state" && name != "words" && name != "a folder" {
+				switch {
+				case what != "the CLI's state" && name != "words" && name != "a folder":
+					continue
+				// The pool looks at the files, whichever version it starts: with the oldest a few show that it can be started.
+				case command == claudetest.Oldest(t) && !slices.Contains([]string{"zeros", "other types", "a pipe"}, name):
 					continue
 				}
 				must(t, os.RemoveAll(path))

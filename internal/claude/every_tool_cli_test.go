@@ -91,7 +91,8 @@ var deferred = regexp.MustCompile(`(?s)deferred tools are now available via Tool
 func TestEveryToolOfTheCLIIsAskedForOrHarmless(t *testing.T) {
 	claudetest.Versions(t, func(t *testing.T, command string) {
 		modes := slices.DeleteFunc(slices.Clone(claude.PermissionModes), func(mode string) bool {
-			return mode == "auto" || testing.Short() && mode != "default" // a model decides in auto mode
+			// A model decides in auto mode. What a mode asks for is checked with today's version, what there is with both.
+			return mode == "auto" || mode != "default" && (testing.Short() || command == claudetest.Oldest(t))
 		})
 		for _, mode := range modes {
 			t.Run(mode, func(t *testing.T) {
