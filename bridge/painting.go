@@ -92,6 +92,7 @@ func (d turnDisplay) paint(turn context.Context, t *turn) (stopPainting func()) 
 			if err := d.turns.SetCard(context.WithoutCancel(ctx), id, card); err != nil {
 				zerolog.Ctx(ctx).Error().Err(err).Msg("card of the turn not stored")
 			}
+			d.outbox.Wake(to.Key) // the card before it is not the newest any more
 		},
 		Shows: func(ctx context.Context, parts []string) {
 			parts = d.redactParts(parts)

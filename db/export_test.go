@@ -34,7 +34,7 @@ var Frequent = map[string]string{
 	"versions of a message": selectVersions, "files sent before": takeAlong, "files of messages": selectFiles,
 	"a file that was fetched": finishFile, "what a context report begins with": firstContextReport,
 	"questions left": questionsLeft, "not recalled": countNotRecalled, "the answer on a card": answerShownBy,
-	"a page of an answer": answerPage, "pages of an answer": insertPages, "earlier pages of an answer": forgetPages,
+	"a page of an answer": answerPage, "old buttons": oldButtons, "pages of an answer": insertPages, "earlier pages of an answer": forgetPages,
 	"old files": expireFiles, "files of what was taken back": dropFiles, "where those lie": pathsOfMessages,
 	"a known event": knownEvent,
 	"a queued turn": queuedTurn, "the queued turns": queuedTurns, "what can be stopped": unendedTurns, "a late turn": lateTurn,

@@ -141,7 +141,8 @@ func overwritePost(ctx context.Context, tx *sql.Tx, query string, args ...any) e
 }
 
 // MarkDelivered removes a post from the outbox; an empty message ID means that nothing was shown. Files and posts
-// without a turn join the History under the platform's message ID.
+// without a turn join the History under the platform's message ID. For the card of a turn the ID is that of the buttons
+// that must be removed when a newer card follows, see [Outbox.OldButtons].
 func (o Outbox) MarkDelivered(ctx context.Context, p Post, messageID string) error {
 	err := o.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
 		err := overwritePost(ctx, tx, deletePost, p.ID)
@@ -155,7 +156,10 @@ func (o Outbox) MarkDelivered(ctx context.Context, p Post, messageID string) err
 				return err
 			}
 			text = p.File.historyText()
-		case p.Turn != 0 || p.Approval != "" || p.Grant != "":
+		case p.Turn != 0:
+			_, err := tx.ExecContext(ctx, setNewestButtons, p.Turn, messageID)
+			return err
+		case p.Approval != "" || p.Grant != "":
 			return nil
 		case p.Card != nil:
 			text = p.Card.Body

@@ -21,6 +21,9 @@ import (
 // cardkit-v1/streaming-updates-openapi-overview), and in practice it sometimes lost text shortly before that.
 const streamingLife = 7*time.Minute + 30*time.Second
 
+// entityLife is how long a card can be changed (page cardkit-v1/card/create).
+const entityLife = 14 * 24 * time.Hour
+
 const opCreateCard = "create a card"
 
 // entity is a CardKit card. Its operations share one sequence, see [sequences]. A card may have several values of this
@@ -166,6 +169,12 @@ func (e *entity) updateElements(ctx context.Context, steps []cardjson.Step, trie
 	return e.runOperation(ctx, "change parts of a card", http.MethodPost, where, body, tries)
 }
 
+// deleteElement removes an element (page cardkit-v1/card-element/delete).
+func (e *entity) deleteElement(ctx context.Context, id string) error {
+	where := openapi.Path("/open-apis/cardkit/v1/cards/", e.id, "/elements/", id)
+	return e.runOperation(ctx, "remove a part of a card", http.MethodDelete, where, operation{}, liveTries)
+}
+
 // setStreaming turns streaming mode on or off. Turning it on again restarts the platform's 10 minutes.
 func (e *entity) setStreaming(ctx context.Context, on bool, tries int) error {
 	where := openapi.Path("/open-apis/cardkit/v1/cards/", e.id, "/settings")
@@ -189,7 +198,7 @@ const maxSequenceJump = 1_000_000
 func (e *entity) runOperation(ctx context.Context, op, method, where string, body operation, tries int) error {
 	// The first jump is one second of the card's age; it grows eightfold each time up to the limit.
 	const firstJump = 1000
-	jump, streams := int32(firstJump), body.Card == nil && body.Settings == ""
+	jump, streams := int32(firstJump), body.Content+body.Partial+body.Actions != ""
 	body.UUID = uuid.NewString()
 	_, err := e.api.Call(ctx, openapi.Request{
 		Op: op, Method: method, Path: where, Body: &body, Tries: tries, Live: tries == liveTries,

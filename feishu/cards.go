@@ -67,6 +67,16 @@ func (c *Client) Close(ctx context.Context, cardID string, card chat.Card) error
 	return nil
 }
 
+// RemoveButtons removes the buttons of a closed card, see [chat.Shown]. Only those of a card entity can be removed
+// without drawing the rest.
+func (c *Client) RemoveButtons(ctx context.Context, buttons string) error {
+	page, _, born, err := parseID(buttons, c.cards.messages)
+	if err != nil || page.entity == nil || time.Since(born) > entityLife {
+		return err
+	}
+	return page.entity.deleteElement(ctx, cardjson.ButtonsID)
+}
+
 // Shows reports whether a message shows a page of a card that this process is drawing, or the first page of any card.
 func (c *Client) Shows(cardID, messageID string) bool {
 	if first, _, _ := strings.Cut(cardID, "/"); first == messageID {
@@ -209,7 +219,7 @@ func (k *card) pageContents(value chat.Card) []chat.Card {
 		}
 		out = append(out, c)
 	}
-	value.Body, value.Earlier, value.Others, value.Pages = pages[len(pages)-1], nil, nil, nil
+	value.Body, value.Earlier, value.Others, value.Shown = pages[len(pages)-1], nil, nil, nil
 	return append(out, value)
 }
 
@@ -234,6 +244,7 @@ func (k *card) draw(ctx context.Context, value chat.Card, last bool) error {
 	defer k.mu.Unlock()
 	want := k.pageContents(value)
 	k.others = value.Others
+	withButtons := len(want) - 1
 	for len(want) < len(k.pages) { // the text became shorter; a message that users have seen is not removed
 		want = append(want, chat.Card{Body: "…", Summary: value.Summary})
 	}
@@ -242,9 +253,14 @@ func (k *card) draw(ctx context.Context, value chat.Card, last bool) error {
 			return err
 		}
 	}
-	if value.Pages != nil && len(want) > 1 {
+	if value.Shown == nil {
+		return nil
+	}
+	value.Shown.Buttons = idOf(k.pages[withButtons], k.sender.to)
+	if len(want) > 1 {
+		value.Shown.Pages = map[string]string{}
 		for i, content := range want {
-			value.Pages[k.pages[i].message] = content.Body
+			value.Shown.Pages[k.pages[i].message] = content.Body
 		}
 	}
 	return nil

@@ -64,6 +64,7 @@ var sdkRequests = map[string]sdkRequest{
 	"PATCH cards/settings":       {&larkcardkit.SettingsCardReqBuilder{}, larkcardkit.SettingsCardReqBody{}},
 	"PUT cards/elements/content": {&larkcardkit.ContentCardElementReqBuilder{}, larkcardkit.ContentCardElementReqBody{}},
 	"PATCH cards/elements/":      {&larkcardkit.PatchCardElementReqBuilder{}, larkcardkit.PatchCardElementReqBody{}},
+	"DELETE cards/elements/":     {&larkcardkit.DeleteCardElementReqBuilder{}, larkcardkit.DeleteCardElementReqBody{}},
 	"GET users/":                 {&larkcontact.GetUserReqBuilder{}, nil},
 	"GET departments/parent":     {&larkcontact.ParentDepartmentReqBuilder{}, nil},
 	"GET applications/":          {&larkapplication.GetApplicationReqBuilder{}, nil},

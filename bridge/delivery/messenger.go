@@ -29,6 +29,8 @@ type Messenger interface {
 	Edit(ctx context.Context, cardID string, card chat.Card) error
 	// Close draws the final, complete state of the card.
 	Close(ctx context.Context, cardID string, card chat.Card) error
+	// RemoveButtons removes the buttons of a closed card, see [chat.Shown]. It may be unable to, without an error.
+	RemoveButtons(ctx context.Context, buttons string) error
 	// Shows reports whether a message is one of those that show the card. Of a card that this process is not drawing,
 	// only the first is known.
 	Shows(cardID, messageID string) bool

@@ -153,6 +153,7 @@ func (o *Outbox) work(ctx context.Context, key chat.Key) {
 		p, err := o.posts.Next(ctx, key)
 		switch {
 		case err != nil && db.Permanent(err), err == nil && !o.ready(p):
+			o.removeButtons(ctx, key)
 			// A post may have arrived between the last look and Leave; then the loop looks again.
 			if o.lanes.Leave(key) {
 				return
@@ -163,6 +164,27 @@ func (o *Outbox) work(ctx context.Context, key chat.Key) {
 		default:
 			o.deliver(ctx, p)
 		}
+	}
+}
+
+// buttonsTimeout limits the removal of buttons: what arrives meanwhile in the chat waits for it.
+const buttonsTimeout = 5 * time.Second
+
+// removeButtons removes the buttons that counted below the newest card of a chat only and are below an older one now.
+// It tries once: a press of a button that is left is answered anyway.
+func (o *Outbox) removeButtons(ctx context.Context, key chat.Key) {
+	old, err := o.posts.OldButtons(ctx, key)
+	for _, b := range old {
+		limited, cancel := context.WithTimeout(ctx, buttonsTimeout)
+		failed := o.out.RemoveButtons(limited, b.On)
+		cancel()
+		if ctx.Err() != nil {
+			return // left to the next start
+		}
+		err = errors.Join(err, failed, o.posts.ForgetButtons(ctx, b.Turn))
+	}
+	if err != nil {
+		o.log.Debug().Err(err).Stringer("chat", key).Msg("old buttons not removed")
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -227,5 +228,63 @@ func TestPostsWithoutPermissionAreRetriedSlowly(t *testing.T) {
 		if n := r.unsent(); n != 0 {
 			t.Errorf("%v: %d wait after three days", tc.fail, n)
 		}
+	}
+}
+
+// stopper ends the program while buttons are removed.
+type stopper struct {
+	deliverytest.Recorder
+	stop func()
+}
+
+func (s *stopper) RemoveButtons(ctx context.Context, _ string) error {
+	s.stop()
+	<-ctx.Done()
+	return ctx.Err()
+}
+
+// The buttons that count below the newest card only are removed once, from the card that was the newest, also when the
+// program ends meanwhile. What was drawn without them since has none.
+func TestOldButtonsAreRemovedOnce(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	out := &stopper{stop: cancel}
+	r := newRig(t, out)
+	card := chat.Card{Body: "answer", Buttons: []chat.Button{{Label: "New", Newest: true}}}
+	show := func(id string) (turn db.Turn) {
+		turn = r.startTurn(room, "om_"+id)
+		r.must(r.store.Turns().SetCard(t.Context(), turn.ID, "card_"+id))
+		r.flush()
+		r.must(r.store.Turns().Finish(t.Context(), db.TurnResult{Turn: turn, State: db.Done, Answer: "answer", Card: card}))
+		r.flush()
+		return turn
+	}
+	show("1")
+	r.startTurn(room, "om_2")
+	r.must(r.store.Turns().SetCard(t.Context(), 2, "card_2"))
+	r.outbox.Wake(room)
+	stopped := make(chan struct{})
+	close(stopped)
+	r.outbox.Run(ctx, stopped)
+	if len(out.Removed) != 0 || ctx.Err() == nil {
+		t.Fatalf("removed %v, the program has ended: %v", out.Removed, ctx.Err())
+	}
+	rec := &deliverytest.Recorder{}
+	r.remake(rec)
+	r.outbox.Wake(room)
+	r.flush()
+	if !slices.Equal(rec.Removed, []string{"card_1"}) {
+		t.Fatalf("removed %v", rec.Removed)
+	}
+	r.must(r.store.Turns().Finish(t.Context(), db.TurnResult{
+		Turn: db.Turn{ID: 2, Key: room}, State: db.Done, Answer: "answer", Card: card,
+	}))
+	r.flush()
+	bare := chat.Card{Body: "taken back"}
+	r.must(r.outbox.Enqueue(t.Context(), db.Post{Key: room, Turn: 2, Idem: "again", ReplyTo: "om_2", Card: &bare}))
+	r.flush()
+	show("3")
+	show("4")
+	if !slices.Equal(rec.Removed, []string{"card_1", "card_3"}) {
+		t.Errorf("removed %v", rec.Removed)
 	}
 }

@@ -36,7 +36,8 @@ const (
 	maxSearches = 5
 )
 
-// present delivers p. It returns the ID of the new message, or nothing for a card, which can be redrawn.
+// present delivers p. It returns the ID of the new message. For a card, which can be redrawn, it returns only where the
+// buttons are that must be removed when a newer card follows, if it has any.
 func (pr *presenter) present(ctx context.Context, p db.Post) (string, error) {
 	to := chat.Ref{Key: p.Key, ID: p.ReplyTo}
 	if p.Approval != "" && p.Card != nil {
@@ -55,21 +56,25 @@ func (pr *presenter) present(ctx context.Context, p db.Post) (string, error) {
 		return id, err
 	}
 	id, err := pr.findOrPostCard(ctx, to, p)
-	card := *p.Card
+	card, shown := *p.Card, chat.Shown{}
+	card.Shown = &shown
 	if err == nil && p.Turn != 0 && time.Since(p.Begun) > keyLifetime { // to search for its later messages
 		card.Others, err = pr.otherCards(ctx, to, p.Turn)
 	}
 	if err == nil {
-		card.Pages = map[string]string{}
 		err = pr.out.Close(ctx, id, card)
 	}
-	if err == nil && p.Turn != 0 && p.Approval == "" && len(card.Pages) > 0 {
-		err = pr.db.Files().SetPages(ctx, p.Key, p.Turn, card.Pages)
+	if err == nil && p.Turn != 0 && p.Approval == "" && len(shown.Pages) > 0 {
+		err = pr.db.Files().SetPages(ctx, p.Key, p.Turn, shown.Pages)
 	}
 	if errors.Is(err, chat.ErrRefused) {
+		p.Card = &card
 		err = pr.withhold(ctx, to, p, id)
 	}
-	return "", err
+	if err != nil || !slices.ContainsFunc(card.Buttons, func(b chat.Button) bool { return b.Newest }) {
+		return "", err
+	}
+	return shown.Buttons, nil
 }
 
 // withhold shows a notice in place of a card that the platform refuses, for example because of its wording. An approval
@@ -83,7 +88,7 @@ func (pr *presenter) withhold(ctx context.Context, to chat.Ref, p db.Post, card 
 		_, err := pr.out.Reply(ctx, to, notice, p.Idem+":withheld")
 		return err
 	}
-	c := chat.Card{Body: notice, Summary: notice, Buttons: p.Card.Buttons}
+	c := chat.Card{Body: notice, Summary: notice, Buttons: p.Card.Buttons, Shown: p.Card.Shown}
 	if p.Approval != "" || p.Grant != "" {
 		c.Buttons = nil
 	}

@@ -20,14 +20,14 @@ const DoAskAgain = "ask_again"
 // buttons are the buttons of an ended turn.
 func (v State) buttons() []chat.Button {
 	again := CommandButton(i18n.CardNewButton.In(v.Lang), "/new")
-	again.Action.Turn = v.turn // it counts below the newest answer only
+	again.Action.Turn, again.Newest = v.turn, true
 	switch {
 	case v.outcome.State == db.Done && v.outcome.Notice == (i18n.Phrase{}): // a turn with a notice was decided later
 		if v.suggests == "" {
 			return []chat.Button{again}
 		}
 		ask := chat.Action{Do: DoAsk, Turn: v.turn, ID: v.suggests}
-		return []chat.Button{{Label: v.suggests, Action: ask}, again}
+		return []chat.Button{{Label: v.suggests, Newest: true, Action: ask}, again}
 	case v.outcome.State == db.Queued && v.outcome.Until != "":
 		return []chat.Button{turnButton(v.turn, v.Lang, i18n.CancelButton, DoStop)}
 	case v.outcome.State == db.Interrupted:

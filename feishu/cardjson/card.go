@@ -21,12 +21,14 @@ import (
 // Cards use JSON 2.0 (page "Card JSON 2.0 structure", feishu-cards/card-json-v2-structure). Elements with these ids can
 // be updated one by one.
 const (
-	statusID  = "status"
-	bodyID    = "body"
-	footerID  = "footer"
-	chartID   = "chart"
-	buttonsID = "buttons"
+	statusID = "status"
+	bodyID   = "body"
+	footerID = "footer"
+	chartID  = "chart"
 )
+
+// ButtonsID is the element with the buttons of a card.
+const ButtonsID = "buttons"
 
 // Limits per card, in bytes. Together with [pageSize] and [panelRoom] they keep a card below the platform's 30 KB.
 const (
@@ -200,7 +202,7 @@ func drawInputs(c chat.Card, above, below []any) (es []any) {
 func drawButtons(c chat.Card) (es []any) {
 	if len(c.Buttons) > 0 {
 		columns := buttonColumns("button", c.Buttons)
-		es = append(es, element{Tag: "column_set", ID: buttonsID, FlexMode: "flow", Columns: columns})
+		es = append(es, element{Tag: "column_set", ID: ButtonsID, FlexMode: "flow", Columns: columns})
 	}
 	return es
 }

@@ -250,8 +250,14 @@ type Card struct {
 	// durable IDs of other cards that reply to the same message, for the search for a message of this card that an
 	// earlier process has sent
 	Others []string `json:"-"`
-	// where Close puts what each message of this card shows, by its ID, if there are several; nil = not wanted
-	Pages map[string]string `json:"-"`
+	// where Close puts on which messages it has shown the card; nil = not wanted
+	Shown *Shown `json:"-"`
+}
+
+// Shown is how a card is shown.
+type Shown struct {
+	Pages   map[string]string // what each message shows, by its ID, if there are several
+	Buttons string            // durable ID of the message with the buttons; it begins like that of a card
 }
 
 // Part is a complete part of a card, in its own message; the card continues below.
@@ -332,6 +338,7 @@ type Button struct {
 	Primary bool // the usual choice; at most one per card
 	Danger  bool
 	Quiet   bool // without a frame: for what is seldom wanted
+	Newest  bool // counts as long as no newer card is in the chat, and is removed then
 	Action  Action
 }
 

@@ -28,6 +28,7 @@ type Recorder struct {
 	Posts     int      // cards
 	Posted    []chat.Card
 	Found     []chat.Sent
+	Removed   []string // cards whose buttons were removed
 }
 
 // Reply records a text.
@@ -93,10 +94,21 @@ func (r *Recorder) Edit(_ context.Context, _ string, c chat.Card) error {
 }
 
 // Close records a final card.
-func (r *Recorder) Close(_ context.Context, _ string, c chat.Card) error {
+func (r *Recorder) Close(_ context.Context, id string, c chat.Card) error {
 	r.Mu.Lock()
 	defer r.Mu.Unlock()
+	if c.Shown != nil {
+		c.Shown.Buttons = id
+	}
 	r.Closed = append(r.Closed, c)
+	return nil
+}
+
+// RemoveButtons records the card.
+func (r *Recorder) RemoveButtons(_ context.Context, buttons string) error {
+	r.Mu.Lock()
+	defer r.Mu.Unlock()
+	r.Removed = append(r.Removed, buttons)
 	return nil
 }
 
