@@ -91,8 +91,8 @@ var (
 	HookWords   = Phrase{"hook 的原话：%s", "In the hook's words: %s"}
 	ServerWords = Phrase{"服务器的原话：%s", "In the server's words: %s"}
 	LoginButton = Phrase{"登录", "Log in"}
-	FailRequest = Phrase{"模型不接受这个问题的内容。之前的对话还在：可以换个说法，或接着问别的。",
-		"The model doesn't accept what this question contains. The conversation so far is kept: rephrase it, or go on."}
+	FailRequest = Phrase{"模型不接受这个问题，或者之前对话里的某些内容。对话还在：可以换个说法，或接着问别的；如果都这样，请点“新对话”。",
+		"The model doesn't accept this question, or something said earlier. The conversation is kept: rephrase it, or go on. If that fails, too, press “New conversation”."}
 	FailRefused = Phrase{"模型拒绝回答这个问题。", "The model declined to answer this."}
 	FailTooLong = Phrase{"内容太长，超出了模型的上限。请缩短后再发。", "This is too long for the model. Please shorten it."}
 	FailLimit   = Phrase{"这次回答达到了额度上限，已停止。点“继续”可以接着做。",

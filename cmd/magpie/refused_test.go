@@ -133,6 +133,26 @@ func TestARefusedQuestionSpoilsNoSession(t *testing.T) {
 	})
 }
 
+// Something that was said long ago is what the API refuses, wherever it stands. Then the question is not to blame alone,
+// and one press leads out.
+func TestARefusedHistoryIsNotTakenForTheQuestion(t *testing.T) {
+	r := newRig(t, withReading(""))
+	r.ask("这是 canary")
+	r.refuses(holds("canary"))
+	card := r.answer(r.chat, r.sim.Say(r.chat, r.user, "我叫小明"))
+	if got := visibleText(card); !strings.Contains(got, "之前对话里的某些内容") || !strings.Contains(got, "请点“新对话”") {
+		t.Errorf("answer %q", got)
+	}
+	if !strings.Contains(string(card.Last().Card), `"id":"/new"`) {
+		t.Errorf("the card offers no new conversation: %s", card.Last().Card)
+	}
+	r.ask("/new")
+	r.ask("我叫小明")
+	if got := r.ask("我叫什么名字？"); got != "你叫小明。" {
+		t.Errorf("in a new conversation %q", got)
+	}
+}
+
 // A tool of the turn brings what the API refuses: nothing is run again, and the next question is answered at once.
 func TestAResultThatIsRefusedEndsWithItsTurn(t *testing.T) {
 	r := newRig(t, withReading(""))
