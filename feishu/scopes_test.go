@@ -26,7 +26,8 @@ func (p *platform) useEverything(ask chat.Ref) (missing []string) {
 	file := p.Send(room, ann, "file", []byte(fmt.Sprintf(`{"file_key":%q,"file_name":"a.txt"}`, key)))
 	ctx := p.ctx()
 	if id, err := p.Client.Post(ctx, ask, chat.Card{Live: true, Body: "a"}, "seed"); err == nil {
-		_ = p.Client.Close(ctx, id, chat.Card{Body: "a b"})
+		_ = p.Client.Close(ctx, id, buttonCard)
+		_ = p.Client.RemoveButtons(ctx, id)
 	}
 	p.Inject(feishusim.Fault{Path: cardAPI, Code: 10002}) // the card becomes part of its message
 	if id, err := p.Client.Post(ctx, ask, chat.Card{Live: true, Body: "a"}, "plain"); err == nil {
