@@ -44,17 +44,17 @@ func New(cmd *exec.Cmd, instance, session string) *Child {
 func (c *Child) Start(env []string, behind *wall.Plan) error {
 	c.cmd.Env, c.wall = append(env, c.mark), behind
 	if behind == nil {
-		return procs.start(c)
+		return procs.start(c, c.cmd.Start)
 	}
 	gate, err := behind.Apply(c.cmd)
 	if err != nil {
 		return err
 	}
-	if err := procs.start(c); err != nil {
+	if err := procs.start(c, gate.Start); err != nil {
 		gate.Close()
 		return err
 	}
-	if err := gate.Open(c.Pid()); err != nil {
+	if err := gate.Open(); err != nil {
 		_ = c.cmd.Process.Kill() // it may have ended by itself
 		c.Wait()
 		return err

@@ -19,10 +19,10 @@ type suspects map[*Child]bool
 var procs = processTree{own: map[int]*Child{}, preexisting: map[identity]bool{}, orphans: map[identity]suspects{}}
 
 // start starts a CLI and registers it under the lock, so that it is not taken for an orphan.
-func (h *processTree) start(c *Child) error {
+func (h *processTree) start(c *Child, start func() error) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if err := c.cmd.Start(); err != nil {
+	if err := start(); err != nil {
 		return err
 	}
 	c.self = identify(c.Pid())

@@ -21,6 +21,7 @@ import (
 
 // Gate is where a process waits, after its start, until its wall is built.
 type Gate struct {
+	cmd          *exec.Cmd
 	plan         []byte
 	in, inner    *os.File // the ends of the pipe for the plan
 	status, told *os.File // the ends of the pipe for what went wrong
@@ -29,18 +30,21 @@ type Gate struct {
 // patience is how long a wall may take. It takes a few milliseconds.
 const patience = 30 * time.Second
 
-// Apply changes a command that has not been started, so that it starts behind the wall. After its start the caller
-// calls Open; if it does not start, Close.
+// Apply changes a command that has not been started, so that it starts behind the wall, by Start and Open of its gate.
+//
+// A process in a new user namespace is a real copy of the one that starts it: Go does not let it borrow the memory, as
+// others do. Each page of this program that is written to afterwards would have to be copied, which took longer than the
+// start of an agent. So a small process is started first, and it starts the next one, as this program's child.
 func (p *Plan) Apply(cmd *exec.Cmd) (*Gate, error) {
 	if len(cmd.ExtraFiles) > 0 {
 		return nil, errors.New("build the wall: the files for it are taken")
 	}
-	caps, err := capabilities()
+	caps, err := os.ReadFile("/proc/sys/kernel/cap_last_cap")
 	if err != nil {
 		return nil, fmt.Errorf("build the wall: %w", err)
 	}
 	p.hidden = p.look()
-	var g Gate
+	g := Gate{cmd: cmd}
 	if g.inner, g.in, err = os.Pipe(); err == nil {
 		g.status, g.told, err = os.Pipe()
 	}
@@ -55,12 +59,10 @@ func (p *Plan) Apply(cmd *exec.Cmd) (*Gate, error) {
 	g.plan = p.encode(cmd)
 	// The folder and the user would be those before the wall. The working folder, above all, would lead behind it.
 	cmd.Path, cmd.Args, cmd.Dir, attr.Credential = "/proc/self/exe", []string{"magpie-wall"}, "/", nil
-	attr.Cloneflags |= syscall.CLONE_NEWUSER | syscall.CLONE_NEWNS
-	attr.AmbientCaps = caps
 	if cmd.Env == nil {
 		cmd.Env = os.Environ()
 	}
-	cmd.Env = append(cmd.Env, inside.Variable+"=1")
+	cmd.Env = append(cmd.Env, inside.Variable+"="+strings.TrimSpace(string(caps)))
 	cmd.ExtraFiles = []*os.File{g.inner, g.told}
 	return &g, nil
 }
@@ -112,28 +114,59 @@ func (p *Plan) encode(cmd *exec.Cmd) []byte {
 	return b.Bytes()
 }
 
-// Open lets the process with that ID build its wall and go on. It returns when the program runs, or why it does not;
-// then the process ends.
-func (g *Gate) Open(pid int) error {
-	defer g.Close()
+// Start starts the process, in namespaces of its own. It may be called in place of the command's Start only. The caller
+// calls Open then, or Close after an error.
+func (g *Gate) Start() error {
+	if err := g.cmd.Start(); err != nil {
+		return err
+	}
 	_, _ = g.inner.Close(), g.told.Close()
 	_ = g.status.SetReadDeadline(time.Now().Add(patience))
-	// Until then the process may still count as this program, whose files below /proc no other user than root may open.
-	if _, err := io.ReadFull(g.status, make([]byte, 1)); err != nil {
+	said, buf, err := "", make([]byte, 256), error(nil)
+	for n := 0; err == nil && (!strings.Contains(said, inside.End) || !strings.Contains(said, inside.Runs)); {
+		n, err = g.status.Read(buf)
+		said += string(buf[:n])
+	}
+	if err != nil {
+		_ = g.cmd.Process.Kill() // it may have ended by itself
+	}
+	_, _ = g.cmd.Process.Wait() // its work is done
+	if err == nil {
+		var pid int
+		if pid, err = strconv.Atoi(strings.Trim(said, inside.End+inside.Runs)); err == nil {
+			g.cmd.Process, err = os.FindProcess(pid)
+		}
+	} else if strings.Contains(said, inside.Separator) {
+		err = failure(said)
+	}
+	if err != nil {
+		_ = g.cmd.Wait() // closes what was opened for it
 		return fmt.Errorf("build the wall: %w", err)
 	}
-	if err := mapIDs(pid); err != nil {
-		return fmt.Errorf("build the wall: %w", err)
-	}
-	if _, err := g.in.Write(g.plan); err != nil {
-		return fmt.Errorf("build the wall: %w", err)
+	return nil
+}
+
+// Open lets the process build its wall and go on. It returns when the program runs, or why it does not; then the process
+// ends.
+func (g *Gate) Open() error {
+	defer g.Close()
+	err := mapIDs(g.cmd.Process.Pid)
+	if err == nil {
+		_, err = g.in.Write(g.plan)
 	}
 	_ = g.in.Close()
-	told, err := io.ReadAll(g.status)
-	if err != nil {
-		return fmt.Errorf("build the wall: %w", err)
+	var told []byte
+	if err == nil {
+		told, err = io.ReadAll(g.status)
 	}
-	return failure(string(told))
+	if err == nil {
+		err = failure(string(told))
+	}
+	// A program that does not run fails as it would without a wall.
+	if start, ok := errors.AsType[*os.PathError](err); err == nil || ok && start.Op == "fork/exec" {
+		return err
+	}
+	return fmt.Errorf("build the wall: %w", err)
 }
 
 // failure is what the process has told; nil = nothing went wrong.
@@ -145,12 +178,12 @@ func failure(told string) error {
 	step, path, _ := strings.Cut(rest, inside.Separator)
 	errno, err := strconv.Atoi(number)
 	if err != nil {
-		return fmt.Errorf("build the wall: %q", told)
+		return fmt.Errorf("%q", told)
 	}
 	if step == "run" {
-		return &os.PathError{Op: "fork/exec", Path: path, Err: syscall.Errno(errno)}
+		step = "fork/exec"
 	}
-	return fmt.Errorf("build the wall: %w", &os.PathError{Op: step, Path: path, Err: syscall.Errno(errno)})
+	return &os.PathError{Op: step, Path: path, Err: syscall.Errno(errno)}
 }
 
 // Close gives the gate up. A process that waits there ends.
@@ -160,19 +193,6 @@ func (g *Gate) Close() {
 			_ = f.Close() // it may be closed already
 		}
 	}
-}
-
-// capabilities are all that this kernel knows. They count in the new user namespace only.
-func capabilities() (list []uintptr, err error) {
-	text, err := os.ReadFile("/proc/sys/kernel/cap_last_cap")
-	if err != nil {
-		return nil, err
-	}
-	last, err := strconv.Atoi(strings.TrimSpace(string(text)))
-	for c := range last + 1 {
-		list = append(list, uintptr(c))
-	}
-	return list, err
 }
 
 // mapIDs gives the users and groups of this program to the user namespace of a process, each under its own number: all
@@ -245,10 +265,10 @@ func try() error {
 	if err != nil {
 		return err
 	}
-	if err := cmd.Start(); err != nil {
+	if err := gate.Start(); err != nil {
 		gate.Close()
 		return err
 	}
-	err = gate.Open(cmd.Process.Pid)
+	err = gate.Open()
 	return errors.Join(err, cmd.Wait())
 }

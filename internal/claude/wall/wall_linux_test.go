@@ -71,11 +71,11 @@ func (o order) runBehind(plan *wall.Plan) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if err := cmd.Start(); err != nil {
+	if err := gate.Start(); err != nil {
 		gate.Close()
 		return "", err
 	}
-	if err := gate.Open(cmd.Process.Pid); err != nil {
+	if err := gate.Open(); err != nil {
 		_ = cmd.Wait()
 		return out.String(), err
 	}

@@ -10,8 +10,11 @@ type Gate struct{}
 // Apply needs Linux.
 func (*Plan) Apply(*exec.Cmd) (*Gate, error) { return nil, ErrUnsupported }
 
+// Start needs Linux.
+func (*Gate) Start() error { return ErrUnsupported }
+
 // Open needs Linux.
-func (*Gate) Open(int) error { return ErrUnsupported }
+func (*Gate) Open() error { return ErrUnsupported }
 
 // Close needs Linux.
 func (*Gate) Close() {}

@@ -5,11 +5,16 @@
 // nothing but syscall, and has no dependency that waits for others.
 package inside
 
-// Variable is the environment variable that makes the program build a wall and become another program.
-const Variable = "MAGPIE_WALL"
+// Variable is the environment variable that makes the program start itself in new namespaces, where it builds a wall and
+// becomes another program. Its value is the last capability of the kernel, and there [Here].
+const (
+	Variable = "MAGPIE_WALL"
+	Here     = "here"
+)
 
-// The files by which the program that waits outside speaks with this one: the plan comes by the first; the second gets
-// a byte when this program runs, and is closed when the CLI runs, or carries what went wrong.
+// The files by which the program that waits outside speaks with this one: the plan comes by the first; the second
+// carries the ID of the process in the new namespaces and [End], [Runs] when that process runs, and is closed when the
+// CLI does, or carries what went wrong.
 const (
 	PlanFile   = 3
 	StatusFile = 4
@@ -25,6 +30,14 @@ const (
 	Path   = 'p' // the program to become; without one, the wall is only tried
 	Arg    = 'a' // the next of its arguments, its name first
 	Rights = 'r' // keep the rights of root, which do not reach out of the wall
+)
+
+const (
+	// End ends the ID of the process.
+	End = "\n"
+	// Runs is said by the process. Until then it may still count as the program that has started it, whose files below
+	// /proc no other user than root may open.
+	Runs = "."
 )
 
 // Separator is between the number of the error, the step and the path of a failure.

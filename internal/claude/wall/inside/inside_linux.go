@@ -19,11 +19,16 @@ const (
 )
 
 func init() {
-	if _, ok := syscall.Getenv(Variable); !ok {
+	value, ok := syscall.Getenv(Variable)
+	if !ok {
 		return
 	}
 	var b builder
-	b.run()
+	if value == Here {
+		b.run()
+	} else {
+		b.start(number(value))
+	}
 	b.report()
 	syscall.Exit(1)
 }
@@ -64,10 +69,32 @@ func (b *builder) failed(step, at string, err error) bool {
 	return b.errno != 0
 }
 
+// start starts this program once more, in new namespaces and as a child of the program that waits outside. In the user
+// namespace it has all rights, which are capabilities up to the last.
+func (b *builder) start(last uint32) {
+	_ = syscall.Setenv(Variable, Here)
+	attr := syscall.SysProcAttr{
+		Cloneflags: syscall.CLONE_NEWUSER | syscall.CLONE_NEWNS | syscall.CLONE_PARENT,
+		Setpgid:    syscall.Getpgrp() == syscall.Getpid(),
+	}
+	for c := range uintptr(last) + 1 {
+		attr.AmbientCaps = append(attr.AmbientCaps, c)
+	}
+	const program = "/proc/self/exe"
+	pid, err := syscall.ForkExec(program, []string{"magpie-wall"}, &syscall.ProcAttr{
+		Env: syscall.Environ(), Files: []uintptr{0, 1, 2, PlanFile, StatusFile}, Sys: &attr,
+	})
+	if b.failed("start", program, err) {
+		return
+	}
+	_, _ = syscall.Write(StatusFile, []byte(text(pid)+End))
+	syscall.Exit(0)
+}
+
 func (b *builder) run() {
 	_ = syscall.Unsetenv(Variable)
 	syscall.CloseOnExec(StatusFile)
-	_, _ = syscall.Write(StatusFile, []byte{'.'})
+	_, _ = syscall.Write(StatusFile, []byte(Runs))
 	b.read()
 	// What is mounted outside later is mounted here, too, but not the other way around.
 	if b.failed("mount", "/", syscall.Mount("", "/", "", syscall.MS_REC|syscall.MS_SLAVE, "")) {
