@@ -156,11 +156,11 @@ func (o Outbox) MarkDelivered(ctx context.Context, p Post, messageID string) err
 				return err
 			}
 			text = p.File.historyText()
+		case p.Approval != "" || p.Grant != "":
+			return nil
 		case p.Turn != 0:
 			_, err := tx.ExecContext(ctx, setNewestButtons, p.Turn, messageID)
 			return err
-		case p.Approval != "" || p.Grant != "":
-			return nil
 		case p.Card != nil:
 			text = p.Card.Body
 		}
