@@ -34,7 +34,7 @@ const patience = 30 * time.Second
 //
 // A process in a new user namespace is a real copy of the one that starts it: Go does not let it borrow the memory, as
 // others do. Each page of this program that is written to afterwards would have to be copied, which took longer than the
-// start of an agent. So a small process is started first, and it starts the next one, as this program's child.
+// start of an agent. So a small process is started first, and it makes that copy of itself, as this program's child.
 func (p *Plan) Apply(cmd *exec.Cmd) (*Gate, error) {
 	if len(cmd.ExtraFiles) > 0 {
 		return nil, errors.New("build the wall: the files for it are taken")
@@ -111,6 +111,7 @@ func (p *Plan) encode(cmd *exec.Cmd) []byte {
 			line(inside.Arg, arg)
 		}
 	}
+	line(inside.Last, "")
 	return b.Bytes()
 }
 
@@ -122,22 +123,22 @@ func (g *Gate) Start() error {
 	}
 	_, _ = g.inner.Close(), g.told.Close()
 	_ = g.status.SetReadDeadline(time.Now().Add(patience))
-	said, buf, err := "", make([]byte, 256), error(nil)
-	for n := 0; err == nil && (!strings.Contains(said, inside.End) || !strings.Contains(said, inside.Runs)); {
-		n, err = g.status.Read(buf)
-		said += string(buf[:n])
+	if _, err := g.in.Write(g.plan); err != nil {
+		_ = g.cmd.Process.Kill() // it may have ended by itself
 	}
+	said := make([]byte, 4096)
+	n, err := g.status.Read(said)
 	if err != nil {
 		_ = g.cmd.Process.Kill() // it may have ended by itself
 	}
 	_, _ = g.cmd.Process.Wait() // its work is done
-	if err == nil {
+	if id, ok := strings.CutSuffix(string(said[:n]), inside.End); ok {
 		var pid int
-		if pid, err = strconv.Atoi(strings.Trim(said, inside.End+inside.Runs)); err == nil {
+		if pid, err = strconv.Atoi(id); err == nil {
 			g.cmd.Process, err = os.FindProcess(pid)
 		}
-	} else if strings.Contains(said, inside.Separator) {
-		err = failure(said)
+	} else if err == nil {
+		err = failure(string(said[:n]))
 	}
 	if err != nil {
 		_ = g.cmd.Wait() // closes what was opened for it
@@ -152,7 +153,7 @@ func (g *Gate) Open() error {
 	defer g.Close()
 	err := mapIDs(g.cmd.Process.Pid)
 	if err == nil {
-		_, err = g.in.Write(g.plan)
+		_, err = g.in.Write([]byte{inside.Last})
 	}
 	_ = g.in.Close()
 	var told []byte

@@ -274,3 +274,46 @@ func TestAPlanHoldsUntilAFileIsReplaced(t *testing.T) {
 		must(t, errors.Join(os.MkdirAll(data, 0o700), os.RemoveAll(later)))
 	}
 }
+
+// Behind the wall a program inherits what it would inherit without one.
+func TestWhatAProgramInherits(t *testing.T) {
+	const look = `grep -E "^(Sig(Blk|Ign|Cgt)|Groups|Seccomp|Threads)" /proc/self/status; ulimit -a; umask; ls /proc/self/fd
+		[ "$(cut -d " " -f 5 /proc/$$/stat)" = $$ ] && echo leads its group; env | sort; pwd; echo "$0" "$@"`
+	args := []string{"/bin/sh", "-c", look, "sh", "a", "", "b c"}
+	for _, leads := range []bool{false, true} {
+		run := func(behind *wall.Plan) string {
+			cmd := exec.Command(args[0], args[1:]...)
+			dir := t.TempDir()
+			cmd.Dir, cmd.Env = dir, []string{"A=b", "PATH=" + os.Getenv("PATH")}
+			cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: leads}
+			var out strings.Builder
+			cmd.Stdout, cmd.Stderr = &out, &out
+			start, open := cmd.Start, func() error { return nil }
+			if behind != nil {
+				gate, err := behind.Apply(cmd)
+				must(t, err)
+				start, open = gate.Start, gate.Open
+			}
+			must(t, errors.Join(start(), open(), cmd.Wait()))
+			return strings.ReplaceAll(out.String(), dir, "")
+		}
+		without, with := run(nil), run(&wall.Plan{Hide: []string{t.TempDir()}})
+		if without != with || leads != strings.Contains(with, "leads") {
+			t.Errorf("leads %v: without a wall\n%s\nbehind it\n%s", leads, without, with)
+		}
+	}
+}
+
+// A program that cannot run fails as it would without a wall.
+func TestAProgramThatCannotRun(t *testing.T) {
+	dir := t.TempDir()
+	notExecutable := filepath.Join(dir, "x")
+	must(t, os.WriteFile(notExecutable, nil, 0o600))
+	for _, path := range []string{filepath.Join(dir, "missing"), notExecutable, dir} {
+		without := (&exec.Cmd{Path: path, Args: []string{path}}).Run()
+		_, with := order{Args: []string{path}}.run()
+		if with == nil || without == nil || with.Error() != without.Error() {
+			t.Errorf("%s: %v, without a wall %v", path, with, without)
+		}
+	}
+}
