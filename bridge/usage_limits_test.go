@@ -117,8 +117,8 @@ func TestQuestionsWaitForTheEndOfALimit(t *testing.T) {
 	l.waits(4)
 	l.press("p3", turncard.DoStop, 2)
 	l.until("the stop", func() bool { return l.turns("state = 'cancelled' AND id = 2") == 1 })
-	l.sql(`UPDATE turns SET due_at = 2 WHERE due_at > 0`) // the time has come
-	l.sql(`UPDATE limits SET ends_at = 2`)
+	l.sql(`UPDATE limits SET ends_at = 2`) // the time has come; first here, or a turn that is due would wait once more
+	l.sql(`UPDATE turns SET due_at = 2 WHERE due_at > 0`)
 	l.bridge.limits.look()
 	l.asks("第一个", "第三个", "第四个")
 	l.until("the answers", func() bool { return l.turns("state = 'done'") == 3 })
