@@ -104,7 +104,8 @@ func (r *rig) posesAsFiles() (folder string) {
 		files = append(files, map[string]string{"tag": "file", "file_key": key, "file_name": name})
 	}
 	r.answer(r.chat, r.sim.Post(r.chat, r.user, mustJSON(map[string]any{"content": []any{files}})))
-	req := r.lastRequest()
+	asked := slices.DeleteFunc(r.model.Requests(), func(q modelsim.Request) bool { return isTitle(&q) })
+	req := asked[len(asked)-1]
 	paths := regexp.MustCompile(`(?m)^- \[.*?\] (/.*)$`).FindAllStringSubmatch(req.LastUser(), -1)
 	if len(paths) != len(files)-1 {
 		r.Fatalf("the agent is told of %d files: %s", len(paths), req.LastUser())
