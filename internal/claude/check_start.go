@@ -12,13 +12,10 @@ import (
 	"magpie/internal/configtype"
 )
 
-// checkLimit is how long the CLI may take to start in [CheckStart].
-const checkLimit = 30 * time.Second
-
 // CheckStart starts the CLI as for a new chat that works in dir in this permission mode, and ends it as soon as it runs:
-// that costs no request to the model. If the CLI refuses to start, the error has the last line that it has written. The
-// state of this program's agents is not touched.
-func CheckStart(ctx context.Context, c Config, dir, mode string) error {
+// that costs no request to the model. If the CLI refuses to start, the error has the last line that it has written; limit
+// is how long it may take. The state of this program's agents is not touched.
+func CheckStart(ctx context.Context, c Config, dir, mode string, limit time.Duration) error {
 	own, err := os.MkdirTemp("", "magpie-start-")
 	if err != nil {
 		return err
@@ -38,14 +35,14 @@ func CheckStart(ctx context.Context, c Config, dir, mode string) error {
 		return err
 	}
 	defer p.close(context.Background())
-	limited, cancel := context.WithTimeout(ctx, checkLimit)
+	limited, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	_, err = requestControl(limited, p, object{"subtype": "initialize"})
 	if exit, ok := errors.AsType[*ExitError](err); ok {
 		return endOf(exit.Err, exit.Stderr)
 	}
 	if err != nil && limited.Err() != nil && ctx.Err() == nil {
-		return configtype.Mistakef("%v 内没有应答", "no answer within %v", checkLimit)
+		return configtype.Mistakef("%v 内没有应答", "no answer within %v", limit)
 	}
 	return err
 }

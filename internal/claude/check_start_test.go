@@ -5,6 +5,7 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"magpie/internal/claude"
 	"magpie/internal/claude/claudetest"
@@ -55,7 +56,7 @@ func whyTheCLIDoesNotStart(t *testing.T, command string) {
 			c.Command = command
 			claudetest.OwnFolders(&c, t.TempDir())
 			tc.change(t, &c)
-			err := claude.CheckStart(t.Context(), c, c.Project, c.PermissionMode)
+			err := claude.CheckStart(t.Context(), c, c.Project, c.PermissionMode, time.Hour)
 			if tc.says == "" && err != nil || tc.says != "" && !strings.Contains(fmt.Sprint(err), tc.says) {
 				t.Errorf("%v\nwant %q", err, tc.says)
 			}

@@ -189,7 +189,7 @@ func (c CLI) StartFailures(ctx context.Context, places []bridge.Workplace) (list
 		if _, err := os.Stat(w.Dir); err != nil {
 			continue
 		}
-		if err := claude.CheckStart(ctx, c.Config, w.Dir, w.Mode); err != nil && ctx.Err() == nil {
+		if err := claude.CheckStart(ctx, c.Config, w.Dir, w.Mode, cliTimeout); err != nil && ctx.Err() == nil {
 			list = append(list, configtype.Mistakef("在 %s（%s 模式）：%v", "in %s (mode %s): %v", w.Dir, w.Mode, err))
 		}
 	}
