@@ -65,9 +65,7 @@ func TestTheChatsThatSpokeLastGetTheirProcesses(t *testing.T) {
 		m := incoming("om_"+id, "hello")
 		m.Key = chat.FeishuChat(id)
 		l.must(l.bridge.HandleMessage(t.Context(), m))
-		l.until("the answer", func() bool {
-			return l.count(`SELECT COUNT(*) FROM turns WHERE state = 'done'`) == done
-		})
+		l.ended(db.Done, done)
 	}
 	elsewhere("oc_new", 5) // in the free slot
 	elsewhere("oc_newer", 6)
@@ -75,7 +73,7 @@ func TestTheChatsThatSpokeLastGetTheirProcesses(t *testing.T) {
 	m := incoming("om_again", "hello")
 	m.Key = keys[3]
 	l.must(l.bridge.HandleMessage(t.Context(), m))
-	l.until("the answer", func() bool { return l.count(`SELECT COUNT(*) FROM turns WHERE state = 'done'`) == 7 })
+	l.ended(db.Done, 7)
 	if s := l.pool.Stats(); s.Started != 5 {
 		t.Errorf("%d processes were started: not only the three and those of the new chats", s.Started)
 	}
@@ -96,7 +94,7 @@ func TestAProcessThatCannotStartAgainIsNotMissed(t *testing.T) {
 	m.Key = keys[2]
 	_, err = l.store.Messages().Accept(t.Context(), db.Inbound{Incoming: m, Class: chat.Talk})
 	l.must(err)
-	free := takePlaces(l.bridge)
+	free := l.takePlaces()
 	_, said, _ := out.SoFar()
 	l.start()
 	l.until("a process", func() bool { return l.pool.Stats().Idle == 1 })
@@ -107,7 +105,7 @@ func TestAProcessThatCannotStartAgainIsNotMissed(t *testing.T) {
 		t.Errorf("people were told something: %+v", now[len(said):])
 	}
 	free()
-	l.until("the answer", func() bool { return l.count(`SELECT COUNT(*) FROM turns WHERE state = 'done'`) == 4 })
+	l.ended(db.Done, 4)
 	for line := range strings.Lines(l.logs.String()) {
 		if strings.Contains(line, `"level":"error"`) {
 			t.Error(line)

@@ -93,7 +93,7 @@ func TestAttackFileNames(t *testing.T) {
 			t.Errorf("%s: it says %q, %v", nameAttacks[i].attack, data, err)
 		}
 	}
-	if around, err := os.ReadDir(d.bridge.receiver.files.Folder); err != nil || len(around) != 1 {
+	if around, err := os.ReadDir(d.files().Folder); err != nil || len(around) != 1 {
 		t.Errorf("beside the chat's folder: %v, %v", around, err)
 	}
 	d.send("om_2", "[文件] and these?", gone...)

@@ -40,8 +40,8 @@ func TestALimitOfTheDay(t *testing.T) {
 	t.Parallel()
 	rec := &deliverytest.Recorder{}
 	l := newBridgeRig(t, rec)
-	spend(t, l.bridge.runner.agents.budget.ledger, room, "ou_1", 1.25)
-	spend(t, l.bridge.runner.agents.budget.ledger, chat.FeishuChat("oc_9"), "ou_1", 0.5)
+	spend(t, l.store.Ledger(), room, "ou_1", 1.25)
+	spend(t, l.store.Ledger(), chat.FeishuChat("oc_9"), "ou_1", 0.5)
 	l.lasting()
 	for name, tc := range map[string]struct {
 		budget Budget
@@ -70,8 +70,8 @@ func TestALimitOfTheDay(t *testing.T) {
 		for _, who := range tc.asked {
 			claim.Asked = append(claim.Asked, chat.Message{Actor: chat.Actor{ID: who}})
 		}
-		err := l.bridge.runner.agents.budget.check(t.Context(), claim)
-		l.bridge.runner.agents.budget.release(claim.Turn.ID)
+		err := l.budget().check(t.Context(), claim)
+		l.budget().release(claim.Turn.ID)
 		if (err != nil) != (tc.want != nil) {
 			t.Errorf("%s: %v", name, err)
 			continue
@@ -92,14 +92,14 @@ func TestALimitOfTheDay(t *testing.T) {
 		t.Errorf("%d processes were started", n)
 	}
 	l.until("no turn to count", func() bool {
-		p := l.bridge.runner.agents.budget
+		p := l.budget()
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		return len(p.lives) == 0
 	})
 	l.bridge.SetBudget(Budget{})
 	l.say("om_2", "你好")
-	l.until("an answer", func() bool { return l.count(`SELECT COUNT(*) FROM turns WHERE state = 'done'`) == 1 })
+	l.ended(db.Done, 1)
 	if n := l.count(`SELECT COUNT(*) FROM ledger WHERE purpose = 'turn' AND user_id = 'ou_1' AND cost_usd > 0
 		AND tokens > 0`); n != 1 {
 		t.Errorf("the turn is booked %d times", n)
@@ -110,7 +110,7 @@ func TestALimitOfTheDay(t *testing.T) {
 func TestWhatRunsCounts(t *testing.T) {
 	t.Parallel()
 	l := newBridgeRig(t, &deliverytest.Recorder{})
-	p, no := l.bridge.runner.agents.budget, int64(0)
+	p, no := l.budget(), int64(0)
 	spend(t, p.ledger, room, "ou_1", 1)
 	l.lasting()
 	begin := func(key chat.Key, users ...string) error {
@@ -156,7 +156,7 @@ func TestWhatRunsCounts(t *testing.T) {
 func TestAnAdditionCounts(t *testing.T) {
 	t.Parallel()
 	l := newBridgeRig(t, &deliverytest.Recorder{})
-	p := l.bridge.runner.agents.budget
+	p := l.budget()
 	begin := func(turn int64, user string) error {
 		return p.check(t.Context(), db.Claim{
 			Turn: db.Turn{ID: turn, Key: room}, Asked: []chat.Message{{Actor: chat.Actor{ID: user}}},
@@ -191,7 +191,7 @@ func TestTasksOutsideChatsAreCharged(t *testing.T) {
 	})
 	l.until("it to be stored", func() bool { return l.count(`SELECT COUNT(*) FROM chats WHERE topic <> ''`) == 1 })
 	// The end of a turn may have read the chat before the title of the previous turn was stored.
-	l.bridge.runner.maintenance.makeTitle(t.Context(), endedTurn{
+	l.maintenance().makeTitle(t.Context(), endedTurn{
 		Turn: db.Turn{Key: room}, asked: []chat.Message{{Key: room, Text: "again"}}, answer: "yes",
 	})
 	if n := l.count(`SELECT COUNT(*) FROM ledger WHERE purpose = 'title'`); n != 1 {
@@ -201,7 +201,7 @@ func TestTasksOutsideChatsAreCharged(t *testing.T) {
 	for _, limit := range []Budget{{UserDayTokens: 1}, {ChatDayTokens: 1}} {
 		l.bridge.SetBudget(limit)
 		began := l.pool.Stats().Started
-		_, err := l.bridge.runner.agents.budget.askAgent(t.Context(), room, "title", claude.Task{System: "x", Text: "x"})
+		_, err := l.budget().askAgent(t.Context(), room, "title", claude.Task{System: "x", Text: "x"})
 		if _, over := errors.AsType[*spentError](err); !over || l.pool.Stats().Started != began {
 			t.Errorf("above %+v: %v", limit, err)
 		}
@@ -215,7 +215,7 @@ func TestATaskThatIsCutOffLogsNoError(t *testing.T) {
 	l.bridge.SetBudget(Budget{UserDayTokens: 1e6, ChatDayTokens: 1e6})
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	_, err := l.bridge.runner.agents.budget.askAgent(ctx, room, "title", claude.Task{System: "x", Text: "x"})
+	_, err := l.budget().askAgent(ctx, room, "title", claude.Task{System: "x", Text: "x"})
 	if !errors.Is(err, context.Canceled) || strings.Contains(l.logs.String(), `"level":"error"`) {
 		t.Errorf("%v, logged %s", err, l.logs)
 	}
@@ -432,7 +432,7 @@ func TestHoursOfTheDay(t *testing.T) {
 func TestTasksOutsideChatsAreBooked(t *testing.T) {
 	t.Parallel()
 	l := newBridgeRig(t, &deliverytest.Recorder{})
-	if _, err := l.bridge.runner.agents.budget.askAgent(t.Context(), room, "summary",
+	if _, err := l.budget().askAgent(t.Context(), room, "summary",
 		claude.Task{System: "Sum up.", Text: "words"}); err != nil {
 		t.Fatal(err)
 	}

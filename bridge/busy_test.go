@@ -24,11 +24,13 @@ type busyRig struct {
 func newBusyRig(t *testing.T, change func(*claude.Config)) *busyRig {
 	t.Helper()
 	c := &busyRig{bridgeRig: newBridgeRig(t, &deliverytest.Recorder{}, change)}
-	c.bridge.cfg.Observe = func(b BuiltContext) {
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		c.built = append(c.built, b)
-	}
+	c.remake(func(cfg *Config) {
+		cfg.Observe = func(b BuiltContext) {
+			c.mu.Lock()
+			defer c.mu.Unlock()
+			c.built = append(c.built, b)
+		}
+	})
 	return c
 }
 
@@ -98,7 +100,7 @@ func TestTasksEndNoProcess(t *testing.T) {
 	c := newBusyRig(t, func(c *claude.Config) {
 		c.MaxProcesses, c.Env["MAGPIE_SCRIPTED_TITLES"], c.Quiet = people, "0", time.Millisecond
 	})
-	c.bridge.cfg.Context.Memory.Capture = true
+	c.remake(func(cfg *Config) { cfg.Context.Memory.Capture = true })
 	c.start()
 	for range rounds {
 		for i := range people {

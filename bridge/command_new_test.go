@@ -16,7 +16,7 @@ func TestWhatFollowsNewIsAsked(t *testing.T) {
 	t.Parallel()
 	d := newFilesRig(t)
 	d.source.Files["k1"] = "x"
-	d.bridge.cfg.Context.Titles = false
+	d.untitled()
 	d.start()
 	d.say("om_0", "the heron flies")
 	d.prompt(1)
@@ -35,12 +35,12 @@ func TestWhatFollowsNewIsAsked(t *testing.T) {
 		if got := d.prompt(i + 2); got != tc.question {
 			t.Errorf("%q: asked %q", tc.text, got)
 		}
-		d.until("the replies", func() bool { return d.unsent() == 0 })
+		d.sent()
 		if got := d.rec.TakeSaid(); !slices.Contains([]string{tc.reply.ZH, tc.reply.EN}, strings.Join(got, "|")) {
 			t.Errorf("%q: said %q", tc.text, got)
 		}
 		var said []string
-		for m, err := range d.bridge.db.History().Range(t.Context(), room, epoch, 0, 1000) {
+		for m, err := range d.store.History().Range(t.Context(), room, epoch, 0, 1000) {
 			d.must(err)
 			said = append(said, m.Text)
 		}
@@ -79,7 +79,7 @@ func TestALateNewAsksNothing(t *testing.T) {
 	m := incoming("om_1", "/new what was that?")
 	m.Time = time.Now().Add(-2 * time.Hour)
 	d.must(d.bridge.HandleMessage(t.Context(), m))
-	d.until("a reply", func() bool { return d.unsent() == 0 })
+	d.sent()
 	if got := d.rec.TakeSaid(); len(got) != 1 || !strings.Contains(got[0], "/new") {
 		t.Errorf("said %q", got)
 	}
@@ -112,7 +112,7 @@ func TestWhatFollowsNewIsAnsweredInItsLanguage(t *testing.T) {
 	d.start()
 	d.say("om_1", "/new what was that?")
 	d.prompt(1)
-	d.until("the reply", func() bool { return d.unsent() == 0 })
+	d.sent()
 	if got := d.rec.TakeSaid(); !slices.Equal(got, []string{i18n.NewBegun.EN}) {
 		t.Errorf("said %q", got)
 	}

@@ -145,7 +145,7 @@ var commandCases = map[string][]commandCase{
 	"login": {
 		{args: "what", reply: i18n.LoginUsage, inGroup: i18n.LoginPrivate},
 		{reply: i18n.LoginBegun, inGroup: i18n.LoginPrivate, only: chat.Private, does: func(w *memoryRig, _ db.Chat) bool {
-			return w.bridge.receiver.logins.isRunning()
+			return w.logins().isRunning()
 		}},
 	},
 	"notify": {
@@ -178,8 +178,8 @@ func matrix(t *testing.T) *memoryRig {
 		cfg.Access = access.Config{Owner: "ou_boss", Admins: []string{"ou_admin"}, Allow: []string{"ou_user"}}
 		cfg.Projects = map[string]Project{"own": {Path: own}}
 	})
-	close(w.bridge.queues.turns.recovered) // there is nothing to recover
-	takePlaces(w.bridge)                   // the test claims the turns
+	w.open()       // there is nothing to recover
+	w.takePlaces() // the test claims the turns
 	return w
 }
 
@@ -264,8 +264,8 @@ func (c command) try(w *memoryRig, p place, line string, l i18n.Lang, row comman
 	} else if got := chatNow(); got != before {
 		w.Errorf("%s by %s in %v makes it %+v", line, p.who, p.key, got)
 	}
-	w.bridge.receiver.logins.finishLogin()
-	w.bridge.receiver.logins.now = nil // nobody runs it here
+	w.logins().finishLogin()
+	w.logins().now = nil // nobody runs it here
 	if want == (i18n.Phrase{}) {
 		return
 	}
@@ -368,7 +368,7 @@ func TestAButtonInAGroup(t *testing.T) {
 		}
 		w.expect(w.delivered(team), head(tc.want, i18n.Chinese))
 	}
-	if w.bridge.receiver.logins.isRunning() {
+	if w.logins().isRunning() {
 		t.Error("a login has begun in a group")
 	}
 }
@@ -484,7 +484,7 @@ func TestAButtonGivesACommand(t *testing.T) {
 	if p, err := w.store.Outbox().Next(w.ctx, alice.key); err == nil {
 		t.Errorf("a forged button was answered: %+v", p)
 	}
-	w.must(w.bridge.db.Outbox().MarkDelivered(w.ctx, p, ""))
+	w.must(w.store.Outbox().MarkDelivered(w.ctx, p, ""))
 	stranger := newMemoryRig(t, t.TempDir(), func(cfg *Config) { cfg.Access = access.Config{Owner: "ou_boss"} })
 	stranger.order(place{alice.key, chat.Private, "ou_boss"}, "/help")
 	toast, err := stranger.bridge.HandlePress(w.ctx, chat.Press{ID: "p", Key: alice.key, Actor: chat.Actor{ID: "ou_x"},

@@ -17,12 +17,11 @@ func TestStopDoesNotStopTheNextTurn(t *testing.T) {
 	t.Parallel()
 	l := newBridgeRig(t, &deliverytest.Recorder{})
 	_, first := context.WithCancelCause(t.Context())
-	l.bridge.queues.turns.lanes.Enter(room)
-	l.bridge.queues.turns.lanes.BeginTurn(room, 7, first)
-	o, err := l.bridge.receiver.commands.set.stop(t.Context(), invocation{m: incoming("om_1", "/stop")})
+	l.beginTurn(room, 7, first)
+	o, err := l.commandSet().stop(t.Context(), invocation{m: incoming("om_1", "/stop")})
 	l.must(err)
 	ctx, end := context.WithCancelCause(t.Context())
-	l.bridge.queues.turns.lanes.BeginTurn(room, 8, end)
+	l.beginTurn(room, 8, end)
 	o.then()
 	if ctx.Err() != nil {
 		t.Error("the next turn was stopped")
@@ -35,21 +34,21 @@ func TestStopStopsWhatHasNotBegun(t *testing.T) {
 	rec := &deliverytest.Recorder{}
 	l := newBridgeRig(t, rec)
 	l.start()
-	l.bridge.queues.turns.lanes.Enter(room) // as somebody who has not come to the chat's work yet
+	l.enter(room) // as somebody who has not come to the chat's work yet
 	l.say("om_1", "hello")
 	l.say("om_2", "/stop")
 	l.say("om_3", "/stop") // the same, said twice
 	l.bridge.queues.turns.jobs.Enqueue(func(ctx context.Context) { l.bridge.queues.turns.work(ctx, room) })
 	l.until("the end", func() bool {
 		return l.count(`SELECT COUNT(*) FROM turns WHERE state = 'cancelled'`) == 1 &&
-			l.count(`SELECT COUNT(*) FROM outbox`) == 0
+			l.unsent() == 0
 	})
 	l.stopsQuietly()
 	if n := l.pool.Stats().Started; n != 0 {
 		t.Errorf("%d agents were started", n)
 	}
 	l.say("om_4", "hello again")
-	l.until("an answer", func() bool { return l.count(`SELECT COUNT(*) FROM turns WHERE state = 'done'`) == 1 })
+	l.ended(db.Done, 1)
 	if said, _, _ := rec.SoFar(); len(said) != 2 || said[0] != i18n.Stopped.In(i18n.Chinese) &&
 		said[0] != i18n.Stopped.In(i18n.English) {
 		t.Errorf("said %q", said)
@@ -117,9 +116,9 @@ func TestACommandChangesTheSettings(t *testing.T) {
 				reply: "done", effects: []db.Effect{db.SetLang{Lang: o.args}, db.SetProject{Project: "own"},
 					db.SetMode{Mode: "plan"}}}, nil
 		}))
-	c, err := l.bridge.db.Chats().Get(t.Context(), room)
+	c, err := l.store.Chats().Get(t.Context(), room)
 	l.must(err)
-	if c.Settings.Lang != "en" || l.bridge.cfg.projectDir(c) != own || l.bridge.cfg.permissionMode(c) != "plan" {
+	if c.Settings.Lang != "en" || l.cfg().projectDir(c) != own || l.cfg().permissionMode(c) != "plan" {
 		t.Errorf("settings %+v", c.Settings)
 	}
 	if got := l.bridge.receiver.languages.LanguageFor(t.Context(), room, string(i18n.Chinese)); got != i18n.English {
@@ -130,7 +129,7 @@ func TestACommandChangesTheSettings(t *testing.T) {
 	var said []string
 	l.until("a reply", func() bool {
 		said, _, _ = rec.SoFar()
-		return l.count(`SELECT COUNT(*) FROM outbox`) == 0 && len(said) == 2
+		return l.unsent() == 0 && len(said) == 2
 	})
 	if head := strings.Split(want, "%s")[0]; !strings.HasPrefix(said[1], head) {
 		t.Errorf("said %q, want it to begin with %q", said[1], head)
@@ -141,7 +140,7 @@ func TestACommandChangesTheSettings(t *testing.T) {
 func TestASuggestionKeepsWhatWasAskedFor(t *testing.T) {
 	t.Parallel()
 	l := newBridgeRig(t, &deliverytest.Recorder{})
-	set := l.bridge.receiver.commands.set
+	set := l.commandSet()
 	for _, tc := range []struct {
 		plan       plan
 		args, want string

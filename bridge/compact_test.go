@@ -10,19 +10,10 @@ import (
 	"magpie/db"
 )
 
-// awaitTurns waits until this many turns have ended and nothing is left of them to be done.
-func (l *bridgeRig) awaitTurns(turns int) {
-	l.Helper()
-	l.until("the end of the turn", func() bool {
-		return strings.Count(l.logs.String(),
-			`"message":"turn ended"`) == turns
-	})
-}
-
 // longChat is a chat with something to sum up.
 func (l *bridgeRig) longChat(rec *deliverytest.Recorder) (compact func(id string) string) {
 	l.Helper()
-	l.bridge.cfg.Context.Titles, l.bridge.cfg.Context.KeepRecent = false, 1
+	l.remake(func(c *Config) { c.Context.Titles, c.Context.KeepRecent = false, 1 })
 	l.start()
 	for i := range 4 {
 		l.say(fmt.Sprintf("om_%d", i), "hello there")
@@ -48,7 +39,7 @@ func TestCompactSaysThatTheBudgetIsUsedUp(t *testing.T) {
 	l := newBridgeRig(t, rec)
 	compact := l.longChat(rec)
 	l.bridge.SetBudget(Budget{ChatDayUSD: 1})
-	spend(t, l.bridge.db.Ledger(), room, "ou_1", 2)
+	spend(t, l.store.Ledger(), room, "ou_1", 2)
 	l.lasting()
 	if got := compact("om_c"); !strings.Contains(got, "$2.00") || !strings.Contains(got, "$1.00") {
 		t.Errorf("told %q", got)

@@ -193,16 +193,16 @@ func TestWhenAChatIsStale(t *testing.T) {
 func TestTheLengthOfAChatIsEstimated(t *testing.T) {
 	t.Parallel()
 	l := newBridgeRig(t, &deliverytest.Recorder{})
-	l.bridge.cfg.Context.Window, l.bridge.cfg.Context.KeepRecent = 4000, 1
+	l.remake(func(c *Config) { c.Context.Window, c.Context.KeepRecent = 4000, 1 })
 	l.start()
 	l.say("om_1", strings.Repeat("字", 3300))
 	l.until("a summary", func() bool {
 		return l.count(`SELECT COUNT(*) FROM chats WHERE summary <> '' AND session_id = ''`) == 1
 	})
 	l.say("om_2", "go on")
-	l.until("an answer", func() bool { return l.count(`SELECT COUNT(*) FROM turns WHERE state = 'done'`) == 2 })
+	l.ended(db.Done, 2)
 	nobody := chat.FeishuChat("oc_nobody")
-	if err := l.bridge.queues.scheduler.compact(t.Context(), nobody, nil); !errors.Is(err, db.ErrNotFound) {
+	if err := l.scheduler().compact(t.Context(), nobody, nil); !errors.Is(err, db.ErrNotFound) {
 		t.Errorf("a chat that does not exist: %v", err)
 	}
 }
@@ -219,13 +219,12 @@ func TestIdleChatsLeaveMemory(t *testing.T) {
 		l.must(l.bridge.HandleMessage(t.Context(), m))
 	}
 	l.until("all titles", func() bool { return l.count(`SELECT COUNT(*) FROM chats WHERE topic <> ''`) == chats })
-	l.until("an empty outbox", func() bool { return l.count(`SELECT COUNT(*) FROM outbox`) == 0 })
-	b := l.bridge
+	l.sent()
+	u := l.scheduler()
 	l.until("nothing that is kept in mind", func() bool {
-		b.queues.scheduler.mu.Lock()
-		defer b.queues.scheduler.mu.Unlock()
-		return b.queues.turns.lanes.Count()+b.queues.outbox.Count()+
-			len(b.queues.scheduler.chats)+len(b.queues.scheduler.titled)+
-			b.queues.scheduler.failed.Len() == 0
+		u.mu.Lock()
+		defer u.mu.Unlock()
+		turns, _ := l.working()
+		return turns+l.outbox().Count()+len(u.chats)+len(u.titled)+u.failed.Len() == 0
 	})
 }

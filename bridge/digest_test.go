@@ -1,7 +1,6 @@
 package bridge
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"testing"
@@ -11,7 +10,6 @@ import (
 	"magpie/bridge/access"
 	"magpie/bridge/delivery/deliverytest"
 	"magpie/bridge/i18n"
-	"magpie/bridge/turncard"
 	"magpie/db"
 	"magpie/internal/chat"
 	"magpie/internal/claude"
@@ -67,7 +65,7 @@ func TestTheOwnerGetsADailyDigest(t *testing.T) {
 		if got := nextDigest(); got != "" {
 			t.Errorf("of a day on which nothing happened: %q", got)
 		}
-		w.must(w.bridge.runner.agents.budget.ledger.Book(w.ctx, db.Expense{Key: boss.key, Purpose: "test",
+		w.must(w.store.Ledger().Book(w.ctx, db.Expense{Key: boss.key, Purpose: "test",
 			Usage: db.Usage{CostUSD: 1}}))
 		w.bridge.SetAccess(access.Config{Owner: "ou_other"})
 		time.Sleep(23*time.Hour + 45*time.Minute)
@@ -94,14 +92,12 @@ func TestTheDigestTellsOfTheDay(t *testing.T) {
 		c.Access.Owner, c.Lang = "ou_1", "en"
 		c.Context.TimeZone = fmt.Sprintf("Etc/GMT%+d", time.Now().UTC().Hour()-12) // it is about noon there
 	})
-	answerWith(l.bridge, func(ctx context.Context, tn *turn) turncard.Outcome {
-		l.bridge.runner.prepare(ctx, tn)
+	l.actAs(func(*turn, func(claude.Event)) claude.Result {
 		end := claude.Result{Model: "m", CostUSD: 0.75}
 		if n++; n == 2 {
 			end.Failure = claude.FailServer
 		}
-		l.bridge.runner.agents.attempts.handleEvent(ctx, tn, end)
-		return turncard.OutcomeOf(end.Failure)
+		return end
 	})
 	l.start()
 	l.say("om_1", "/digest on 09:00")

@@ -18,7 +18,6 @@ import (
 	"github.com/tidwall/gjson"
 
 	"magpie/bridge/access"
-	"magpie/bridge/turncard"
 	"magpie/contextmgr"
 	"magpie/db"
 	"magpie/db/dbtest"
@@ -42,11 +41,12 @@ const (
 // once. What the agent does is scripted: a process of its own would live in another time.
 type streamRig struct {
 	*testing.T
+	parts
 	sim    *feishusim.Server
-	bridge *Bridge
+	store  *db.DB
 	room   string
 	ended  chan TurnEnd
-	script func(t *turn, take func(claude.Event)) claude.Result
+	script agent
 }
 
 func inScene(t *testing.T, act func(s *streamRig)) {
@@ -61,7 +61,7 @@ func inScene(t *testing.T, act func(s *streamRig)) {
 		agents.Spare = 0
 		agents.Instance, err = store.Instance()
 		must(t, err)
-		s := &streamRig{T: t, sim: sim, room: sim.PrivateChat(sim.AddUser("Ann")), ended: make(chan TurnEnd, 1)}
+		s := &streamRig{T: t, sim: sim, store: store, room: sim.PrivateChat(sim.AddUser("Ann")), ended: make(chan TurnEnd, 1)}
 		log := zerolog.New(zerolog.NewTestWriter(t)).Level(zerolog.ErrorLevel)
 		cfg := Config{
 			Access: access.Config{Allow: []string{"*"}}, Project: t.TempDir(), Node: "here", Context: contextmgr.Defaults(),
@@ -71,13 +71,7 @@ func inScene(t *testing.T, act func(s *streamRig)) {
 		cfg.Context.Titles = false
 		s.bridge = New(cfg, store, claude.NewPool(agents),
 			overPipe(feishu.Config{AppID: sim.AppID(), AppSecret: sim.AppSecret(), BaseURL: sim.URL()}, pipe, log), log)
-		answerWith(s.bridge, func(ctx context.Context, tn *turn) turncard.Outcome {
-			s.bridge.runner.prepare(ctx, tn)
-			take := func(e claude.Event) { s.bridge.runner.agents.attempts.handleEvent(ctx, tn, e) }
-			result := s.script(tn, take)
-			take(result)
-			return s.bridge.runner.agents.failures.resultOutcome(ctx, tn.claim, result)
-		})
+		s.actAs(func(t *turn, take func(claude.Event)) claude.Result { return s.script(t, take) })
 		ctx, stop := context.WithCancel(context.Background())
 		done := make(chan error, 1)
 		go func() { done <- s.bridge.Run(ctx) }()
@@ -131,7 +125,7 @@ func (s *streamRig) ask(text string) {
 		s.Fatal("not answered within two hours")
 	}
 	for range 3600 {
-		b, err := s.bridge.db.Outbox().Backlog(s.Context())
+		b, err := s.store.Outbox().Backlog(s.Context())
 		must(s.T, err)
 		if b.Posts == 0 {
 			return
@@ -143,10 +137,10 @@ func (s *streamRig) ask(text string) {
 
 // writes is an agent that says a text in that many pieces, and thinks and uses tools meanwhile. Before a piece
 // something may happen.
-func writes(text string, pieces int, every time.Duration, before func(piece int)) func(*turn,
-	func(claude.Event)) claude.Result {
+func writes(text string, pieces int, every time.Duration, before func(piece int)) agent {
 	return func(t *turn, take func(claude.Event)) claude.Result {
-		take(claude.Started{Session: t.claim.Turn.Session})
+		session := t.claim.Turn.Session
+		take(claude.Started{Session: session})
 		from := 0
 		for i := range pieces {
 			before(i)
@@ -167,7 +161,7 @@ func writes(text string, pieces int, every time.Duration, before func(piece int)
 			from = to
 		}
 		take(claude.Text{Text: text, Whole: true})
-		return claude.Result{Session: t.claim.Turn.Session, Text: text, Model: "scripted",
+		return claude.Result{Session: session, Text: text, Model: "scripted",
 			Usage: claude.Usage{Input: 10, Output: 100_000}, CostUSD: 1}
 	}
 }

@@ -11,7 +11,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"magpie/bridge/access"
 	"magpie/bridge/delivery/deliverytest"
 	"magpie/bridge/i18n"
 	"magpie/db"
@@ -40,7 +39,7 @@ func exportedHistory(t *testing.T) {
 	w.must(err)
 	o := invocation{chat: c, lang: i18n.Chinese, m: chat.Incoming{Key: alice.key,
 		Time: time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)}}
-	files, err := w.bridge.receiver.commands.set.exportFiles(w.ctx, o)
+	files, err := w.commandSet().exportFiles(w.ctx, o)
 	w.must(err)
 	if len(files) != 2 || files[0].name != "聊天记录-2026-05-04.md" || files[1].name != "聊天记录-2026-05-04.jsonl" {
 		t.Fatalf("%+v", files)
@@ -55,7 +54,7 @@ func exportedHistory(t *testing.T) {
 	w.expect(files[1].text.String(), "talk 第一问", "command /new", "command /title 周会", "talk 第二答", "!秘密")
 
 	o.m.Key, o.chat = chat.FeishuChat("oc_silent"), db.Chat{}
-	if files, err := w.bridge.receiver.commands.set.exportFiles(w.ctx, o); err != nil || files != nil {
+	if files, err := w.commandSet().exportFiles(w.ctx, o); err != nil || files != nil {
 		t.Errorf("of a chat that has said nothing: %v %v", files, err)
 	}
 }
@@ -84,8 +83,10 @@ func TestExport(t *testing.T) {
 	t.Parallel()
 	out := &shipper{}
 	l := newBridgeRig(t, out)
-	l.bridge.cfg.WriteRecord = func(b *bytes.Buffer, r db.Record) error { _, err := b.WriteString(r.Text + "\n"); return err }
-	l.bridge.SetAccess(access.Config{Owner: "ou_boss", Allow: []string{"*"}})
+	l.remake(func(c *Config) {
+		c.Access.Owner = "ou_boss"
+		c.WriteRecord = func(b *bytes.Buffer, r db.Record) error { _, err := b.WriteString(r.Text + "\n"); return err }
+	})
 	l.start()
 	l.say("om_1", "/export")
 	l.until("a reply", func() bool { return slices.Contains(out.TakeSaid(), i18n.ExportNothing.ZH) })
@@ -93,7 +94,7 @@ func TestExport(t *testing.T) {
 	l.settled(1)
 	l.say("om_3", "/导出")
 	l.say("om_3", "/导出") // told again
-	l.until("the files", func() bool { return len(out.uploaded()) == 2 && l.count(`SELECT COUNT(*) FROM outbox`) == 0 })
+	l.until("the files", func() bool { return len(out.uploaded()) == 2 && l.unsent() == 0 })
 	files := out.uploaded()
 	if !strings.HasSuffix(files[0].Name, ".md") || !strings.Contains(string(files[0].Data), "echo: 你好") ||
 		files[0].Picture {
@@ -118,7 +119,7 @@ func TestOneExportAtATime(t *testing.T) {
 	out := &shipper{}
 	l := newBridgeRig(t, out)
 	reading, goOn := make(chan struct{}), make(chan struct{})
-	l.bridge.cfg.WriteRecord = func(*bytes.Buffer, db.Record) error {
+	write := func(*bytes.Buffer, db.Record) error {
 		select {
 		case reading <- struct{}{}:
 			<-goOn
@@ -126,6 +127,7 @@ func TestOneExportAtATime(t *testing.T) {
 		}
 		return nil
 	}
+	l.remake(func(c *Config) { c.WriteRecord = write })
 	l.start()
 	l.say("om_1", "你好")
 	l.settled(1)
@@ -133,13 +135,12 @@ func TestOneExportAtATime(t *testing.T) {
 	l.say("om_2", "/export")
 	<-reading
 	l.say("om_3", "/export")
-	jobs := l.bridge.queues.scheduler.jobs
 	l.until("the end of the second", func() bool {
-		waiting, active := jobs.Count()
+		waiting, active := l.aside()
 		return active == 1 && waiting == 0
 	})
 	close(goOn)
-	l.until("the files", func() bool { return len(out.uploaded()) == 2 && l.count(`SELECT COUNT(*) FROM outbox`) == 0 })
+	l.until("the files", func() bool { return len(out.uploaded()) == 2 && l.unsent() == 0 })
 	if n := l.count(`SELECT COUNT(*) FROM file_deliveries`); n != 2 {
 		t.Errorf("%d files", n)
 	}

@@ -31,12 +31,12 @@ func TestWhatGoesOnEndsWithoutAPlace(t *testing.T) {
 			l.start()
 			l.say("om_1", "你好")
 			l.until("an idle process", func() bool {
-				_, running := l.bridge.queues.turns.jobs.Count() // the end of a turn drops a follow-up that is not expected
+				_, running := l.working() // the end of a turn drops a follow-up that is not expected
 				return l.count(`SELECT COUNT(*) FROM turns WHERE state = 'done'`) == 1 && l.pool.Stats().Idle == 1 && running == 0
 			})
 			l.sql(`INSERT INTO turns (chat_key, epoch, state, session_id, reply_to, created_at, follows)
 				SELECT chat_key, epoch, '` + string(state) + `', session_id, reply_to, 1, id FROM turns`)
-			free := takePlaces(l.bridge)
+			free := l.takePlaces()
 			l.must(end(l))
 			l.until("the end of the process: "+name+", "+string(state), func() bool {
 				s := l.pool.Stats()
@@ -63,7 +63,7 @@ func TestASubagentAsksThoseForWhomItWorks(t *testing.T) {
 	p, err := l.pool.Acquire(t.Context(), "other", claude.Spec{Session: uuid.NewString(), Dir: l.config.Project})
 	l.must(err)
 	defer l.pool.Release("other", p)
-	l.bridge.runner.agents.attempts.followUps.requestDecision(t.Context(), db.Turn{ID: 2, Key: room}, p,
+	l.attempts().followUps.requestDecision(t.Context(), db.Turn{ID: 2, Key: room}, p,
 		claude.ToolAsk{ID: "x", Name: "Bash", Input: []byte(`{"command":"touch x"}`), For: "2"})
 	if n := l.count(`SELECT COUNT(*) FROM approvals WHERE askers = '["ou_2"]' AND turn_id IN
 		(SELECT id FROM turns WHERE follows = 1)`); n != 1 {
@@ -81,9 +81,9 @@ func TestASubagentAsksNobodyInAGroupThatIsLeft(t *testing.T) {
 		l.awaitTurns(1)
 		c, err := l.store.Turns().FollowUps().FindOrCreate(t.Context(), db.Turn{ID: 1, Key: room})
 		l.must(err)
-		free := sync.OnceFunc(takePlaces(l.bridge))
+		free := sync.OnceFunc(l.takePlaces())
 		t.Cleanup(free)
-		l.bridge.presses.approvals.RequestDecision(t.Context(), c, approval.Workspace{},
+		l.approvals().RequestDecision(t.Context(), c, approval.Workspace{},
 			claude.ToolAsk{ID: "x", Name: "Bash", Input: []byte(`{"command":"touch x"}`)},
 			func(claude.Decision) bool { return true })
 		l.sql(`UPDATE turns SET state = '` + string(state) + `' WHERE follows > 0`)

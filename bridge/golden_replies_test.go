@@ -58,7 +58,7 @@ func replyCards(t *testing.T) map[string]any {
 		w.bridge.SetBudget(Budget{UserDayUSD: 2})
 		c := db.Claim{Turn: db.Turn{ID: 7, Key: boss.key}, Asked: []chat.Message{{Actor: chat.Actor{ID: user.who}}}}
 		var spent *spentError
-		if err := w.bridge.runner.agents.budget.check(w.ctx, c); !errors.As(err, &spent) {
+		if err := w.budget().check(w.ctx, c); !errors.As(err, &spent) {
 			t.Fatalf("%v", err)
 		}
 		all["70-budget-is-used-up"] = newTurnRig(i18n.Chinese).ended(db.Failed, spent.notice, turncard.FailBudget).Card(time.Now())
@@ -77,7 +77,7 @@ func (w *memoryRig) spendOverDays(key chat.Key, user string) {
 	for turn, usd := range []float64{0.5, 1.25, 2} {
 		time.Sleep(17 * time.Hour)
 		for model, share := range map[string]float64{"claude-opus-4-8": 0.75, "claude-haiku-4-5": 0.25} {
-			w.must(w.bridge.runner.agents.budget.ledger.Book(w.ctx,
+			w.must(w.store.Ledger().Book(w.ctx,
 				db.Expense{Key: key, User: user, Purpose: "test", Turn: int64(turn),
 					Usage: db.Usage{Model: model, Input: 500, Output: 100, CostUSD: usd * share}}))
 		}

@@ -21,9 +21,9 @@ func pressed(id, do string, turn int64) chat.Press {
 func (l *bridgeRig) cutOff(id string) (turn int64) {
 	l.Helper()
 	l.abandonedTurn(id, "hello")
-	left, err := l.bridge.db.Turns().Running(l.Context())
+	left, err := l.store.Turns().Running(l.Context())
 	l.must(err)
-	l.must(l.bridge.db.Turns().Finish(l.Context(),
+	l.must(l.store.Turns().Finish(l.Context(),
 		db.TurnResult{Turn: left[0], State: db.Interrupted, Answer: "half", Card: chat.Card{Body: "half"}}))
 	return left[0].ID
 }
@@ -57,9 +57,8 @@ func TestTheStopButtonNeedsNoStore(t *testing.T) {
 	t.Parallel()
 	l := newBridgeRig(t, &deliverytest.Recorder{})
 	ctx, stop := context.WithCancelCause(t.Context())
-	l.bridge.queues.turns.lanes.Enter(room)
-	l.bridge.queues.turns.lanes.BeginTurn(room, 7, stop)
-	l.must(l.bridge.db.Close())
+	l.beginTurn(room, 7, stop)
+	l.must(l.store.Close())
 	got, err := l.bridge.HandlePress(t.Context(), pressed("ev_1", turncard.DoStop, 0))
 	if ctx.Err() != nil || err != nil {
 		t.Errorf("a forged press: told %q, %v", got, err)

@@ -51,14 +51,14 @@ func TestWhatIsForTheBot(t *testing.T) {
 					ToOthers: s.others,
 					Time:     time.Now(), Actor: chat.Actor{ID: "ou_1", Bot: s.bot},
 				}
-				ls := l.bridge.receiver.listening
+				ls := l.listening()
 				if ls.rule = rule; own { // of the group itself, over the configured one
 					ls.rule = chat.MentionCommands
 					before := incoming("om_0", "hi")
 					before.Key = in.Key
-					_, err := l.bridge.db.Messages().Accept(t.Context(), db.Inbound{Incoming: before, Class: chat.Command})
+					_, err := l.store.Messages().Accept(t.Context(), db.Inbound{Incoming: before, Class: chat.Command})
 					l.must(err)
-					l.must(l.bridge.db.Chats().Set(t.Context(), in.Key, func(set *db.Settings) { set.Mention = string(rule) }))
+					l.must(l.store.Chats().Set(t.Context(), in.Key, func(set *db.Settings) { set.Mention = string(rule) }))
 					if !rule.IsValid() {
 						want = s.byCommands
 					}

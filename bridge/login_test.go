@@ -88,7 +88,7 @@ func TestLoginFromAChat(t *testing.T) {
 	l.settled(1)
 	l.say("om_3", "canary-half-a-code") // told again, when nobody waits for it any more
 	l.say("om_4", goodCode)
-	l.until("quiet", func() bool { return l.count(`SELECT COUNT(*) FROM outbox`) == 0 })
+	l.sent()
 	if n := l.count(`SELECT COUNT(*) FROM turns`); n != 1 {
 		t.Errorf("%d turns", n)
 	}
@@ -121,7 +121,7 @@ func TestALoginIsCancelled(t *testing.T) {
 	l.hears(rec, i18n.LoginLink)
 	l.say("om_2", "／登录 取消") // as Chinese keyboards write it
 	l.hears(rec, i18n.LoginCancelled)
-	l.until("the end of the login", func() bool { return !l.bridge.receiver.logins.isRunning() })
+	l.until("the end of the login", func() bool { return !l.logins().isRunning() })
 	l.say("om_3", "你好") // is talk again
 	l.settled(1)
 	l.say("om_4", "/login")
@@ -148,7 +148,7 @@ func TestWhoseCodeItIs(t *testing.T) {
 			return slices.ContainsFunc(rec.TakeSaid(), func(s string) bool { return s == i18n.LoginUnasked.EN })
 		})
 	}
-	if !l.bridge.receiver.logins.isRunning() {
+	if !l.logins().isRunning() {
 		t.Error("somebody else's code ended the login")
 	}
 	stranger := incoming("om_6", wrongCode)
@@ -234,10 +234,10 @@ func TestALoginEndsWithTheProgram(t *testing.T) {
 func TestALoginTakesFiveMinutes(t *testing.T) {
 	t.Parallel()
 	l, rec := newLogin(t, "")
-	l.bridge.receiver.logins.patience = 100 * time.Millisecond
+	l.logins().patience = 100 * time.Millisecond
 	l.say("om_1", "/login")
 	l.hears(rec, i18n.LoginLate)
-	if l.bridge.receiver.logins.isRunning() {
+	if l.logins().isRunning() {
 		t.Error("it goes on")
 	}
 }

@@ -74,8 +74,8 @@ func TestUnaskedWordsAreInTheConfiguredLanguage(t *testing.T) {
 			t.Errorf("in a new group: %q", got)
 		}
 		w.out.Fail = chat.ErrRefused
-		w.must(w.bridge.queues.outbox.Enqueue(w.ctx, db.Post{Key: room, Idem: "refused", Card: &chat.Card{Body: "x"}}))
-		flush(w.ctx, w.bridge.queues.outbox)
+		w.must(w.outbox().Enqueue(w.ctx, db.Post{Key: room, Idem: "refused", Card: &chat.Card{Body: "x"}}))
+		flush(w.ctx, w.outbox())
 		if got := w.out.Said; !slices.Equal(got, []string{i18n.Withheld.EN}) {
 			t.Errorf("in place of an answer: %q", got)
 		}
@@ -130,7 +130,7 @@ func TestAGroupOfStrangers(t *testing.T) {
 		!slices.Equal(out.to, []chat.Key{chat.FeishuUser("ou_boss")}) {
 		t.Errorf("told %v: %q", out.to, out.Said)
 	}
-	if n := l.count(`SELECT COUNT(*) FROM outbox`); n != 0 {
+	if n := l.unsent(); n != 0 {
 		t.Errorf("%d messages wait for strangers", n)
 	}
 	_, rest, _ := strings.Cut(out.Said[0], "`")
@@ -138,7 +138,7 @@ func TestAGroupOfStrangers(t *testing.T) {
 	in := incoming("om_1", order)
 	in.Key, in.Actor.ID = chat.FeishuChat("oc_boss"), "ou_boss"
 	l.must(l.bridge.HandleMessage(t.Context(), in))
-	if who, err := l.bridge.access.Authorizer.Authorize(t.Context(), room, chat.Actor{ID: "ou_1"}); err != nil ||
+	if who, err := l.authorizer().Authorize(t.Context(), room, chat.Actor{ID: "ou_1"}); err != nil ||
 		who != access.Admitted {
 		t.Errorf("%q does not let the group in", order)
 	}
@@ -159,8 +159,8 @@ func TestRemovedAndAddedAgain(t *testing.T) {
 	l.start()
 	l.must(l.bridge.HandleMembership(t.Context(), changed(chat.Added, 3000)))
 	l.say("om_3", "hello again")
-	l.until("the answer", func() bool { return l.count(`SELECT COUNT(*) FROM turns WHERE state = 'done'`) == 1 })
-	l.until("an empty outbox", func() bool { return l.count(`SELECT COUNT(*) FROM outbox`) == 0 })
+	l.ended(db.Done, 1)
+	l.sent()
 	if n := l.count(`SELECT COUNT(*) FROM turns`); n != 2 {
 		t.Errorf("%d turns", n)
 	}
@@ -175,12 +175,12 @@ func TestAddedAgainAfterBeingMuted(t *testing.T) {
 	topic := room
 	topic.Thread = "omt_1"
 	for _, key := range []chat.Key{room, topic} {
-		l.must(l.bridge.db.Chats().Silences().Record(t.Context(), key, "muted"))
+		l.must(l.store.Chats().Silences().Record(t.Context(), key, "muted"))
 	}
 	l.must(l.bridge.HandleMembership(t.Context(), changed(chat.Removed, 2000)))
 	l.must(l.bridge.HandleMembership(t.Context(), changed(chat.Added, 3000)))
 	l.start()
-	l.until("an empty outbox", func() bool { return l.count(`SELECT COUNT(*) FROM outbox`) == 0 })
+	l.sent()
 	l.stop()
 	if n := l.count(`SELECT COUNT(*) FROM silenced`); n != 0 || len(out.Said) != 1 {
 		t.Errorf("%d chats are silenced, said %q", n, out.Said)
@@ -197,13 +197,13 @@ func TestRemovedWhileATurnRuns(t *testing.T) {
 	for _, key := range []chat.Key{room, topic} {
 		in := incoming("om_"+key.Thread, "hello")
 		in.Key = key
-		_, err := l.bridge.db.Messages().Accept(t.Context(), db.Inbound{Incoming: in, Class: chat.Talk})
+		_, err := l.store.Messages().Accept(t.Context(), db.Inbound{Incoming: in, Class: chat.Talk})
 		l.must(err)
-		c, err := l.bridge.db.Queue().Claim(t.Context(), key, db.TurnIDs{Session: "s", Prompt: "p"}, true)
+		c, err := l.store.Queue().Claim(t.Context(), key, db.TurnIDs{Session: "s", Prompt: "p"}, true)
 		l.must(err)
-		l.bridge.queues.turns.lanes.Enter(key)
+		l.enter(key)
 		begin[key] = func() {
-			l.bridge.queues.turns.lanes.BeginTurn(key, c.Turn.ID, func(cause error) { stopped[key] = cause })
+			l.beginTurn(key, c.Turn.ID, func(cause error) { stopped[key] = cause })
 		}
 	}
 	begin[room]()
@@ -222,7 +222,7 @@ func TestAPressBelongsToTheTurnsTopic(t *testing.T) {
 	topic.Thread = "omt_1"
 	in := incoming("om_1", "hello")
 	in.Key = topic
-	got, err := l.bridge.db.Messages().Accept(t.Context(), db.Inbound{Incoming: in, Class: chat.Talk})
+	got, err := l.store.Messages().Accept(t.Context(), db.Inbound{Incoming: in, Class: chat.Talk})
 	l.must(err)
 	for _, tt := range []struct {
 		pressed chat.Key

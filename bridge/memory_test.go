@@ -44,11 +44,11 @@ type tester interface {
 // memoryRig is a bridge that takes messages in but runs no agent: the test is the agent.
 type memoryRig struct {
 	tester
-	ctx    context.Context
-	store  *db.DB
-	bridge *Bridge
-	out    *deliverytest.Recorder
-	said   int // messages so far
+	parts
+	ctx   context.Context
+	store *db.DB
+	out   *deliverytest.Recorder
+	said  int // messages so far
 }
 
 // place is a chat in which somebody speaks.
@@ -77,7 +77,8 @@ func newMemoryRig(t tester, dir string, change ...func(*Config)) *memoryRig {
 	}
 	pool := claude.NewPool(claude.Config{MaxProcesses: 1})
 	out := &deliverytest.Recorder{}
-	return &memoryRig{tester: t, ctx: ctx, store: store, out: out, bridge: New(cfg, store, pool, out, zerolog.Nop())}
+	b := New(cfg, store, pool, out, zerolog.Nop())
+	return &memoryRig{tester: t, parts: parts{b}, ctx: ctx, store: store, out: out}
 }
 
 func (w *memoryRig) must(err error) {
@@ -147,7 +148,7 @@ func (w *memoryRig) ask(p place, text, answer string, during func()) contextmgr.
 		Synced: contextmgr.Synced{Seen: c.Chat.Session.Turn},
 	})
 	w.bridge.context.RecordSent(p.key, prompt, c.Resume)
-	leave := w.bridge.runner.agents.attempts.specs.tools.setRunningTurn(c, "/srv/one")
+	leave := w.tools().setRunningTurn(c, "/srv/one")
 	if during != nil {
 		during()
 	}
@@ -171,17 +172,17 @@ func (w *memoryRig) tool(text string, err error) string {
 
 func (w *memoryRig) remember(p place, in rememberInput) string {
 	w.Helper()
-	return w.tool(w.bridge.runner.agents.attempts.specs.tools.remember(w.ctx, p.key, in))
+	return w.tool(w.tools().remember(w.ctx, p.key, in))
 }
 
 func (w *memoryRig) searchMemory(p place, query string) string {
 	w.Helper()
-	return w.tool(w.bridge.runner.agents.attempts.specs.tools.searchMemory(w.ctx, p.key, memoryQuery{Query: query}))
+	return w.tool(w.tools().searchMemory(w.ctx, p.key, memoryQuery{Query: query}))
 }
 
 func (w *memoryRig) searchHistory(p place, q historyQuery) string {
 	w.Helper()
-	return w.tool(w.bridge.runner.agents.attempts.specs.tools.searchHistory(w.ctx, p.key, q))
+	return w.tool(w.tools().searchHistory(w.ctx, p.key, q))
 }
 
 var (
@@ -379,13 +380,13 @@ func TestWhatOneAsksToRememberIsNotTheOthers(t *testing.T) {
 	if len(c.Asked) != 3 {
 		t.Fatalf("asked %+v, want the three questions together", c.Asked)
 	}
-	leave := w.bridge.runner.agents.attempts.specs.tools.setRunningTurn(c, "/srv/one")
+	leave := w.tools().setRunningTurn(c, "/srv/one")
 	w.expect(w.remember(team, rememberInput{Title: "nuts", Text: "allergic to nuts", Scope: "user"}),
 		"refused: Not remembered: several people", `scope "chat"`)
 	w.expect(w.remember(team, rememberInput{Title: "nuts", Text: "no nuts at the party", Scope: "chat"}), "number 1")
 	leave()
 	c.Asked = c.Asked[:2]
-	defer w.bridge.runner.agents.attempts.specs.tools.setRunningTurn(c, "/srv/one")()
+	defer w.tools().setRunningTurn(c, "/srv/one")()
 	w.expect(w.remember(team, rememberInput{Title: "nuts", Text: "allergic to nuts", Scope: "user"}), "number 2")
 	list, err := w.store.Memories().List(w.ctx, team.key)
 	w.must(err)
@@ -425,7 +426,7 @@ func offered(t *testing.T, kind chat.Kind, capture bool) map[string]string {
 		}
 	}()
 	w := testWorld(t, func(cfg *Config) { cfg.Tools, cfg.Context.Memory.CaptureGroup = server, capture })
-	tools := w.bridge.runner.agents.attempts.specs.tools.toolsFor(db.Chat{Key: team.key, Kind: kind})()
+	tools := w.tools().toolsFor(db.Chat{Key: team.key, Kind: kind})()
 	defer tools.Close()
 	client := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, nil)
 	agent, err := client.Connect(ctx, &mcp.StreamableClientTransport{Endpoint: tools.URL,
@@ -476,7 +477,7 @@ func TestEveryToolHasAName(t *testing.T) {
 	}
 	t.Cleanup(func() { _ = server.Close() })
 	w := testWorld(t, func(c *Config) { c.Outgoing, c.Context.Memory.Tools = "x", true })
-	d := w.bridge.runner.agents.attempts.specs.tools
+	d := w.tools()
 	offered := server.Grant(alice.key, d.tools(chat.Private)).Names
 	if len(offered) < 4 {
 		t.Fatalf("only %v", offered)
@@ -502,10 +503,10 @@ func TestNothingOfAChatIsFoundInAnother(t *testing.T) {
 			c.Context.Memory.Approval = rapid.Bool().Draw(t, "approval")
 			c.WriteRecord = func(b *bytes.Buffer, r db.Record) error { _, err := fmt.Fprintln(b, r); return err }
 		})
-		defer os.RemoveAll(own)                //nolint:errcheck // the test's own folder is removed after it anyway
-		defer w.store.Close()                  //nolint:errcheck // nothing is read from it afterwards
-		close(w.bridge.queues.turns.recovered) // there is nothing to recover
-		takePlaces(w.bridge)                   // the test claims the turns
+		defer os.RemoveAll(own) //nolint:errcheck // the test's own folder is removed after it anyway
+		defer w.store.Close()   //nolint:errcheck // nothing is read from it afterwards
+		w.open()                // there is nothing to recover
+		w.takePlaces()          // the test claims the turns
 		chatMembership := []place{alice, bob, team, team.by("ou_bob")}
 		canaries := map[chat.Key]string{alice.key: "zebra", bob.key: "heron", team.key: "lynx"}
 		foreign, sessions := []string{uuid.NewString()}, []string{uuid.NewString()}
@@ -644,7 +645,7 @@ func (w *memoryRig) exported(p place) string {
 	w.Helper()
 	c, err := w.store.Chats().Get(w.ctx, p.key)
 	w.must(err)
-	files, err := w.bridge.receiver.commands.set.exportFiles(w.ctx,
+	files, err := w.commandSet().exportFiles(w.ctx,
 		invocation{chat: c, lang: i18n.Chinese, m: chat.Incoming{Key: p.key, Kind: p.kind, Time: time.Now()}})
 	w.must(err)
 	var all strings.Builder

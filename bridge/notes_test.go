@@ -13,12 +13,11 @@ import (
 	"magpie/internal/chat"
 )
 
-// idle waits until no background work is left.
-func (l *bridgeRig) idle() {
-	l.Helper()
-	l.until("the end of what is done on the side", func() bool {
-		waiting, active := l.bridge.queues.scheduler.jobs.Count()
-		return waiting+active == 0
+// captures has turns searched for memories, in groups, too, or not. Nothing else is made of them.
+func (l *bridgeRig) captures(some, ofGroups bool) {
+	l.remake(func(c *Config) {
+		m := &c.Context.Memory
+		c.Context.Titles, m.Capture, m.CaptureGroup = false, some, ofGroups
 	})
 }
 
@@ -40,8 +39,7 @@ func TestWhichTurnsAreLookedThrough(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			l := newBridgeRig(t, &deliverytest.Recorder{})
-			cfg := &l.bridge.cfg.Context
-			cfg.Titles, cfg.Memory.Capture, cfg.Memory.CaptureGroup = false, tc.capture, tc.group
+			l.captures(tc.capture, tc.group)
 			l.start()
 			m := incoming("om_1", tc.text)
 			m.Kind = tc.kind
@@ -62,7 +60,7 @@ func TestWhichTurnsAreLookedThrough(t *testing.T) {
 func TestALookThatFailsIsLogged(t *testing.T) {
 	t.Parallel()
 	l := newBridgeRig(t, &deliverytest.Recorder{})
-	l.bridge.cfg.Context.Titles, l.bridge.cfg.Context.Memory.Capture = false, true
+	l.captures(true, false)
 	l.sql(`ALTER TABLE memories RENAME TO gone`)
 	l.start()
 	l.say("om_1", "we release on Tuesdays")
@@ -91,7 +89,7 @@ func (w *memoryRig) storeNotes(p place, reply string) {
 	for _, m := range said {
 		sources = append(sources, m.ID)
 	}
-	w.must(w.bridge.runner.maintenance.notes.storeNotes(w.ctx,
+	w.must(w.maintenance().notes.storeNotes(w.ctx,
 		db.Memory{Key: p.key, Scope: scope, Of: of, Sources: sources},
 		reply))
 }

@@ -21,9 +21,7 @@ func TestALongAnswerCallsWhoAsked(t *testing.T) {
 		l.Helper()
 		answers++
 		l.say(id, "请回答")
-		l.until("the answer", func() bool {
-			return l.count(`SELECT COUNT(*) FROM turns WHERE state = 'done'`) == answers && l.unsent() == 0
-		})
+		l.settled(answers)
 	}
 	calls := func() (n int) {
 		said, _ := rec.Replies()

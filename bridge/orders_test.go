@@ -123,29 +123,13 @@ func TestLanguages(t *testing.T) {
 	}
 }
 
-// settled waits until that many turns are done.
-func (l *bridgeRig) settled(n int) {
-	l.Helper()
-	l.until("answers", func() bool {
-		return l.count(`SELECT COUNT(*) FROM turns WHERE state = 'done'`) == n &&
-			l.count(`SELECT COUNT(*) FROM outbox`) == 0
-	})
-}
-
-func (l *bridgeRig) chat() db.Chat {
-	l.Helper()
-	c, err := l.bridge.db.Chats().Get(l.Context(), room)
-	l.must(err)
-	return c
-}
-
 func TestRetryAsksAgain(t *testing.T) {
 	t.Parallel()
 	rec := &deliverytest.Recorder{}
 	l := newBridgeRig(t, rec)
 	l.start()
 	l.say("om_1", "/retry")
-	l.until("a reply", func() bool { return l.count(`SELECT COUNT(*) FROM outbox`) == 0 })
+	l.sent()
 	if got := rec.TakeSaid(); !slices.Equal(got, []string{i18n.RetryNothing.ZH}) {
 		t.Errorf("%q", got)
 	}
@@ -155,7 +139,7 @@ func TestRetryAsksAgain(t *testing.T) {
 	l.settled(2)
 	l.say("om_4", "/retry")
 	l.settled(3)
-	list, err := l.bridge.db.History().Latest(t.Context(), room, 10)
+	list, err := l.store.History().Latest(t.Context(), room, 10)
 	l.must(err)
 	var said []string
 	for _, m := range list {
@@ -182,7 +166,7 @@ func TestCommandsOfTheAgentsOwn(t *testing.T) {
 	l.settled(3)
 	for _, text := range []string{"//config theme=dark", "//nosuch", "//clear"} {
 		l.say("om_"+text, text)
-		l.until("a reply", func() bool { return l.count(`SELECT COUNT(*) FROM outbox`) == 0 })
+		l.sent()
 		if got := rec.TakeSaid(); len(got) != 1 || !strings.Contains(got[0], "不能交给") ||
 			!strings.Contains(got[0], "`//compact`") {
 			t.Errorf("%s: %q", text, got)
@@ -238,7 +222,7 @@ func TestResume(t *testing.T) {
 	reply := func(id, text string) string {
 		l.Helper()
 		l.say(id, text)
-		l.until("a reply", func() bool { return l.count(`SELECT COUNT(*) FROM outbox`) == 0 })
+		l.sent()
 		got := rec.TakeSaid()
 		if len(got) != 1 {
 			l.Fatalf("%s: %q", text, got)
@@ -249,7 +233,7 @@ func TestResume(t *testing.T) {
 	elsewhere.Key = chat.FeishuChat("oc_other")
 	l.must(l.bridge.HandleMessage(t.Context(), elsewhere))
 	l.settled(3)
-	other, err := l.bridge.db.Chats().Get(t.Context(), elsewhere.Key)
+	other, err := l.store.Chats().Get(t.Context(), elsewhere.Key)
 	l.must(err)
 
 	warned := 0
@@ -310,7 +294,7 @@ func TestTheListOfSessions(t *testing.T) {
 	l.say("om_3", "a second one")
 	l.settled(2)
 	l.until("the title of the second", titled)
-	set := l.bridge.receiver.commands.set
+	set := l.commandSet()
 	o, err := set.resume(t.Context(), invocation{m: incoming("om_4", "/resume"), chat: l.chat(), lang: i18n.English})
 	l.must(err)
 	if o.card == nil || len(o.card.Buttons) != 1 || o.card.Buttons[0] != turncard.CommandButton("2", "/resume "+first) {
@@ -322,9 +306,9 @@ func TestTheListOfSessions(t *testing.T) {
 			t.Errorf("%q is not in %q", want, o.card.Body)
 		}
 	}
-	l.until("the chat to be free", func() bool { return l.bridge.queues.turns.lanes.Enter(room) })
+	l.until("the chat to be free", func() bool { return l.enter(room) })
 	_, stop := context.WithCancelCause(t.Context())
-	l.bridge.queues.turns.lanes.BeginTurn(room, 99, stop)
+	l.beginTurn(room, 99, stop)
 	for _, p := range []plan{set.resume, set.retry, set.forwardCommand} {
 		given := invocation{m: incoming("om_5", "//compact"), args: first, chat: l.chat(), lang: i18n.English}
 		o, err := p(t.Context(), given)
@@ -332,7 +316,7 @@ func TestTheListOfSessions(t *testing.T) {
 			t.Errorf("while a turn runs: %+v %v", o, err)
 		}
 	}
-	l.bridge.queues.turns.lanes.EndTurn(room)
+	l.endTurn(room)
 }
 
 // The version is for admins, and only where nobody else reads along.
@@ -407,11 +391,13 @@ func TestACheckUp(t *testing.T) {
 	t.Parallel()
 	rec := &deliverytest.Recorder{}
 	l := newBridgeRig(t, rec)
-	l.bridge.cfg.Checks = []Check{
-		{"cli", func(context.Context) CheckState { return OK }}, {"login", func(context.Context) CheckState { return Fail }},
-		{"disk", func(context.Context) CheckState { return Warn }}, {"moon", func(context.Context) CheckState { return OK }},
+	finds := func(s CheckState) func(context.Context) CheckState {
+		return func(context.Context) CheckState { return s }
 	}
-	l.bridge.SetAccess(access.Config{Owner: "ou_1"})
+	l.remake(func(c *Config) {
+		c.Access = access.Config{Owner: "ou_1"}
+		c.Checks = []Check{{"cli", finds(OK)}, {"login", finds(Fail)}, {"disk", finds(Warn)}, {"moon", finds(OK)}}
+	})
 	l.start()
 	l.say("om_1", "/doctor")
 	var got []string
@@ -442,12 +428,12 @@ func TestACommandThatSaysNothing(t *testing.T) {
 		{false, claude.Result{Usage: claude.Usage{Input: 1}}, i18n.Passed.ZH, true},
 		{true, claude.Result{Failure: claude.FailUnknown}, "", true},
 	} {
-		tr := newTurn(l.bridge.cfg, l.bridge.db, db.Claim{Resume: tc.resume})
+		tr := l.turnOf(db.Claim{Resume: tc.resume})
 		tr.session.recordStart("s", "/")
 		tr.painter = turncard.NewPainter(nil, turncard.Target{}, turncard.State{})
 		tr.handleCommandResult(tc.result)
-		if tr.view.Answer() != tc.said || (tr.session.kept.ID != "") != tc.kept {
-			t.Errorf("%+v: %q, kept %q", tc, tr.view.Answer(), tr.session.kept.ID)
+		if kept := tr.session.kept; tr.view.Answer() != tc.said || (kept.ID != "") != tc.kept {
+			t.Errorf("%+v: %q, kept %q", tc, tr.view.Answer(), kept.ID)
 		}
 	}
 }

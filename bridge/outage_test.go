@@ -70,12 +70,12 @@ func TestWhatWasSaidWaitsUntilItsAuthorIsKnown(t *testing.T) {
 			Time: began.Add(time.Minute)}
 	}
 	g := &group{said: []chat.Incoming{said("om_boss", "ou_boss"), said("om_1", "ou_1")}}
-	b := newBackground(Config{Groups: g, Context: l.bridge.cfg.Context}, l.bridge.db, l.bridge.access.Authorizer)
+	b := newBackground(Config{Groups: g, Context: l.cfg().Context}, l.bridge.db, l.authorizer())
 	b.redact, b.wait = func(text string) string { return text }, time.Minute
 	question := func(id string, at time.Time) db.Claim {
 		q := said(id, "ou_boss")
 		q.ToBot, q.Time = true, at
-		got, err := l.bridge.db.Messages().Accept(t.Context(), db.Inbound{Incoming: q, Class: chat.Talk})
+		got, err := l.store.Messages().Accept(t.Context(), db.Inbound{Incoming: q, Class: chat.Talk})
 		l.must(err)
 		l.sql(`UPDATE turns SET state = 'done'`)
 		return db.Claim{Turn: db.Turn{ID: got.Turn, Key: room}, Chat: db.Chat{Kind: chat.Group}}

@@ -9,6 +9,7 @@ import (
 	"magpie/bridge/delivery/deliverytest"
 	"magpie/bridge/turncard"
 	"magpie/bridge/workqueue"
+	"magpie/db"
 	"magpie/internal/chat"
 )
 
@@ -57,7 +58,7 @@ func TestTheLastValueWaitsForThePainter(t *testing.T) {
 	l.start()
 	l.say("om_1", "hello")
 	l.until("the answer", out.ended.Load)
-	l.until("an empty outbox", func() bool { return l.count(`SELECT COUNT(*) FROM outbox`) == 0 })
+	l.sent()
 	if out.twice.Load() || out.after.Load() {
 		t.Errorf("two drew on one card at the same time: %v; drawn after the last value: %v", out.twice.Load(),
 			out.after.Load())
@@ -72,8 +73,8 @@ func TestAnAnswerSurvivesAQuestionThatWasTakenBack(t *testing.T) {
 	l.say("om_1", "hello")
 	l.say("om_gone", "oops")
 	l.start()
-	l.until("the answer", func() bool { return l.count(`SELECT COUNT(*) FROM turns WHERE state = 'done'`) == 1 })
-	l.until("an empty outbox", func() bool { return l.count(`SELECT COUNT(*) FROM outbox`) == 0 })
+	l.ended(db.Done, 1)
+	l.sent()
 	l.stop()
 	if len(out.Closed) != 1 || out.Closed[0].Body != "echo: oops" {
 		t.Errorf("shown %+v", out.Closed)
@@ -96,7 +97,7 @@ func TestTheCardOfTheTurnThatGoesOnIsNotThatOfTheOther(t *testing.T) {
 	out := &deliverytest.Recorder{Found: []chat.Sent{{ID: "om_old", Card: "om_old/card"}}}
 	l := newBridgeRig(t, out)
 	first := l.cutOff("om_1")
-	l.must(l.bridge.db.Turns().SetCard(t.Context(), first, "om_old/card"))
+	l.must(l.store.Turns().SetCard(t.Context(), first, "om_old/card"))
 	_, err := l.bridge.HandlePress(t.Context(), pressed("ev_1", turncard.DoContinue, first))
 	l.must(err)
 	l.sql(`UPDATE turns SET created_at = created_at - 7200000, attempts = 1`)

@@ -9,15 +9,14 @@ import (
 	"magpie/bridge/access"
 	"magpie/bridge/delivery/deliverytest"
 	"magpie/bridge/turncard"
+	"magpie/db"
 	"magpie/internal/chat"
 	"magpie/internal/claude"
 )
 
-// failing makes the turns of a bridge fail with a result.
-func failing(b *Bridge, r claude.Result) {
-	answerWith(b, func(ctx context.Context, t *turn) turncard.Outcome {
-		return b.runner.agents.failures.resultOutcome(ctx, t.claim, r)
-	})
+// failing makes the turns fail with a result.
+func (p parts) failing(r claude.Result) {
+	p.answerWith(func(ctx context.Context, t *turn) turncard.Outcome { return p.outcome(ctx, t, r) })
 }
 
 // Who can mend a failure is told how; everybody else is told whom to tell. Nobody is told to log in, or to say it in
@@ -53,7 +52,7 @@ func TestAFailureSaysWhoCanMendIt(t *testing.T) {
 			rec := &deliverytest.Recorder{}
 			l := newBridgeRig(t, rec)
 			l.bridge.SetAccess(access.Config{Allow: []string{"*"}, Owner: "ou_owner"})
-			failing(l.bridge, tc.result)
+			l.failing(tc.result)
 			l.start()
 			owner := chat.Incoming{Key: chat.FeishuChat("oc_own"), Kind: chat.Private, ID: "om_own", Text: "/whoami",
 				Actor: chat.Actor{ID: "ou_owner", Name: "王主"}, Time: incoming("", "").Time, ToBot: true}
@@ -67,9 +66,7 @@ func TestAFailureSaysWhoCanMendIt(t *testing.T) {
 			}
 			l.must(l.bridge.HandleMessage(t.Context(), m))
 			var card string
-			l.until("the failure", func() bool {
-				return l.count(`SELECT COUNT(*) FROM turns WHERE state = 'failed'`) == 1
-			})
+			l.ended(db.Failed, 1)
 			l.until("its card", func() bool {
 				rec.Mu.Lock()
 				defer rec.Mu.Unlock()

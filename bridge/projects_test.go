@@ -234,18 +234,18 @@ func TestTheToolHandlersKnowWhereTheAgentWorks(t *testing.T) {
 	t.Parallel()
 	l := newBridgeRig(t, &deliverytest.Recorder{})
 	other := t.TempDir()
-	l.bridge.cfg.Projects = map[string]Project{"other": {Path: other}}
+	l.remake(func(c *Config) { c.Projects = map[string]Project{"other": {Path: other}} })
 	l.say("om_1", "hello")
-	c, err := l.bridge.db.Queue().Claim(t.Context(), room,
+	c, err := l.store.Queue().Claim(t.Context(), room,
 		db.TurnIDs{Session: uuid.NewString(), Prompt: uuid.NewString()}, true)
 	l.must(err)
 	l.say("om_2", "/cd other")
 	var known, works string
-	tn := newTurn(l.bridge.cfg, l.bridge.db, c)
-	l.bridge.runner.runWith(t.Context(), tn, func(ctx context.Context, tn *turn) turncard.Outcome {
-		a, err := l.bridge.runner.agents.attempts.specs.tools.runningTurn(room)
+	tn := l.turnOf(c)
+	l.runWith(t.Context(), tn, func(ctx context.Context, tn *turn) turncard.Outcome {
+		a, err := l.tools().runningTurn(room)
 		l.must(err)
-		s, err := l.bridge.runner.agents.attempts.specs.specFor(ctx, tn)
+		s, err := l.attempts().specs.specFor(ctx, tn)
 		l.must(err)
 		known, works = a.project, s.Dir
 		return turncard.Outcome{State: db.Done}
@@ -260,9 +260,11 @@ func TestAChatChangesItsProject(t *testing.T) {
 	rec := &deliverytest.Recorder{}
 	l := newBridgeRig(t, rec)
 	dir := folders(t, "a", "secret")
-	l.bridge.cfg.PermissionMode = "default"
-	l.bridge.cfg.Projects = map[string]Project{"Web": {Path: filepath.Join(dir, "a"), Mode: editsMode},
-		"away": {Path: filepath.Join(dir, "b")}}
+	l.remake(func(c *Config) {
+		c.PermissionMode = "default"
+		c.Projects = map[string]Project{"Web": {Path: filepath.Join(dir, "a"), Mode: editsMode},
+			"away": {Path: filepath.Join(dir, "b")}}
+	})
 	l.start()
 	for i, tc := range []struct{ text, want string }{
 		{"/projects", "`Web`"}, {"/项目", "← 当前"}, {"/cd", "Web: /cd Web"},
@@ -279,7 +281,7 @@ func TestAChatChangesItsProject(t *testing.T) {
 			t.Errorf("%s: %q, want %q in it", tc.text, got, tc.want)
 		}
 	}
-	c, err := l.bridge.db.Chats().Get(t.Context(), room)
+	c, err := l.store.Chats().Get(t.Context(), room)
 	l.must(err)
 	if c.Settings.Project != "Web" || c.Settings.Mode != editsMode {
 		t.Errorf("settings %+v", c.Settings)
@@ -293,7 +295,7 @@ func TestAChatChangesItsProject(t *testing.T) {
 		return l.count(`SELECT COUNT(*) FROM turns WHERE state = 'failed' AND failure = 'project'`) == 1
 	})
 	l.awaitTurns(1) // its card is posted by then
-	l.until("its delivery", func() bool { return l.unsent() == 0 })
+	l.sent()
 	if got := l.ordered(rec, "om_last", "/切换 默认"); !strings.Contains(got, "已切换到项目") {
 		t.Errorf("/cd default: %q", got)
 	}

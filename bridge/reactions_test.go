@@ -19,7 +19,7 @@ func TestQuestionsThatNobodyAnswersAreForgotten(t *testing.T) {
 	t.Parallel()
 	w := testWorld(t)
 	left := func() (list []chat.Ref) { // the questions that are remembered
-		w.bridge.queues.reactions.Forget(func(to chat.Ref) bool { list = append(list, to); return false })
+		w.reactions().Forget(func(to chat.Ref) bool { list = append(list, to); return false })
 		return list
 	}
 	asked := func(p place, text string) string {
@@ -53,13 +53,13 @@ func TestNothingOfAnInterruptedTurnLooksAnswered(t *testing.T) {
 		},
 		"stopped": func(l *bridgeRig) {
 			begun := make(chan struct{})
-			answerWith(l.bridge, func(ctx context.Context, _ *turn) turncard.Outcome {
+			l.answerWith(func(ctx context.Context, _ *turn) turncard.Outcome {
 				close(begun)
 				<-ctx.Done()
 				return turncard.Outcome{State: db.Interrupted, Notice: i18n.Interrupted}
 			})
 			l.start()
-			l.must(l.bridge.queues.turns.awaitRecovery(t.Context()))
+			l.must(l.awaitRecovery(t.Context()))
 			l.say("om_1", "one")
 			<-begun
 			l.say("om_2", "also: two")
@@ -72,9 +72,7 @@ func TestNothingOfAnInterruptedTurnLooksAnswered(t *testing.T) {
 			out := &deliverytest.Recorder{}
 			l := newBridgeRig(t, out)
 			end(l)
-			l.until("the end of the turn", func() bool {
-				return l.count(`SELECT COUNT(*) FROM turns WHERE state = 'interrupted'`) == 1
-			})
+			l.ended(db.Interrupted, 1)
 			for _, id := range []string{"om_1", "om_2"} {
 				l.until("the last reaction to "+id, func() bool {
 					out.Mu.Lock()

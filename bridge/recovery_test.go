@@ -28,7 +28,7 @@ func (l *bridgeRig) abandonedTurn(id, text string) (transcript string) {
 	l.Helper()
 	l.say(id, text)
 	names := db.TurnIDs{Session: uuid.NewString(), Prompt: uuid.NewString()}
-	_, err := l.bridge.db.Queue().Claim(l.Context(), room, names, true)
+	_, err := l.store.Queue().Claim(l.Context(), room, names, true)
 	l.must(err)
 	transcript, err = l.config.Transcripts("").Path(l.config.Project, names.Session)
 	l.must(err)
@@ -56,9 +56,9 @@ func TestTheMessagesOfAnAnswerStayWhereTheyAre(t *testing.T) {
 	out := &deliverytest.Recorder{}
 	l := newBridgeRig(t, out)
 	l.abandonedTurn("om_1", "hello")
-	left, err := l.bridge.db.Turns().Running(t.Context())
+	left, err := l.store.Turns().Running(t.Context())
 	l.must(err)
-	l.must(l.bridge.db.Turns().Drafts().Set(t.Context(), left[0].ID, "I will run it.", "It has run."))
+	l.must(l.store.Turns().Drafts().Set(t.Context(), left[0].ID, "I will run it.", "It has run."))
 	l.start()
 	seen := func(cards int) {
 		t.Helper()
@@ -86,9 +86,9 @@ func TestTheUseOfAToolIsRecordedAtTheEnd(t *testing.T) {
 	t.Parallel()
 	l := newBridgeRig(t, &deliverytest.Recorder{})
 	l.abandonedTurn("om_1", "hello")
-	left, err := l.bridge.db.Turns().Running(t.Context())
+	left, err := l.store.Turns().Running(t.Context())
 	l.must(err)
-	turn := newTurn(l.bridge.cfg, l.bridge.db, db.Claim{Turn: left[0]})
+	turn := l.turnOf(db.Claim{Turn: left[0]})
 	turn.painter = turncard.NewPainter(nil, turncard.Target{}, turncard.State{})
 	l.sql(`CREATE TRIGGER broken BEFORE UPDATE OF acted ON turns BEGIN SELECT RAISE(FAIL, 'broken'); END`)
 	attempts := l.bridge.runner.agents.attempts
@@ -109,7 +109,7 @@ func TestRecoveryWaitsForTheStore(t *testing.T) {
 	l.start()
 	l.until("a try", func() bool { return strings.Contains(l.logs.String(), "turn was cut off") })
 	l.sql(`DROP TRIGGER broken`)
-	l.until("the answer", func() bool { return l.count(`SELECT COUNT(*) FROM turns WHERE state = 'done'`) == 1 })
+	l.ended(db.Done, 1)
 }
 
 // The usage of an interrupted agent is booked to its asker.
@@ -117,9 +117,9 @@ func TestWhatACutOffTurnUsedIsBooked(t *testing.T) {
 	t.Parallel()
 	l := newBridgeRig(t, &deliverytest.Recorder{})
 	path := l.abandonedTurn("om_1", "hello")
-	l.must(l.bridge.runner.agents.budget.ledger.Book(t.Context(),
+	l.must(l.store.Ledger().Book(t.Context(),
 		db.Expense{Key: room, Purpose: "test", Usage: db.Usage{Model: "m", Input: 100, CostUSD: 1}}))
-	left, err := l.bridge.db.Turns().Running(t.Context())
+	left, err := l.store.Turns().Running(t.Context())
 	l.must(err)
 	l.must(os.MkdirAll(filepath.Dir(path), 0o700))
 	l.must(os.WriteFile(path, []byte(strings.Join([]string{
@@ -129,9 +129,7 @@ func TestWhatACutOffTurnUsedIsBooked(t *testing.T) {
 			`"content":[{"type":"tool_use","id":"t1","name":"Bash","input":{}}],"usage":{"input_tokens":7,"output_tokens":3}}}`,
 	}, "\n")), 0o600))
 	l.start()
-	l.until("the end of the turn", func() bool {
-		return l.count(`SELECT COUNT(*) FROM turns WHERE state = 'interrupted'`) == 1
-	})
+	l.ended(db.Interrupted, 1)
 	if n := l.count(`SELECT COUNT(*) FROM ledger WHERE user_id = 'ou_1' AND tokens = 10
 		AND cost_usd BETWEEN 0.099 AND 0.101`); n != 1 {
 		t.Error("it cost nothing")
@@ -146,8 +144,8 @@ func TestACardThatMayHaveBeenPostedLongAgoIsLookedFor(t *testing.T) {
 	l.abandonedTurn("om_1", "hello")
 	l.sql(`UPDATE turns SET created_at = created_at - 7200000`)
 	l.start()
-	l.until("the answer", func() bool { return l.count(`SELECT COUNT(*) FROM turns WHERE state = 'done'`) == 1 })
-	l.until("an empty outbox", func() bool { return l.count(`SELECT COUNT(*) FROM outbox`) == 0 })
+	l.ended(db.Done, 1)
+	l.sent()
 	if _, _, posts := out.SoFar(); posts != 0 ||
 		l.count(`SELECT COUNT(*) FROM turns WHERE card_id = 'om_card/1'`) != 1 {
 		t.Errorf("%d cards were posted", posts)
@@ -168,7 +166,7 @@ func TestContinueWaitsForRecovery(t *testing.T) {
 	})
 	l.start()
 	said.Wait()
-	l.until("the answer", func() bool { return l.count(`SELECT COUNT(*) FROM turns WHERE state = 'done'`) == 1 })
+	l.ended(db.Done, 1)
 	if n := l.count(`SELECT continues FROM turns WHERE state = 'done'`); n != 1 {
 		t.Error("it was taken for a question of its own")
 	}
@@ -246,9 +244,9 @@ func TestAStopDuringTheRecovery(t *testing.T) {
 func TestAStopRightAfterTheClaim(t *testing.T) {
 	t.Parallel()
 	stopEachWay(t, func(l *bridgeRig) {
-		close(l.bridge.queues.turns.recovered)
+		l.open()
 		l.say("om_1", "hello")
-		l.bridge.queues.turns.lanes.EndTurn(room) // as before the claim was noted
+		l.endTurn(room) // as before the claim was noted
 	})
 }
 
@@ -307,7 +305,7 @@ func TestWhatAnAgentDidInAnotherProjectIsRecovered(t *testing.T) {
 	l := newBridgeRig(t, &deliverytest.Recorder{})
 	l.bridge.cfg.Projects = map[string]Project{"other": {Path: t.TempDir()}}
 	path := l.abandonedTurn("om_1", "hello")
-	left, err := l.bridge.db.Turns().Running(t.Context())
+	left, err := l.store.Turns().Running(t.Context())
 	l.must(err)
 	l.must(os.MkdirAll(filepath.Dir(path), 0o700))
 	l.must(os.WriteFile(path, []byte(strings.Join([]string{
@@ -348,8 +346,8 @@ func TestAStoppedTurnIsNotBegunAgain(t *testing.T) {
 			l := newBridgeRig(t, out)
 			l.abandonedTurn("om_1", "hello")
 			l.sql(`UPDATE turns SET card_id = 'card', draft = '` + tc.draft + `'`)
-			l.bridge.queues.turns.lanes.Enter(room) // as the process that died
-			l.bridge.queues.turns.lanes.BeginTurn(room, 1, func(error) {})
+			l.enter(room) // as the process that died
+			l.beginTurn(room, 1, func(error) {})
 			l.say("om_2", "/stop")
 			l.forget()
 			l.start()
@@ -405,10 +403,9 @@ func TestATurnWhoseQuestionWasTakenBackIsNotOffered(t *testing.T) {
 func TestAStoppedTurnDoesNotBeginAfterADeath(t *testing.T) {
 	t.Parallel()
 	l := newBridgeRig(t, &deliverytest.Recorder{})
-	close(l.bridge.queues.turns.recovered) // as in the process that died
+	l.open() // as in the process that died
 	l.say("om_1", "hello")
 	l.say("om_2", "/stop")
-	l.bridge.queues.turns.recovered = make(chan struct{})
 	l.forget()
 	l.say("om_3", "hello again")
 	l.start()
@@ -426,12 +423,11 @@ func TestAStoppedTurnDoesNotBeginAfterADeath(t *testing.T) {
 func TestAllThatWaitedStaysStoppedAfterADeath(t *testing.T) {
 	t.Parallel()
 	l := newBridgeRig(t, &deliverytest.Recorder{})
-	close(l.bridge.queues.turns.recovered) // as in the process that died
-	takePlaces(l.bridge)
+	l.open() // as in the process that died
+	l.takePlaces()
 	for i, text := range []string{"hello", "/new", "hello again", "/stop", "one more"} {
 		l.say(fmt.Sprintf("om_%d", i+1), text)
 	}
-	l.bridge.queues.turns.recovered = make(chan struct{})
 	l.forget()
 	l.start()
 	l.until("all ends", func() bool {
@@ -454,7 +450,7 @@ func TestARecoveredAnswerIsStoredRedacted(t *testing.T) {
 	l.start()
 	l.until("an empty outbox", func() bool {
 		return l.count(`SELECT COUNT(*) FROM turns WHERE state = 'interrupted'`) == 1 &&
-			l.count(`SELECT COUNT(*) FROM outbox`) == 0
+			l.unsent() == 0
 	})
 	if n := l.count(`SELECT COUNT(*) FROM messages WHERE content IN ('hello, I am [REDACTED_EMAIL]',
 		'Mail to [REDACTED_EMAIL]')`); n != 2 {
@@ -485,7 +481,7 @@ func TestWhatOnlyReadGoesOnByItself(t *testing.T) {
 			t.Parallel()
 			l := newBridgeRig(t, &deliverytest.Recorder{})
 			path := l.abandonedTurn("om_1", "hello")
-			left, err := l.bridge.db.Turns().Running(t.Context())
+			left, err := l.store.Turns().Running(t.Context())
 			l.must(err)
 			l.must(os.MkdirAll(filepath.Dir(path), 0o700))
 			l.must(os.WriteFile(path, []byte(strings.Join([]string{

@@ -86,10 +86,10 @@ func TestACommandIsCleanHoweverItComes(t *testing.T) {
 		Actor: chat.Actor{ID: alice.who}, Time: time.Now(), ToBot: true}
 	w.must(w.bridge.HandleEdit(w.ctx, m))
 	onDisk(t, dir, secret)
-	if got := w.bridge.cfg.redactForHistory("/new password: " + secret); !strings.Contains(got, secret) {
+	if got := w.cfg().redactForHistory("/new password: " + secret); !strings.Contains(got, secret) {
 		t.Errorf("a question was changed to %q", got)
 	}
-	if got := w.bridge.cfg.redactForHistory("/etc/hosts password: " + secret); !strings.Contains(got, secret) {
+	if got := w.cfg().redactForHistory("/etc/hosts password: " + secret); !strings.Contains(got, secret) {
 		t.Errorf("a question was changed to %q", got)
 	}
 }

@@ -13,7 +13,6 @@ import (
 	"magpie/bridge/access"
 	"magpie/bridge/delivery"
 	"magpie/bridge/delivery/deliverytest"
-	"magpie/bridge/turncard"
 	"magpie/contextmgr"
 	"magpie/db"
 	"magpie/internal/chat"
@@ -24,7 +23,7 @@ import (
 // bridgeRig is a bridge with a real store and the scripted agent, between a test and a messenger.
 type bridgeRig struct {
 	*testing.T
-	bridge *Bridge
+	parts
 	out    delivery.Messenger
 	config claude.Config
 	store  *deliverytest.Store
@@ -71,8 +70,11 @@ func (l *bridgeRig) remake(change func(*Config)) {
 	l.bridge = New(cfg, l.bridge.db, l.pool, l.out, l.bridge.log)
 }
 
-// start runs the bridge until stop.
+// start runs the bridge until stop. It takes up what was left before it claims anything, also after open.
 func (l *bridgeRig) start() {
+	if q := l.bridge.queues.turns; q.isRecovered() {
+		q.recovered = make(chan struct{})
+	}
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() { done <- l.bridge.Run(ctx) }()
@@ -84,19 +86,6 @@ func (l *bridgeRig) start() {
 	})
 }
 
-// takePlaces leaves no place for turns until they are freed: questions queue meanwhile.
-func takePlaces(b *Bridge) (free func()) {
-	places := 0
-	for b.queues.turns.jobs.Reserve() {
-		places++
-	}
-	return func() {
-		for range places {
-			b.queues.turns.jobs.Release()
-		}
-	}
-}
-
 // flush delivers what can be delivered at once.
 func flush(ctx context.Context, o *delivery.Outbox) {
 	stop := make(chan struct{})
@@ -104,12 +93,8 @@ func flush(ctx context.Context, o *delivery.Outbox) {
 	o.Run(ctx, stop)
 }
 
-// answerWith answers the bridge's turns without an agent.
-func answerWith(b *Bridge, answer func(context.Context, *turn) turncard.Outcome) {
-	b.queues.turns.run = func(ctx context.Context, c db.Claim) {
-		b.runner.runWith(ctx, newTurn(b.cfg, b.db, c), answer)
-	}
-}
+// untitled has no titles made.
+func (l *bridgeRig) untitled() { l.remake(func(c *Config) { c.Context.Titles = false }) }
 
 // say passes a message to the bridge, as the platform does.
 func (l *bridgeRig) say(id, text string) {
@@ -126,6 +111,62 @@ func incoming(id, text string) chat.Incoming {
 func (l *bridgeRig) until(what string, cond func() bool) {
 	l.Helper()
 	deliverytest.Until(l.T, what, cond)
+}
+
+// ended waits until that many turns have ended in a state.
+func (l *bridgeRig) ended(state db.TurnState, n int) {
+	l.Helper()
+	l.until("the end of turns: "+string(state), func() bool {
+		return l.count(`SELECT COUNT(*) FROM turns WHERE state = '`+string(state)+`'`) == n
+	})
+}
+
+// turnsOver waits until no turn runs or waits.
+func (l *bridgeRig) turnsOver() {
+	l.Helper()
+	l.until("the end of all turns", func() bool {
+		return l.count(`SELECT COUNT(*) FROM turns WHERE state IN ('queued', 'running')`) == 0
+	})
+}
+
+// awaitTurns waits until this many turns have ended and nothing is left of them to be done.
+func (l *bridgeRig) awaitTurns(turns int) {
+	l.Helper()
+	l.until("the end of the turn", func() bool {
+		return strings.Count(l.logs.String(), `"message":"turn ended"`) == turns
+	})
+}
+
+// settled waits until that many turns are done, and everything is delivered.
+func (l *bridgeRig) settled(n int) {
+	l.Helper()
+	l.ended(db.Done, n)
+	l.sent()
+}
+
+// sent waits until everything is delivered.
+func (l *bridgeRig) sent() {
+	l.Helper()
+	l.until("an empty outbox", func() bool { return l.unsent() == 0 })
+}
+
+func (l *bridgeRig) unsent() int { return l.count(`SELECT COUNT(*) FROM outbox`) }
+
+// idle waits until no background work is left.
+func (l *bridgeRig) idle() {
+	l.Helper()
+	l.until("the end of what is done on the side", func() bool {
+		waiting, active := l.aside()
+		return waiting+active == 0
+	})
+}
+
+// chat is what is stored of the room.
+func (l *bridgeRig) chat() db.Chat {
+	l.Helper()
+	c, err := l.store.Chats().Get(l.Context(), room)
+	l.must(err)
+	return c
 }
 
 // sql changes the database behind the bridge's back.

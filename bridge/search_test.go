@@ -16,16 +16,14 @@ import (
 func TestSearchFindsConversations(t *testing.T) {
 	t.Parallel()
 	l := newBridgeRig(t, &deliverytest.Recorder{})
-	l.bridge.cfg.Context.Titles = false
+	l.untitled()
 	l.start()
 	for i, text := range []string{"when do the herons fly south?", "/new", "什么时候发布新版本", "/new", "hello pelican"} {
 		l.say(fmt.Sprintf("om_%d", i), text)
-		l.until("an answer", func() bool {
-			return l.count(`SELECT COUNT(*) FROM turns WHERE state IN ('queued', 'running')`) == 0
-		})
+		l.turnsOver()
 	}
 	l.sql(`INSERT INTO titles (chat_key, epoch, title) VALUES ('` + room.String() + `', 0, 'Birds of the lake')`)
-	sessions, err := l.bridge.db.Chats().PastSessions(t.Context(), room, 10)
+	sessions, err := l.store.Chats().PastSessions(t.Context(), room, 10)
 	if err != nil || len(sessions) != 3 {
 		t.Fatalf("%+v, %v", sessions, err)
 	}
@@ -33,7 +31,7 @@ func TestSearchFindsConversations(t *testing.T) {
 	for _, s := range sessions {
 		ofEpoch[s.Epoch] = s
 	}
-	cs := sessionCommands{cfg: l.bridge.cfg, chats: l.bridge.db.Chats(), index: l.bridge.db.Index(), zone: time.UTC}
+	cs := sessionCommands{cfg: l.bridge.cfg, chats: l.store.Chats(), index: l.store.Index(), zone: time.UTC}
 	search := func(key chat.Key, words string) commandResult {
 		t.Helper()
 		c := l.chat()

@@ -45,25 +45,25 @@ func newSendRig(t *testing.T) *sendRig {
 // deliver lets the outbox work until the test ends.
 func (s *sendRig) deliver() {
 	s.Helper()
-	s.bridge.queues.outbox.RemoveUnneeded(s.Context())
+	s.outbox().RemoveUnneeded(s.Context())
 	ctx, cancel := context.WithCancel(s.Context())
 	stop, done := make(chan struct{}), make(chan struct{})
-	go func() { defer close(done); s.bridge.queues.outbox.Run(ctx, stop) }()
+	go func() { defer close(done); s.outbox().Run(ctx, stop) }()
 	s.stop = sync.OnceFunc(func() { close(stop); cancel(); <-done })
 }
 
 // startTurn lets a turn run.
 func (s *sendRig) startTurn(id string) {
 	s.Helper()
-	_, err := s.bridge.db.Messages().Accept(s.Context(), db.Inbound{Incoming: incoming(id, "plot it"), Class: chat.Talk})
+	_, err := s.store.Messages().Accept(s.Context(), db.Inbound{Incoming: incoming(id, "plot it"), Class: chat.Talk})
 	s.must(err)
-	s.claim, err = s.bridge.db.Queue().Claim(s.Context(), room, db.TurnIDs{Session: "s", Prompt: "p-" + id}, true)
+	s.claim, err = s.store.Queue().Claim(s.Context(), room, db.TurnIDs{Session: "s", Prompt: "p-" + id}, true)
 	s.must(err)
-	s.Cleanup(s.bridge.runner.agents.attempts.specs.tools.setRunningTurn(s.claim, s.project))
+	s.Cleanup(s.tools().setRunningTurn(s.claim, s.project))
 }
 
 func (s *sendRig) send(path, caption string) (string, error) {
-	return s.bridge.runner.agents.attempts.specs.tools.sendFile(s.Context(), room, sendFileInput{path, caption})
+	return s.tools().sendFile(s.Context(), room, sendFileInput{path, caption})
 }
 
 func (s *sendRig) copies() int {
@@ -137,12 +137,12 @@ func TestAFileThatIsSentAtTheStart(t *testing.T) {
 	left := deliverytest.WriteFile(t, filepath.Join(s.dir, "left over"), []byte("from a crash"))
 	s.say("om_1", "plot it")
 	var gone error
-	answerWith(s.bridge, func(context.Context, *turn) turncard.Outcome {
+	s.answerWith(func(context.Context, *turn) turncard.Outcome {
 		_, gone = os.Stat(left)
 		return turncard.Outcome{State: db.Done}
 	})
 	s.start()
-	s.until("the turn", func() bool { return s.count(`SELECT COUNT(*) FROM turns WHERE state = 'done'`) == 1 })
+	s.ended(db.Done, 1)
 	s.stop()
 	if !errors.Is(gone, os.ErrNotExist) {
 		t.Errorf("tidied up while turns run: %v", gone)
@@ -173,7 +173,7 @@ func TestAFileThatThePlatformRefuses(t *testing.T) {
 func TestALongAnswerAlsoComesAsAFile(t *testing.T) {
 	t.Parallel()
 	s := newSendRig(t)
-	s.bridge.cfg.LongAnswer = 10
+	s.remake(func(c *Config) { c.LongAnswer = 10 })
 	s.deliver()
 	for i, tt := range []struct {
 		answer string
@@ -185,8 +185,8 @@ func TestALongAnswerAlsoComesAsAFile(t *testing.T) {
 		before := len(s.out.Order())
 		s.must(s.bridge.receiver.inbox.history.finish(s.Context(),
 			db.TurnResult{Turn: s.claim.Turn, State: tt.state, Answer: tt.answer, Card: chat.Card{Body: tt.answer}}))
-		s.bridge.queues.outbox.Wake(room)
-		s.until("an empty outbox", func() bool { return s.count(`SELECT COUNT(*) FROM outbox`) == 0 })
+		s.outbox().Wake(room)
+		s.sent()
 		want := []string{"card"}
 		if tt.file {
 			want = append(want, fmt.Sprint("file for om_", i))

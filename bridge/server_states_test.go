@@ -21,16 +21,14 @@ func TestStatusNamesBrokenServers(t *testing.T) {
 		t.Errorf("before any turn: %q", got)
 	}
 	l.say("om_2", "请回答")
-	l.until("the answer", func() bool {
-		return l.count(`SELECT COUNT(*) FROM turns WHERE state = 'done'`) == 1 && l.unsent() == 0
-	})
+	l.settled(1)
 	want := i18n.StatusServers.Sprintf(i18n.Chinese, "`github` `mail`")
 	want += "\n" + i18n.StatusServersLate.Sprintf(i18n.Chinese, "`slow`")
 	if got := l.ordered(rec, "om_3", "/status"); !strings.Contains(got, want) {
 		t.Errorf("%q, want %q", got, want)
 	}
 	dir := realPath(l.config.Project)
-	l.bridge.runner.agents.attempts.servers.note(dir, []claude.MCPServer{{Name: "github", Status: "connected"}})
+	l.attempts().servers.note(dir, []claude.MCPServer{{Name: "github", Status: "connected"}})
 	if got := l.ordered(rec, "om_4", "/status"); strings.Contains(got, "MCP") {
 		t.Errorf("when all have started: %q", got)
 	}

@@ -19,13 +19,13 @@ import (
 func (l *bridgeRig) answered(id, text string) db.Session {
 	l.Helper()
 	transcript := l.abandonedTurn(id, text)
-	running, err := l.bridge.db.Turns().Running(l.Context())
+	running, err := l.store.Turns().Running(l.Context())
 	l.must(err)
 	turn := running[0]
 	l.append(transcript, turn.Prompt, `{"type":"assistant","uuid":"`+uuid.NewString()+
 		`","message":{"id":"m1","model":"m","stop_reason":"end_turn","content":[{"type":"text","text":"yes"}]}}`)
 	s := db.Session{ID: turn.Session, Node: "here", Cwd: realPath(l.config.Project)}
-	l.must(l.bridge.db.Turns().Finish(l.Context(), db.TurnResult{Turn: turn, State: db.Done, Answer: "yes", Session: s}))
+	l.must(l.store.Turns().Finish(l.Context(), db.TurnResult{Turn: turn, State: db.Done, Answer: "yes", Session: s}))
 	return s
 }
 
@@ -61,14 +61,14 @@ func TestAQuestionThatIsAskedAgainIsKnownToTheSession(t *testing.T) {
 	l.must(err)
 	l.say("om_2", "and now?")
 	names := db.TurnIDs{Session: uuid.NewString(), Prompt: uuid.NewString(), Node: "here"}
-	c, err := l.bridge.db.Queue().Claim(t.Context(), room, names, true)
+	c, err := l.store.Queue().Claim(t.Context(), room, names, true)
 	l.must(err)
 	if !c.Resume {
 		t.Fatal("no session to go on with")
 	}
 	l.append(path, names.Prompt)
 	l.start()
-	l.until("the answer", func() bool { return l.count(`SELECT COUNT(*) FROM turns WHERE state = 'done'`) == 2 })
+	l.ended(db.Done, 2)
 	if got := l.sessionOfTheLastTurn(); got != s.ID || strings.Contains(l.logs.String(), "session lost") {
 		t.Errorf("answered in session %s, want %s", got, s.ID)
 	}
@@ -79,17 +79,16 @@ func TestAQuestionThatIsAskedAgainIsKnownToTheSession(t *testing.T) {
 func TestASessionThatCannotBeComparedIsResumed(t *testing.T) {
 	t.Parallel()
 	l := newBridgeRig(t, &deliverytest.Recorder{})
-	l.bridge.cfg.Context.Mode = contextmgr.Economy
-	l.bridge.runner.agents.attempts.prompts.context = contextmgr.New(l.bridge.db, l.bridge.cfg.Context, l.bridge.log)
+	l.remake(func(c *Config) { c.Context.Mode = contextmgr.Economy })
 	s := l.answered("om_1", "hello")
 	l.sql(`UPDATE turns SET prompt_id = ''`)
 	l.start()
 	l.say("om_2", "and now?")
-	l.until("the answer", func() bool { return l.count(`SELECT COUNT(*) FROM turns WHERE state = 'done'`) == 2 })
+	l.ended(db.Done, 2)
 	if got := l.sessionOfTheLastTurn(); got != s.ID {
 		t.Errorf("answered in session %s, want %s", got, s.ID)
 	}
-	report, err := l.bridge.db.Turns().LastReport(t.Context(), room, 0)
+	report, err := l.store.Turns().LastReport(t.Context(), room, 0)
 	if want := (db.ContextReport{Session: db.Resumed, Unsure: true, Messages: 2}); err != nil || report != want {
 		t.Errorf("report %+v, want %+v (%v)", report, want, err)
 	}
@@ -108,7 +107,7 @@ func TestASessionThatWasLongAwayIsKnown(t *testing.T) {
 	l.until("the answer", func() bool {
 		return l.count(`SELECT COUNT(*) FROM turns WHERE session_id <> '' AND state = 'done'`) == 2
 	})
-	report, err := l.bridge.db.Turns().LastReport(t.Context(), room, 0)
+	report, err := l.store.Turns().LastReport(t.Context(), room, 0)
 	if got := l.sessionOfTheLastTurn(); err != nil || got != s.ID || report.Unsure || report.Incomplete {
 		t.Errorf("answered in session %s, want %s; report %+v (%v)", got, s.ID, report, err)
 	}

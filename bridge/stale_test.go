@@ -16,19 +16,17 @@ func TestNothingOfAStaleGroupIsRemembered(t *testing.T) {
 	for kind, wantPoints := range map[chat.Kind]bool{chat.Private: true, chat.Group: false} {
 		t.Run(string(kind), func(t *testing.T) {
 			l := newBridgeRig(t, &deliverytest.Recorder{})
-			l.bridge.cfg.Context.Titles = false
+			l.untitled()
 			l.start()
 			for _, id := range []string{"om_1", "om_2"} {
 				m := incoming(id, "hello there")
 				m.Kind = kind
 				l.must(l.bridge.HandleMessage(t.Context(), m))
-				l.until("an answer", func() bool {
-					return l.count(`SELECT COUNT(*) FROM turns WHERE state IN ('queued', 'running')`) == 0
-				})
+				l.turnsOver()
 				l.sql(`UPDATE chats SET turned_at = turned_at - 49 * 3600000`)
 			}
 			l.until("the end of what is done on the side", func() bool {
-				waiting, active := l.bridge.queues.scheduler.jobs.Count()
+				waiting, active := l.aside()
 				return waiting+active == 0
 			})
 			if got := strings.Contains(l.logs.String(), `"task":"points"`); got != wantPoints {
@@ -51,11 +49,11 @@ func TestTheKeyPointsAreThereWhenAStaleChatStartsOver(t *testing.T) {
 	l.start()
 	tasks := func() int { return strings.Count(l.logs.String(), `"task":"points"`) }
 	idle := func() bool {
-		waiting, active := l.bridge.queues.scheduler.jobs.Count()
+		waiting, active := l.aside()
 		return waiting+active == 0 && l.count(`SELECT COUNT(*) FROM turns WHERE state IN ('queued', 'running')`) == 0
 	}
 	look := func() {
-		l.must(l.bridge.runner.maintenance.captureStale(t.Context(), time.Now(), 2*time.Hour))
+		l.must(l.maintenance().captureStale(t.Context(), time.Now(), 2*time.Hour))
 		l.until("the end of what is done on the side", idle)
 	}
 	l.say("om_1", "the heron flies at dawn")
@@ -106,7 +104,7 @@ func TestWhatIsMadeOfAChatIsInItsLanguage(t *testing.T) {
 	var list []db.Memory
 	l.until("the key points", func() bool {
 		var err error
-		list, err = l.bridge.db.Memories().List(t.Context(), room)
+		list, err = l.store.Memories().List(t.Context(), room)
 		l.must(err)
 		return len(list) > 0
 	})

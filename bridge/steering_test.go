@@ -56,7 +56,7 @@ func TestWhichMessagesARunningTurnGets(t *testing.T) {
 			l.must(err)
 			turn := claim.Turn.ID
 			l.must(l.store.Turns().SetCard(t.Context(), turn, "card"))
-			s := l.bridge.receiver.steering
+			s := l.steering()
 			s.always = tc.always
 			s.lanes.BeginTurn(room, turn, func(error) {})
 			defer s.turnStarted(claim, "zh")()

@@ -14,17 +14,15 @@ import (
 func TestATitleIsMadeOfTheFirstQuestion(t *testing.T) {
 	t.Parallel()
 	l := newBridgeRig(t, &deliverytest.Recorder{})
-	l.bridge.cfg.Context.Titles = false
+	l.untitled()
 	l.start()
 	for i, text := range []string{"of before", "/new", "when do herons fly?", "and where?"} {
 		l.say(fmt.Sprintf("om_%d", i), text)
-		l.until("an answer", func() bool {
-			return l.count(`SELECT COUNT(*) FROM turns WHERE state IN ('queued', 'running')`) == 0
-		})
+		l.turnsOver()
 	}
 	l.sql(`UPDATE ledger SET tokens = 1000`)
 	l.bridge.SetBudget(Budget{ChatDayTokens: 1}) // so the agent is not asked
-	l.bridge.runner.maintenance.makeTitle(t.Context(), endedTurn{
+	l.maintenance().makeTitle(t.Context(), endedTurn{
 		Turn: db.Turn{Key: room, Epoch: 1}, asked: []chat.Message{{Text: "and where?"}}, answer: "at the lake",
 	})
 	if got := l.chat().Topic; got != "when do herons fly?" {

@@ -38,18 +38,25 @@ func newFilesRig(t *testing.T) *filesRig {
 	d := &filesRig{rec: &deliverytest.Recorder{},
 		source: attachmenttest.New()}
 	d.bridgeRig = newBridgeRig(t, d.rec)
-	d.bridge.receiver.files.Config = attachment.Config{Source: d.source, Folder: filepath.Join(t.TempDir(), "files"),
-		Most: 1000}
-	d.bridge.cfg.Observe = func(b BuiltContext) {
-		d.mu.Lock()
-		defer d.mu.Unlock()
-		d.prompts = append(d.prompts, b.Prompt.Current)
-	}
+	folder := filepath.Join(t.TempDir(), "files")
+	d.remake(func(c *Config) {
+		c.Files = attachment.Config{Source: d.source, Folder: folder, Most: 1000}
+		c.Observe = func(b BuiltContext) {
+			d.mu.Lock()
+			defer d.mu.Unlock()
+			d.prompts = append(d.prompts, b.Prompt.Current)
+		}
+	})
 	return d
 }
 
+// waitsForWords sets for how long a file waits for the words that follow it.
+func (d *filesRig) waitsForWords(wait time.Duration) {
+	d.remake(func(c *Config) { c.Waits.Words = wait })
+}
+
 // received is the folder with the files that people have sent.
-func (d *filesRig) received() string { return d.bridge.receiver.files.Dir(d.Context(), room) }
+func (d *filesRig) received() string { return d.files().Dir(d.Context(), room) }
 
 // prompt waits for the agent to be asked for the nth time, and gives the question.
 func (d *filesRig) prompt(n int) string {
@@ -127,7 +134,7 @@ func TestADownloadIsDoneAgainAfterARestart(t *testing.T) {
 func downloadAgain(t *testing.T, killed bool) {
 	d := newFilesRig(t)
 	d.source.Files["k1"], d.source.Hold = "x", make(chan struct{})
-	d.bridge.cfg.Shutdown = time.Second
+	d.remake(func(c *Config) { c.Shutdown = time.Second })
 	d.start()
 	d.send("om_1", "[文件 a.pdf] sum it up", document("om_1", "k1", "a.pdf"))
 	d.until("the download", func() bool { return len(d.source.Asked()) == 1 })
@@ -140,9 +147,7 @@ func downloadAgain(t *testing.T, killed bool) {
 			uuid.NewString() + "'")
 	}
 	close(d.source.Hold)
-	again := New(*d.bridge.cfg, d.bridge.db, d.pool, d.rec, d.bridge.log)
-	again.receiver.files.Config = d.bridge.receiver.files.Config
-	d.bridge = again
+	d.remake(func(*Config) {})
 	d.start()
 	if got := d.prompt(1); !strings.Contains(got, "1-1-a.pdf") {
 		t.Errorf("asked %q", got)
@@ -156,7 +161,7 @@ func TestALinkIsNotWrittenThrough(t *testing.T) {
 	d.source.Files["k1"] = "new"
 	secret := filepath.Join(t.TempDir(), "secret")
 	d.must(os.WriteFile(secret, []byte("old"), 0o600))
-	folder := d.bridge.receiver.files.Dir(t.Context(), room)
+	folder := d.received()
 	d.must(os.Symlink(secret, filepath.Join(folder, "1-1-a.txt")))
 	d.start()
 	d.send("om_1", "[文件 a.txt] read", document("om_1", "k1", "a.txt"))
@@ -178,7 +183,7 @@ func TestWhatCannotBeFetchedIsTold(t *testing.T) {
 	if got := d.prompt(1); !strings.HasSuffix(got, "Attachments:\n- [文件 a.pdf] too large, not fetched\n- [文件 b.pdf] could not be fetched") {
 		t.Errorf("asked %q", got)
 	}
-	d.until("the user is told", func() bool { d.rec.Mu.Lock(); defer d.rec.Mu.Unlock(); return len(d.rec.Said) == 1 })
+	d.until("the user is told", func() bool { said, _, _ := d.rec.SoFar(); return len(said) == 1 })
 	said, _, _ := d.rec.SoFar()
 	if got := said[0]; !strings.Contains(got, "a.pdf") || !strings.Contains(got, "b.pdf") ||
 		strings.Count(got, "\n") > 1 {
@@ -209,9 +214,9 @@ func TestAPictureWaitsForItsWords(t *testing.T) {
 	t.Parallel()
 	d := newFilesRig(t)
 	d.source.Files["k1"] = "png"
-	d.bridge.cfg.Waits.Words = time.Hour
+	d.waitsForWords(time.Hour)
 	d.start()
-	d.must(d.bridge.queues.turns.awaitRecovery(t.Context())) // which begins whatever is there
+	d.must(d.awaitRecovery(t.Context())) // which begins whatever is there
 	d.send("om_1", "[图片 1]", picture("om_1", "k1"))
 	d.say("om_2", "what is this?")
 	if got := d.prompt(1); !strings.HasPrefix(got, "[图片 1]\n\nAttachments:\n- [图片 1] ") ||
@@ -224,9 +229,9 @@ func TestAPictureDoesNotWaitForWordsForEver(t *testing.T) {
 	t.Parallel()
 	d := newFilesRig(t)
 	d.source.Files["k1"] = "png"
-	d.bridge.cfg.Waits.Words = 10 * time.Millisecond
+	d.waitsForWords(10 * time.Millisecond)
 	d.start()
-	d.must(d.bridge.queues.turns.awaitRecovery(t.Context()))
+	d.must(d.awaitRecovery(t.Context()))
 	d.send("om_1", "[图片 1]", picture("om_1", "k1"))
 	if got := d.prompt(1); !strings.HasPrefix(got, "[图片 1]") {
 		t.Errorf("asked %q", got)
@@ -285,9 +290,9 @@ func TestForwardsAndRecordingsAreWords(t *testing.T) {
 	t.Parallel()
 	d := newFilesRig(t)
 	d.source.Tree, d.source.Speech, d.source.Files["k1"] = "- Ann\n  > the heron flies\n  > # 当前问题", "hello\nthere", "opus"
-	d.bridge.cfg.Waits.Words = time.Hour
+	d.waitsForWords(time.Hour)
 	d.start()
-	d.must(d.bridge.queues.turns.awaitRecovery(t.Context())) // which begins whatever is there
+	d.must(d.awaitRecovery(t.Context())) // which begins whatever is there
 	d.send("om_1", "[合并转发]", chat.File{Kind: chat.Forwarded, Of: "om_1"})
 	d.say("om_2", "what do they say?")
 	if got := d.prompt(1); got != "[合并转发]\n- Ann\n  > the heron flies\n  > # 当前问题\n\nwhat do they say?" {
@@ -297,7 +302,7 @@ func TestForwardsAndRecordingsAreWords(t *testing.T) {
 	if got := d.prompt(2); !strings.HasPrefix(got, "[语音 3 秒] hello there\n\nAttachments:\n- [语音] ") {
 		t.Errorf("asked %q", got)
 	}
-	list, err := d.bridge.db.History().ByID(t.Context(), room, []string{"om_1", "om_3"})
+	list, err := d.store.History().ByID(t.Context(), room, []string{"om_1", "om_3"})
 	d.must(err)
 	if len(list) != 2 || !strings.Contains(list[0].Text, "heron") || list[1].Text != "[语音 3 秒] hello there" {
 		t.Errorf("the History says %+v", list)
@@ -334,10 +339,9 @@ func TestARunningTurnIsStoppedWhenItsQuestionIsTakenBack(t *testing.T) {
 		return d.count("SELECT COUNT(*) FROM turns WHERE state = 'cancelled' AND failure = 'recalled'") == 1 &&
 			d.unsent() == 0
 	})
-	d.rec.Mu.Lock()
-	defer d.rec.Mu.Unlock()
-	if n := len(d.rec.Closed); n != 1 || d.rec.Closed[0].Body != i18n.Recalled.EN || len(d.rec.Closed[0].Buttons) != 0 {
-		t.Errorf("shown: %+v", d.rec.Closed)
+	_, closed, _ := d.rec.SoFar()
+	if len(closed) != 1 || closed[0].Body != i18n.Recalled.EN || len(closed[0].Buttons) != 0 {
+		t.Errorf("shown: %+v", closed)
 	}
 	d.must(d.bridge.HandleRecall(t.Context(), room, "om_unknown"))
 	d.stopsQuietly()
@@ -360,7 +364,7 @@ func TestTheFilesOfARecalledMessageAreDeleted(t *testing.T) {
 	}
 	d.say("om_2", "what did I send?")
 	d.prompt(2)
-	list, err := d.bridge.db.History().Latest(t.Context(), room, 10)
+	list, err := d.store.History().Latest(t.Context(), room, 10)
 	d.must(err)
 	for _, m := range list {
 		if strings.Contains(m.Text, "sum it up") {
@@ -413,7 +417,7 @@ func TestOldFilesAreSweptUp(t *testing.T) {
 	d.send("om_2", "[文件 b.pdf] read", document("om_2", "k2", "b.pdf"))
 	d.prompt(2)
 	d.sql("UPDATE files SET created_at = 1 WHERE message_id = 'om_1'")
-	n, err := d.bridge.receiver.files.Sweep(t.Context(), d.bridge.db, 24*time.Hour)
+	n, err := d.files().Sweep(t.Context(), d.bridge.db, 24*time.Hour)
 	if err != nil || n != 2 {
 		t.Errorf("%d files, %v", n, err)
 	}
@@ -423,11 +427,11 @@ func TestOldFilesAreSweptUp(t *testing.T) {
 	if _, err := os.Stat(outside); err != nil {
 		t.Error(err)
 	}
-	q, err := d.bridge.db.Files().QuotedMessage(t.Context(), room, "om_1")
+	q, err := d.store.Files().QuotedMessage(t.Context(), room, "om_1")
 	if err != nil || q.Files[0].State != chat.Past {
 		t.Errorf("%+v, %v", q.Files, err)
 	}
-	if _, err := d.bridge.db.Files().QuotedMessage(t.Context(), room, "om_9"); !errors.Is(err, db.ErrNotFound) {
+	if _, err := d.store.Files().QuotedMessage(t.Context(), room, "om_9"); !errors.Is(err, db.ErrNotFound) {
 		t.Error(err)
 	}
 }

@@ -30,7 +30,7 @@ func newHeldRig(t *testing.T) (l *bridgeRig, release func()) {
 	t.Helper()
 	l = newBridgeRig(t, &deliverytest.Recorder{})
 	hold := make(chan struct{})
-	answerWith(l.bridge, func(ctx context.Context, _ *turn) turncard.Outcome {
+	l.answerWith(func(ctx context.Context, _ *turn) turncard.Outcome {
 		select {
 		case <-hold:
 		case <-ctx.Done():
@@ -38,7 +38,7 @@ func newHeldRig(t *testing.T) (l *bridgeRig, release func()) {
 		return turncard.Outcome{State: db.Done}
 	})
 	l.start()
-	l.must(l.bridge.queues.turns.awaitRecovery(t.Context()))
+	l.must(l.awaitRecovery(t.Context()))
 	return l, func() { close(hold) }
 }
 
@@ -58,19 +58,19 @@ func TestAQuestionInAnIdleChatIsClaimedAsItIsStored(t *testing.T) {
 	release()
 	done := func() bool { return l.count(`SELECT COUNT(*) FROM turns WHERE state = 'done' AND attempts = 1`) == 2 }
 	l.until("both answers", done)
-	l.until("no work", func() bool { return l.bridge.queues.turns.lanes.Count() == 0 })
-	if waiting, active := l.bridge.queues.turns.jobs.Count(); waiting+active != 0 {
-		t.Errorf("%d jobs wait, %d places are taken", waiting, active)
+	l.until("no work", func() bool { chats, _ := l.working(); return chats == 0 })
+	if _, jobs := l.working(); jobs != 0 {
+		t.Errorf("%d jobs wait, or have a place", jobs)
 	}
 	l.say("om_1", "one") // and again, when nothing runs: it takes no place for ever
-	l.until("no work", func() bool { _, active := l.bridge.queues.turns.jobs.Count(); return active == 0 })
+	l.until("no work", func() bool { _, jobs := l.working(); return jobs == 0 })
 }
 
 // A question without a free slot is not claimed: later messages are asked together with it.
 func TestAQuestionWithoutAPlaceQueues(t *testing.T) {
 	t.Parallel()
 	l, release := newHeldRig(t)
-	free := takePlaces(l.bridge)
+	free := l.takePlaces()
 	l.say("om_1", "one")
 	l.say("om_2", "two")
 	if got := l.statesOf(); len(got) != 1 || got[0] != db.Queued {
@@ -78,7 +78,7 @@ func TestAQuestionWithoutAPlaceQueues(t *testing.T) {
 	}
 	free()
 	release()
-	l.until("the answer", func() bool { return l.count(`SELECT COUNT(*) FROM turns WHERE state = 'done'`) == 1 })
+	l.ended(db.Done, 1)
 }
 
 // A message is stored even if its turn cannot be claimed, which is retried.
@@ -92,22 +92,21 @@ func TestAQuestionIsStoredThoughItsTurnCannotBegin(t *testing.T) {
 		t.Errorf("%v", got)
 	}
 	l.sql(`DROP TRIGGER broken`)
-	l.until("the answer", func() bool { return l.count(`SELECT COUNT(*) FROM turns WHERE state = 'done'`) == 1 })
+	l.ended(db.Done, 1)
 }
 
 // A question that is stopped between claim and start is not answered.
 func TestAQuestionIsStoppedBeforeItsTurnBegins(t *testing.T) {
 	t.Parallel()
 	l := newBridgeRig(t, &deliverytest.Recorder{})
-	close(l.bridge.queues.turns.recovered) // nobody runs the turns yet
+	l.open() // nobody runs the turns yet
 	l.say("om_1", "one")
 	if got := l.statesOf(); len(got) != 1 || got[0] != db.Running {
 		t.Fatalf("%v", got)
 	}
 	l.say("om_2", "/stop")
-	l.bridge.queues.turns.recovered = make(chan struct{})
 	l.start()
-	l.until("the end", func() bool { return l.count(`SELECT COUNT(*) FROM turns WHERE state = 'cancelled'`) == 1 })
+	l.ended(db.Cancelled, 1)
 	l.stopsQuietly()
 }
 
@@ -125,9 +124,9 @@ func TestAQuestionBeforeTheRecoveryQueues(t *testing.T) {
 func TestALateQuestionIsNotClaimed(t *testing.T) {
 	t.Parallel()
 	l := newBridgeRig(t, &deliverytest.Recorder{})
-	close(l.bridge.queues.turns.recovered) // nobody runs the turns yet
+	l.open() // nobody runs the turns yet
 	m := incoming("om_1", "are you there?")
-	m.Time = m.Time.Add(-2 * l.bridge.cfg.MaxAge)
+	m.Time = m.Time.Add(-2 * l.cfg().MaxAge)
 	l.must(l.bridge.HandleMessage(t.Context(), m))
 	file := incoming("om_2", "")
 	file.Files = []chat.File{{Kind: chat.Picture, Of: "om_2", Key: "img_1"}}
@@ -145,10 +144,10 @@ func TestAgesAreThoseOfThePlatform(t *testing.T) {
 			t.Parallel()
 			theirs := func() time.Time { return time.Now().Add(-ahead) }
 			l := newBridgeRig(t, &deliverytest.Recorder{})
-			l.bridge.receiver.cfg.Age = func(sent time.Time) time.Duration { return theirs().Sub(sent) }
-			close(l.bridge.queues.turns.recovered) // nobody runs the turns yet
+			l.remake(func(c *Config) { c.Age = func(sent time.Time) time.Duration { return theirs().Sub(sent) } })
+			l.open() // nobody runs the turns yet
 			m := incoming("om_1", "are you there?")
-			m.Time = theirs().Add(-2 * l.bridge.cfg.MaxAge)
+			m.Time = theirs().Add(-2 * l.cfg().MaxAge)
 			l.must(l.bridge.HandleMessage(t.Context(), m))
 			m = incoming("om_2", "are you there now?")
 			m.Time = theirs()
@@ -170,7 +169,7 @@ func TestAnAdditionBehindTheResult(t *testing.T) {
 	out := &deliverytest.Recorder{}
 	l := newBridgeRig(t, out)
 	turns := 0
-	answerWith(l.bridge, func(ctx context.Context, t *turn) turncard.Outcome {
+	l.answerWith(func(ctx context.Context, t *turn) turncard.Outcome {
 		end := l.bridge.runner.agents.answer(ctx, t)
 		if turns++; turns == 1 {
 			l.say("om_2", "also: two")
@@ -182,9 +181,7 @@ func TestAnAdditionBehindTheResult(t *testing.T) {
 	})
 	l.start()
 	l.say("om_1", "one")
-	l.until("both answers", func() bool {
-		return l.count(`SELECT COUNT(*) FROM turns WHERE state = 'done'`) == 2 && l.unsent() == 0
-	})
+	l.settled(2)
 	for query, want := range map[string]int{
 		`SELECT COUNT(*) FROM steers`: 0,
 		`SELECT COUNT(*) FROM messages WHERE turn_id = 1 AND message_id = 'om_1'`:                                1,

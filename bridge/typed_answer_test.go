@@ -21,8 +21,8 @@ func asksInTurn(l *bridgeRig) (turn int64) {
 	l.say("om_1", "hello")
 	claim, err := l.store.Queue().Claim(l.Context(), room, db.TurnIDs{Session: uuid.NewString(), Prompt: "p"}, false)
 	l.must(err)
-	l.bridge.queues.turns.lanes.BeginTurn(room, claim.Turn.ID, func(error) {})
-	l.bridge.presses.approvals.RequestDecision(l.Context(), claim, approval.Workspace{}, claude.ToolAsk{
+	l.beginTurn(room, claim.Turn.ID, func(error) {})
+	l.approvals().RequestDecision(l.Context(), claim, approval.Workspace{}, claude.ToolAsk{
 		ID: "ask", Name: claude.QuestionTool, Input: []byte(`{"questions":[{"question":"Which color?","header":"Color"}]}`),
 	}, func(claude.Decision) bool { return true })
 	return claim.Turn.ID
@@ -36,7 +36,7 @@ func TestAMessageFromBeforeTheQuestionDoesNotAnswerIt(t *testing.T) {
 	l := newBridgeRig(t, &deliverytest.Recorder{})
 	l.remake(func(c *Config) { c.Age = func(at time.Time) time.Duration { return time.Since(at) + ahead } })
 	turn := asksInTurn(l)
-	close(l.bridge.queues.turns.recovered)
+	l.open()
 	list, err := l.store.Approvals().Waiting(t.Context())
 	l.must(err)
 	l.must(l.store.Approvals().SetCard(t.Context(), list[0].ID, "card"))
@@ -70,7 +70,7 @@ func TestTheStatusOfAChatThatWaitsForADecision(t *testing.T) {
 		i18n.Chinese: {"**状态**：等待确认，请看聊天里的卡片\n", "**会话**：进行中"},
 		i18n.English: {"**Status**: waiting for a decision, see the card in this chat\n", "**Session**: active"},
 	} {
-		got, err := l.bridge.receiver.commands.set.status(t.Context(), invocation{chat: db.Chat{Key: room}, lang: lang})
+		got, err := l.commandSet().status(t.Context(), invocation{chat: db.Chat{Key: room}, lang: lang})
 		if l.must(err); !strings.Contains(got.reply, want[0]) || !strings.Contains(got.reply, want[1]) {
 			t.Errorf("%q, want %q", got.reply, want)
 		}

@@ -31,7 +31,7 @@ func TestABotWithoutAnOwnerAnswersStrangersOnceADay(t *testing.T) {
 		l.must(l.bridge.HandleMessage(t.Context(), privateMessage(user, id)))
 		return l.count(`SELECT COUNT(*) FROM outbox WHERE chat_key LIKE '%oc_of_` + user + `'`)
 	}
-	delivered := func() { l.start(); l.until("the outbox to be empty", func() bool { return l.unsent() == 0 }); l.stop() }
+	delivered := func() { l.start(); l.sent(); l.stop() }
 	l.bridge.SetAccess(access.Config{})
 	for i := range 5 {
 		if n := told(fmt.Sprint("om_", i), "ou_a"); n != 1 {
@@ -46,8 +46,7 @@ func TestABotWithoutAnOwnerAnswersStrangersOnceADay(t *testing.T) {
 		!strings.Contains(strings.Join(said, ""), "ou_b") {
 		t.Errorf("said %q", said)
 	}
-	l.bridge = New(*l.bridge.cfg, l.bridge.db, l.pool, rec, l.bridge.log)
-	l.bridge.SetAccess(access.Config{})
+	l.remake(func(c *Config) { c.Access = access.Config{} })
 	if n := told("om_after_restart", "ou_a"); n != 0 {
 		t.Errorf("after a restart: %d answers", n)
 	}
@@ -67,7 +66,7 @@ func TestAnOwnerHearsOfWhoWroteBeforeHim(t *testing.T) {
 		l.must(l.bridge.HandleMessage(t.Context(), privateMessage(user, "om_1"+user)))
 	}
 	l.start()
-	l.until("the outbox to be empty", func() bool { return l.unsent() == 0 })
+	l.sent()
 	l.stop()
 	l.bridge.SetAccess(access.Config{Owner: "ou_boss", UnauthorizedReply: "not yet"})
 	l.must(l.bridge.HandleMessage(t.Context(), privateMessage("ou_a", "om_2")))
@@ -79,7 +78,7 @@ func TestAnOwnerHearsOfWhoWroteBeforeHim(t *testing.T) {
 	}
 	users := incoming("om_3", "/admin users")
 	users.Key, users.Actor.ID = chat.FeishuChat("oc_boss"), "ou_boss"
-	got, err := l.bridge.receiver.commands.set.adminUsers(t.Context(),
+	got, err := l.commandSet().adminUsers(t.Context(),
 		invocation{m: users, lang: i18n.English, chat: db.Chat{Key: users.Key}})
 	if l.must(err); !strings.Contains(got.reply, "ou_a` pending") || strings.Contains(got.reply, "ou_boss` pending") {
 		t.Errorf("listed:\n%s", got.reply)
@@ -91,14 +90,14 @@ func TestTheCodeInAnEditedMessage(t *testing.T) {
 	t.Parallel()
 	l := newBridgeRig(t, &deliverytest.Recorder{})
 	l.remake(func(c *Config) { c.App, c.Access = "cli_1", access.Config{} })
-	l.bridge.access.Ownership.Run(t.Context()) // the platform cannot be asked
+	l.ownership().Run(t.Context()) // the platform cannot be asked
 	code := regexp.MustCompile(`MAGPIE-\w+`).FindString(l.logs.String())
 	if len(code) < 30 {
 		t.Fatalf("code %q", code)
 	}
 	l.must(l.bridge.HandleMessage(t.Context(), incoming("om_1", code[:20])))
 	l.must(l.bridge.HandleEdit(t.Context(), incoming("om_1", code)))
-	if got := l.bridge.access.Authorizer.Load().Owner; got != "ou_1" {
+	if got := l.authorizer().Load().Owner; got != "ou_1" {
 		t.Errorf("the bot belongs to %q", got)
 	}
 }

@@ -27,7 +27,7 @@ func newLimitRig(t *testing.T) *limitRig {
 	l := &limitRig{rec: &deliverytest.Recorder{}, asked: make(chan string, 10)}
 	l.bridgeRig = newBridgeRig(t, l.rec)
 	refused := claude.Result{Failure: claude.FailRateLimit, Limit: "five_hour", Resets: time.Now().Add(2 * time.Hour)}
-	answerWith(l.bridge, func(ctx context.Context, tn *turn) turncard.Outcome {
+	l.answerWith(func(ctx context.Context, tn *turn) turncard.Outcome {
 		if ctx.Err() != nil {
 			return failedOutcome(zerolog.Ctx(ctx), context.Cause(ctx))
 		}
@@ -35,7 +35,7 @@ func newLimitRig(t *testing.T) *limitRig {
 			l.asked <- tn.claim.Asked[0].Text
 			return turncard.OutcomeOf("")
 		}
-		end := l.bridge.runner.agents.failures.resultOutcome(ctx, tn.claim, refused)
+		end := l.outcome(ctx, tn, refused)
 		refused = claude.Result{}
 		return end
 	})
@@ -119,7 +119,7 @@ func TestQuestionsWaitForTheEndOfALimit(t *testing.T) {
 	l.until("the stop", func() bool { return l.turns("state = 'cancelled' AND id = 2") == 1 })
 	l.sql(`UPDATE limits SET ends_at = 2`) // the time has come; first here, or a turn that is due would wait once more
 	l.sql(`UPDATE turns SET due_at = 2 WHERE due_at > 0`)
-	l.bridge.limits.look()
+	l.limits().look()
 	l.asks("第一个", "第三个", "第四个")
 	l.until("the answers", func() bool { return l.turns("state = 'done'") == 3 })
 	if n := l.turns("due_at <> 0"); n != 0 {
@@ -134,15 +134,15 @@ func TestALimitThatEndsEarlier(t *testing.T) {
 		"the agent reports it": func(l *limitRig) {
 			c, err := l.store.Chats().Get(l.Context(), room)
 			l.must(err)
-			l.bridge.limits.report(l.Context(), c, claude.RateLimit{Allowed: true, Windows: []claude.LimitWindow{
+			l.limits().report(l.Context(), c, claude.RateLimit{Allowed: true, Windows: []claude.LimitWindow{
 				{Kind: "five_hour", Used: 0.1, Resets: time.Now().Add(time.Hour)}}})
 		},
 		"a later turn is answered": func(l *limitRig) {
 			c, err := l.store.Chats().Get(l.Context(), room)
 			l.must(err)
-			l.bridge.limits.lift(l.Context(), c, time.Now().Add(time.Second))
+			l.limits().lift(l.Context(), c, time.Now().Add(time.Second))
 		},
-		"another login": func(l *limitRig) { l.bridge.limits.loggedIn() },
+		"another login": func(l *limitRig) { l.limits().loggedIn() },
 		"another model": func(l *limitRig) { l.say("om_3", "/model sonnet") },
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -162,8 +162,8 @@ func TestAnEarlierAnswerDoesNotLiftALimit(t *testing.T) {
 	l := newLimitRig(t)
 	c, err := l.store.Chats().Get(t.Context(), room)
 	l.must(err)
-	l.bridge.limits.lift(t.Context(), c, time.Now().Add(-time.Hour))
-	if l.bridge.limits.until(t.Context(), c).IsZero() {
+	l.limits().lift(t.Context(), c, time.Now().Add(-time.Hour))
+	if l.limits().until(t.Context(), c).IsZero() {
 		t.Error("the limit was lifted")
 	}
 }
@@ -175,17 +175,16 @@ func TestStatusShowsTheLimits(t *testing.T) {
 	c, err := l.store.Chats().Get(t.Context(), room)
 	l.must(err)
 	week := time.Now().Add(50 * time.Hour)
-	l.bridge.limits.report(t.Context(), c, claude.RateLimit{Windows: []claude.LimitWindow{
+	l.limits().report(t.Context(), c, claude.RateLimit{Windows: []claude.LimitWindow{
 		{Kind: "seven_day", Used: 0.124, Resets: week}}})
 	l.say("om_2", "/status")
 	var said string
 	l.until("the reply", func() bool {
-		l.rec.Mu.Lock()
-		defer l.rec.Mu.Unlock()
-		said = strings.Join(l.rec.Said, "\n")
+		list, _, _ := l.rec.SoFar()
+		said = strings.Join(list, "\n")
 		return strings.Contains(said, "项目")
 	})
-	for _, want := range []string{"5 小时内 已用完", "一周内 已用 12%，" + week.In(l.bridge.limits.zone).Format("01-02 15:04") + " 重置"} {
+	for _, want := range []string{"5 小时内 已用完", "一周内 已用 12%，" + week.In(l.limits().zone).Format("01-02 15:04") + " 重置"} {
 		if !strings.Contains(said, want) {
 			t.Errorf("%q is missing in %q", want, said)
 		}

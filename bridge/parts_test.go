@@ -1,0 +1,115 @@
+package bridge
+
+import (
+	"context"
+
+	"magpie/bridge/access"
+	"magpie/bridge/approval"
+	"magpie/bridge/attachment"
+	"magpie/bridge/delivery"
+	"magpie/bridge/turncard"
+	"magpie/db"
+	"magpie/internal/chat"
+	"magpie/internal/claude"
+)
+
+// parts are what tests look at within a bridge. Where each part is found stands here alone, so that the walls inside
+// can be moved.
+type parts struct{ bridge *Bridge }
+
+func (p parts) cfg() *Config                    { return p.bridge.cfg }
+func (p parts) authorizer() *access.Authorizer  { return p.bridge.access.Authorizer }
+func (p parts) ownership() *access.Ownership    { return p.bridge.access.Ownership }
+func (p parts) commandSet() *commandSet         { return p.bridge.receiver.commands.set }
+func (p parts) listening() listening            { return p.bridge.receiver.listening }
+func (p parts) steering() *steering             { return p.bridge.receiver.steering }
+func (p parts) logins() *logins                 { return p.bridge.receiver.logins }
+func (p parts) files() *attachment.Store        { return p.bridge.receiver.files }
+func (p parts) approvals() *approval.Requests   { return p.bridge.queues.approvals }
+func (p parts) outbox() *delivery.Outbox        { return p.bridge.queues.outbox }
+func (p parts) reactions() *delivery.Reactions  { return p.bridge.queues.reactions }
+func (p parts) scheduler() *compactionScheduler { return p.bridge.queues.scheduler }
+func (p parts) budget() *budget                 { return p.bridge.runner.agents.budget }
+func (p parts) attempts() attemptRunner         { return p.bridge.runner.agents.attempts }
+func (p parts) tools() *toolHandlers            { return p.attempts().specs.tools }
+func (p parts) maintenance() maintenance        { return p.bridge.runner.maintenance }
+func (p parts) limits() *usageLimits            { return p.bridge.limits }
+
+// turnOf is the turn of a claim, before it runs; runWith runs it.
+func (p parts) turnOf(c db.Claim) *turn { return newTurn(p.bridge.cfg, p.bridge.db, c) }
+
+func (p parts) runWith(ctx context.Context, t *turn, answer func(context.Context, *turn) turncard.Outcome) {
+	p.bridge.runner.runWith(ctx, t, answer)
+}
+
+// awaitRecovery waits until what an earlier process has left is taken up.
+func (p parts) awaitRecovery(ctx context.Context) error {
+	return p.bridge.queues.turns.awaitRecovery(ctx)
+}
+
+// open lets the bridge claim turns though it does not run: an earlier process has left nothing.
+func (p parts) open() { close(p.bridge.queues.turns.recovered) }
+
+// enter begins work in the chat, and reports whether nobody else works there.
+func (p parts) enter(key chat.Key) bool { return p.bridge.queues.turns.lanes.Enter(key) }
+
+// beginTurn makes a turn run in the chat, which stop ends; endTurn ends it.
+func (p parts) beginTurn(key chat.Key, turn int64, stop context.CancelCauseFunc) {
+	p.enter(key)
+	p.bridge.queues.turns.lanes.BeginTurn(key, turn, stop)
+}
+
+func (p parts) endTurn(key chat.Key) { p.bridge.queues.turns.lanes.EndTurn(key) }
+
+// working counts the chats with turns in work, and the jobs that run turns or wait to.
+func (p parts) working() (chats, jobs int) {
+	waiting, active := p.bridge.queues.turns.jobs.Count()
+	return p.bridge.queues.turns.lanes.Count(), waiting + active
+}
+
+// aside counts what is done beside the turns.
+func (p parts) aside() (waiting, active int) { return p.scheduler().jobs.Count() }
+
+// takePlaces leaves no place for turns until they are freed: questions queue meanwhile.
+func (p parts) takePlaces() (free func()) {
+	jobs, places := p.bridge.queues.turns.jobs, 0
+	for jobs.Reserve() {
+		places++
+	}
+	return func() {
+		for range places {
+			jobs.Release()
+		}
+	}
+}
+
+// answerWith answers the turns without an agent.
+func (p parts) answerWith(answer func(context.Context, *turn) turncard.Outcome) {
+	p.bridge.queues.turns.run = func(ctx context.Context, c db.Claim) {
+		p.runWith(ctx, p.turnOf(c), answer)
+	}
+}
+
+// agent is what an agent does in a turn: what it reports on the way, and its result.
+type agent func(t *turn, take func(claude.Event)) claude.Result
+
+// actAs lets the test be the agent.
+func (p parts) actAs(a agent) {
+	p.answerWith(func(ctx context.Context, t *turn) turncard.Outcome {
+		p.bridge.runner.prepare(ctx, t)
+		take := func(e claude.Event) { p.handle(ctx, t, e) }
+		result := a(t, take)
+		take(result)
+		return p.outcome(ctx, t, result)
+	})
+}
+
+// handle lets an agent's event happen in a turn.
+func (p parts) handle(ctx context.Context, t *turn, e claude.Event) {
+	p.attempts().handleEvent(ctx, t, e)
+}
+
+// outcome is how a turn ends with a result of its agent.
+func (p parts) outcome(ctx context.Context, t *turn, r claude.Result) turncard.Outcome {
+	return p.bridge.runner.agents.failures.resultOutcome(ctx, t.claim, r)
+}
