@@ -289,8 +289,8 @@ func TestCards(t *testing.T) {
 	t.Parallel()
 	cards := replyCards(t)
 	maps.Copy(cards, askings())
-	cards["51-late"] = heldCard(7, i18n.Chinese, 3*time.Hour+time.Minute)
-	cards["67-edited"], cards["68-edited-en"] = editedCard(7, i18n.Chinese), editedCard(7, i18n.English)
+	cards["51-late"] = heldCard(i18n.Chinese, 3*time.Hour+time.Minute).OfTurn(7)
+	cards["67-edited"], cards["68-edited-en"] = editedCard(i18n.Chinese).OfTurn(7), editedCard(i18n.English).OfTurn(7)
 	for name, s := range stories() {
 		cards[name] = s.Card(s.now)
 	}

@@ -12,6 +12,7 @@ import (
 	"magpie/bridge/i18n"
 	"magpie/contextmgr/redact"
 	"magpie/db"
+	"magpie/internal/chat"
 )
 
 // historyWriter adds messages and answers to the History, without the private data and secrets that must stay out of
@@ -35,18 +36,22 @@ func (cfg Config) redactForHistory(text string) string {
 
 // accept stores a message and its effects.
 func (w historyWriter) accept(ctx context.Context, e db.Inbound) (db.AcceptResult, error) {
-	e.Text, e.Reply = w.cfg.redactForHistory(e.Text), w.cfg.Secrets.Text(e.Reply)
-	if e.Card != nil {
-		card := delivery.RedactCard(*e.Card, w.cfg.Secrets)
-		e.Card = &card
-	}
-	return w.db.Messages().Accept(ctx, e)
+	return w.db.Messages().Accept(ctx, w.redacted(e))
 }
 
 // edit stores the new version of an edited message.
 func (w historyWriter) edit(ctx context.Context, e db.Inbound) (db.AcceptResult, error) {
-	e.Text = w.cfg.redactForHistory(e.Text)
-	return w.db.Messages().Edit(ctx, e)
+	return w.db.Messages().Edit(ctx, w.redacted(e))
+}
+
+func (w historyWriter) redacted(e db.Inbound) db.Inbound {
+	e.Text, e.Reply = w.cfg.redactForHistory(e.Text), w.cfg.Secrets.Text(e.Reply)
+	for _, card := range []**chat.Card{&e.Card, &e.Held} {
+		if *card != nil {
+			*card = new(delivery.RedactCard(**card, w.cfg.Secrets))
+		}
+	}
+	return e
 }
 
 // finish stores the end of a turn. The answer is redacted for the History; the card is not, because its readers asked

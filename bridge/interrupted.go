@@ -14,12 +14,12 @@ import (
 )
 
 // heldCard asks about a question that arrived so late that it is answered only on request.
-func heldCard(turn int64, l i18n.Lang, age time.Duration) chat.Card {
+func heldCard(l i18n.Lang, age time.Duration) chat.Card {
 	text := fmt.Sprintf(i18n.Late.In(l), lateBy(age, l))
 	head := i18n.HeaderLate.In(l)
 	return chat.Card{Title: head, State: chat.CardNeedsYou, Body: text, Summary: text, Buttons: []chat.Button{
-		{Label: i18n.AnswerButton.In(l), Action: chat.Action{Do: turncard.DoContinue, Turn: turn}},
-		{Label: i18n.DropButton.In(l), Action: chat.Action{Do: turncard.DoDrop, Turn: turn}},
+		{Label: i18n.AnswerButton.In(l), Action: chat.Action{Do: turncard.DoContinue, Turn: chat.OwnTurn}},
+		{Label: i18n.DropButton.In(l), Action: chat.Action{Do: turncard.DoDrop, Turn: chat.OwnTurn}},
 	}}
 }
 

@@ -111,7 +111,7 @@ func (rc *receiver) acceptQuestion(ctx context.Context, m chat.Incoming) error {
 	case err != nil:
 		return err
 	case rc.cfg.isLate(m):
-		e.Held = func(turn int64) chat.Card { return heldCard(turn, l, rc.cfg.Age(m.Time)) }
+		e.Held = new(heldCard(l, rc.cfg.Age(m.Time)))
 	case answer.Interrupted:
 		if err := rc.answers.approvals.Continue(ctx, &answer, &e, l); err != nil {
 			return err
@@ -181,7 +181,7 @@ func (rc *receiver) handleEdit(ctx context.Context, m chat.Incoming) error {
 		e.Class = chat.Talk
 	}
 	l := rc.languages.LanguageFor(ctx, m.Key, e.Lang)
-	e.Held = func(turn int64) chat.Card { return editedCard(turn, l) }
+	e.Held = new(editedCard(l))
 	e.Text = questionIn(e.Text)
 	got, err := rc.inbox.history.edit(ctx, e)
 	if err != nil || !got.Fresh {
@@ -193,11 +193,11 @@ func (rc *receiver) handleEdit(ctx context.Context, m chat.Incoming) error {
 }
 
 // editedCard asks whether to answer an edited message again.
-func editedCard(turn int64, l i18n.Lang) chat.Card {
+func editedCard(l i18n.Lang) chat.Card {
 	text := i18n.Edited.In(l)
 	head := i18n.HeaderEdited.In(l)
 	return chat.Card{Title: head, State: chat.CardNeedsYou, Body: text, Summary: text, Buttons: []chat.Button{
-		{Label: i18n.EditedButton.In(l), Action: chat.Action{Do: turncard.DoContinue, Turn: turn}},
-		{Label: i18n.DropButton.In(l), Action: chat.Action{Do: turncard.DoDrop, Turn: turn}},
+		{Label: i18n.EditedButton.In(l), Action: chat.Action{Do: turncard.DoContinue, Turn: chat.OwnTurn}},
+		{Label: i18n.DropButton.In(l), Action: chat.Action{Do: turncard.DoDrop, Turn: chat.OwnTurn}},
 	}}
 }

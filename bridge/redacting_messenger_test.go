@@ -4,7 +4,10 @@ import (
 	"strings"
 	"testing"
 
+	"magpie/bridge/delivery/deliverytest"
 	"magpie/contextmgr/redact"
+	"magpie/db"
+	"magpie/internal/chat"
 )
 
 const canary = "canary-0123456789abcdef"
@@ -41,4 +44,37 @@ func TestNothingMadeOfAChatHasASecret(t *testing.T) {
 	if c.Topic == "" || strings.Contains(c.Topic, "canary") {
 		t.Errorf("title %q", c.Topic)
 	}
+}
+
+// The cards that are stored with a message have none of the program's own secrets, like its reply.
+func TestNoStoredCardHasASecret(t *testing.T) {
+	t.Parallel()
+	l := newBridgeRig(t, &deliverytest.Recorder{})
+	l.remake(func(c *Config) { c.Secrets = redact.NewKnown([]string{canary}) })
+	h, card := l.bridge.receiver.inbox.history, &chat.Card{Body: "it is " + canary}
+	clean := func() {
+		t.Helper()
+		if all, secret := l.count(`SELECT COUNT(*) FROM outbox`), l.count(`SELECT COUNT(*) FROM outbox
+			WHERE content LIKE '%canary%'`); all != 2 || secret != 0 {
+			t.Errorf("%d posts, %d with the secret", all, secret)
+		}
+	}
+	for _, e := range []db.Inbound{
+		{Incoming: incoming("om_1", "/status"), Class: chat.Command, Card: card},
+		{Incoming: incoming("om_2", "late"), Class: chat.Talk, Held: card},
+	} {
+		if _, err := h.accept(t.Context(), e); err != nil {
+			t.Fatal(err)
+		}
+	}
+	clean()
+	l.must(l.bridge.db.Turns().Interruptions().Decide(t.Context(), db.Decision{Key: room, Turn: 1, GoOn: true}))
+	if _, err := l.bridge.db.Queue().Claim(t.Context(), room, db.TurnIDs{Session: "s"}, true); err != nil {
+		t.Fatal(err)
+	}
+	edited := db.Inbound{Incoming: incoming("om_2", "edited"), Class: chat.Talk, Held: card}
+	if _, err := h.edit(t.Context(), edited); err != nil {
+		t.Fatal(err)
+	}
+	clean()
 }

@@ -166,7 +166,7 @@ func TestEditedQuestionsOfOtherBotsAreCounted(t *testing.T) {
 		e.Kind, e.Class, e.Actor.Bot = chat.Group, chat.Overheard, true
 		accept(t, d, e)
 		e.Class, e.Text = chat.Talk, "and now?"
-		e.Held = func(int64) chat.Card { return chat.Card{Body: "again?"} }
+		e.Held = &chat.Card{Body: "again?"}
 		if a, err := d.Messages().Edit(t.Context(), e); err != nil || a.Turn == 0 {
 			t.Fatalf("%+v %v", a, err)
 		}

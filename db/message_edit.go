@@ -23,7 +23,7 @@ func PlatformID(id string) string {
 
 // Edit stores an edited message; e is its new version. As long as its turn has not begun, the new
 // version replaces the old one. Afterwards both remain, and the new one is held back in a turn of its
-// own until somebody asks for it; e.Held, which must be set, makes the card for that. A message that is
+// own until somebody asks for it; e.Held, which must be set, is the card for that. A message that is
 // unknown, is not talk, or is unchanged has no effect.
 func (ms Messages) Edit(ctx context.Context, e Inbound) (a AcceptResult, err error) {
 	err = ms.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error {

@@ -29,7 +29,7 @@ func recall(t testing.TB, d *db.DB, id string) db.Recalled {
 func edit(t testing.TB, d *db.DB, id, text string) db.AcceptResult {
 	t.Helper()
 	e := say(id, text)
-	e.Held = func(turn int64) chat.Card { return chat.Card{Body: "again?"} }
+	e.Held = &chat.Card{Body: "again?"}
 	a, err := d.Messages().Edit(t.Context(), e)
 	if err != nil {
 		t.Fatal(err)

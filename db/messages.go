@@ -22,11 +22,11 @@ type Inbound struct {
 	Effects []Effect   // its changes, in this order
 
 	// how it is queued if it is talk
-	Continues int64                      // the interrupted turn that it asks to continue; 0 = none
-	Over      chat.Card                  // the final card of that turn
-	Held      func(turn int64) chat.Card // not nil: the turn is held until somebody asks for it, and shows this card
-	Steer     Steer                      // the running turn that gets the message; zero = none
-	Start     *Start                     // not nil: the chat is idle, so the turn is claimed at once
+	Continues int64      // the interrupted turn that it asks to continue; 0 = none
+	Over      chat.Card  // the final card of that turn
+	Held      *chat.Card // not nil: the turn, its [chat.OwnTurn], is held until somebody asks for it, and shows this card
+	Steer     Steer      // the running turn that gets the message; zero = none
+	Start     *Start     // not nil: the chat is idle, so the turn is claimed at once
 }
 
 // AcceptResult is the result of storing a message.

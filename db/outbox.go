@@ -51,7 +51,7 @@ const insertPost = `INSERT INTO outbox (chat_key, turn_id, approval_id, subject,
 func (o Outbox) post(ctx context.Context, tx *sql.Tx, p Post) error {
 	content := p.Text
 	if p.Card != nil {
-		data, err := json.Marshal(p.Card)
+		data, err := json.Marshal(p.Card.OfTurn(p.Turn))
 		if err != nil {
 			return fmt.Errorf("card: %w", err)
 		}

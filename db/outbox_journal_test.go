@@ -181,9 +181,7 @@ func TestADecisionThatIsVoid(t *testing.T) {
 // lateQuestion is a question that is only answered on request.
 func lateQuestion(id, text string) db.Inbound {
 	e := say(id, text)
-	e.Held = func(turn int64) chat.Card {
-		return chat.Card{Body: "late", Buttons: []chat.Button{{Action: chat.Action{Turn: turn}}}}
-	}
+	e.Held = &chat.Card{Body: "late", Buttons: []chat.Button{{Action: chat.Action{Turn: chat.OwnTurn}}}}
 	return e
 }
 
@@ -384,7 +382,7 @@ func TestALateTurnDoesNotMakeTheSessionForget(t *testing.T) {
 // A question that is answered late knows the later answers, but not the messages that still wait.
 func TestALateQuestionKnowsWhatWasAnsweredMeanwhile(t *testing.T) {
 	d := fresh(t)
-	held := func(int64) chat.Card { return chat.Card{Body: "late"} }
+	held := &chat.Card{Body: "late"}
 	late := say("om_1", "late")
 	late.Held = held
 	turn := accept(t, d, late).Turn

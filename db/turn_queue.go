@@ -99,10 +99,9 @@ func (q Queue) enqueue(ctx context.Context, tx *sql.Tx, m chat.Message, e Inboun
 	if errors.Is(err, sql.ErrNoRows) {
 		row := tx.QueryRowContext(ctx, insertTurn, m.Key.String(), m.Epoch, state, failure, millis(q.db.now()))
 		if err = row.Scan(&id); err == nil && e.Held != nil {
-			card := e.Held(id)
 			err = q.db.Outbox().post(
 				ctx, tx,
-				Post{Key: m.Key, Turn: id, Idem: fmt.Sprintf("late:%d:%s", id, m.ID), ReplyTo: replyTo, Card: &card},
+				Post{Key: m.Key, Turn: id, Idem: fmt.Sprintf("late:%d:%s", id, m.ID), ReplyTo: replyTo, Card: e.Held},
 			)
 		}
 	}

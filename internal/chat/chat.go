@@ -225,11 +225,14 @@ type Press struct {
 // DoCommand is the action that gives a command. The command line is the action's ID.
 const DoCommand = "order"
 
+// OwnTurn is the turn of an action on the card of a turn whose number is not known yet: see [Card.OfTurn].
+const OwnTurn = -1
+
 // Action is the meaning of a button. It travels through the platform and back, so it is untrusted.
 type Action struct {
 	Do   string `json:"do"`
-	Turn int64  `json:"turn,omitempty"`
-	ID   string `json:"id,omitempty"` // of the object of the action, for example an approval
+	Turn int64  `json:"turn,omitempty"` // 0 = none
+	ID   string `json:"id,omitempty"`   // of the object of the action, for example an approval
 }
 
 // Card is the content of a card, for example of a running turn: a value that is drawn again whenever it changes.
@@ -252,6 +255,17 @@ type Card struct {
 	Others []string `json:"-"`
 	// where Close puts on which messages it has shown the card; nil = not wanted
 	Shown *Shown `json:"-"`
+}
+
+// OfTurn is the card as that of a turn: buttons about [OwnTurn] are about that turn.
+func (c Card) OfTurn(turn int64) Card {
+	c.Buttons = slices.Clone(c.Buttons)
+	for i, b := range c.Buttons {
+		if b.Action.Turn == OwnTurn {
+			c.Buttons[i].Action.Turn = turn
+		}
+	}
+	return c
 }
 
 // Shown is how a card is shown.

@@ -42,3 +42,14 @@ func TestStableName(t *testing.T) {
 }
 
 const sha1OfExample = "2e066a9a1889e251f61489cb"
+
+func TestACardNamesItsTurn(t *testing.T) {
+	c := Card{Buttons: []Button{{Action: Action{Turn: OwnTurn}}, {Action: Action{Turn: 3}}, {}}}
+	got := c.OfTurn(7).Buttons
+	if got[0].Action.Turn != 7 || got[1].Action.Turn != 3 || got[2].Action.Turn != 0 {
+		t.Errorf("%+v", got)
+	}
+	if c.Buttons[0].Action.Turn != OwnTurn {
+		t.Error("the card itself was changed")
+	}
+}
