@@ -92,8 +92,7 @@ func TestAProcessThatCannotStartAgainIsNotMissed(t *testing.T) {
 	l.must(os.WriteFile(path, []byte("\x00\x00"), 0o600))
 	m := incoming("om_waits", "hello")
 	m.Key = keys[2]
-	_, err = l.store.Messages().Accept(t.Context(), db.Inbound{Incoming: m, Class: chat.Talk})
-	l.must(err)
+	l.accept(m)
 	free := l.takePlaces()
 	_, said, _ := out.SoFar()
 	l.start()

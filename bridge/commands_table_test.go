@@ -226,8 +226,7 @@ func (c command) try(w *memoryRig, p place, line string, l i18n.Lang, row comman
 	w.Helper()
 	chatNow := func() db.Chat {
 		w.Helper()
-		got, err := w.store.Chats().Get(w.ctx, p.key)
-		w.must(err)
+		got := w.chat(p)
 		got.Lang = "" // in which was spoken last
 		return got
 	}
@@ -303,11 +302,10 @@ func (c command) ignored(w *memoryRig, p place, line string, l i18n.Lang) {
 		return
 	}
 	w.order(p.by("ou_user"), "/lang "+string(l))
-	before, err := w.store.Chats().Get(w.ctx, p.key)
-	w.must(err)
+	before := w.chat(p)
 	w.receive(p, line, true)
-	if after, err := w.store.Chats().Get(w.ctx, p.key); err != nil || after != before || w.answered(p) {
-		w.Errorf("%s of a stranger in %v makes it %+v, %v", line, p.key, after, err)
+	if after := w.chat(p); after != before || w.answered(p) {
+		w.Errorf("%s of a stranger in %v makes it %+v", line, p.key, after)
 	}
 }
 
@@ -339,7 +337,7 @@ func TestEveryNameReachesItsCommand(t *testing.T) {
 					}
 				}
 				m := chat.Incoming{Key: group.key, Kind: group.kind, Text: slash + name, Actor: chat.Actor{ID: group.who}}
-				if !w.bridge.receiver.listening.toBot(w.ctx, m) {
+				if !w.listening().toBot(w.ctx, m) {
 					t.Errorf("%q is not heard in a group that wants commands to be", m.Text)
 				}
 			}
@@ -473,8 +471,8 @@ func TestAButtonGivesACommand(t *testing.T) {
 		t.Errorf("it answers %q", p.ReplyTo)
 	}
 	w.expect(w.delivered(alice), "sonnet")
-	if c, err := w.store.Chats().Get(w.ctx, alice.key); err != nil || c.Settings.Model != "sonnet" {
-		t.Errorf("%+v %v", c.Settings, err)
+	if c := w.chat(alice); c.Settings.Model != "sonnet" {
+		t.Errorf("%+v", c.Settings)
 	}
 	press("p2", "ou_user", "/doctor")
 	w.expect(w.delivered(alice), i18n.ForAdminsCommand.Sprintf(i18n.Chinese, "/doctor"))
@@ -493,8 +491,8 @@ func TestAButtonGivesACommand(t *testing.T) {
 	if toast == "" {
 		t.Error("a stranger who presses is told nothing")
 	}
-	if c, err := stranger.store.Chats().Get(w.ctx, alice.key); err != nil || c.Epoch != 0 {
-		t.Errorf("a stranger began a new conversation: %v", err)
+	if c := stranger.chat(alice); c.Epoch != 0 {
+		t.Error("a stranger began a new conversation")
 	}
 }
 

@@ -38,11 +38,9 @@ func TestStopStopsWhatHasNotBegun(t *testing.T) {
 	l.say("om_1", "hello")
 	l.say("om_2", "/stop")
 	l.say("om_3", "/stop") // the same, said twice
-	l.bridge.queues.turns.jobs.Enqueue(func(ctx context.Context) { l.bridge.queues.turns.work(ctx, room) })
-	l.until("the end", func() bool {
-		return l.count(`SELECT COUNT(*) FROM turns WHERE state = 'cancelled'`) == 1 &&
-			l.unsent() == 0
-	})
+	l.queue().jobs.Enqueue(func(ctx context.Context) { l.queue().work(ctx, room) })
+	l.ended(db.Cancelled, 1)
+	l.sent()
 	l.stopsQuietly()
 	if n := l.pool.Stats().Started; n != 0 {
 		t.Errorf("%d agents were started", n)
@@ -105,7 +103,7 @@ func TestACommandChangesTheSettings(t *testing.T) {
 	rec := &deliverytest.Recorder{}
 	l := newBridgeRig(t, rec)
 	own := t.TempDir()
-	l.bridge.cfg.Projects = map[string]Project{"own": {Path: own}}
+	l.remake(func(c *Config) { c.Projects = map[string]Project{"own": {Path: own}} })
 	l.start()
 	l.must(l.bridge.receiver.commands.execute(t.Context(), invocation{m: incoming("om_1", "/lang en"), args: "en"},
 		func(_ context.Context, o invocation) (commandResult, error) {
@@ -116,8 +114,7 @@ func TestACommandChangesTheSettings(t *testing.T) {
 				reply: "done", effects: []db.Effect{db.SetLang{Lang: o.args}, db.SetProject{Project: "own"},
 					db.SetMode{Mode: "plan"}}}, nil
 		}))
-	c, err := l.store.Chats().Get(t.Context(), room)
-	l.must(err)
+	c := l.chat()
 	if c.Settings.Lang != "en" || l.cfg().projectDir(c) != own || l.cfg().permissionMode(c) != "plan" {
 		t.Errorf("settings %+v", c.Settings)
 	}

@@ -1,7 +1,6 @@
 package bridge
 
 import (
-	"errors"
 	"fmt"
 	"testing"
 	"testing/synctest"
@@ -26,13 +25,7 @@ func TestTheOwnerGetsADailyDigest(t *testing.T) {
 		nextDigest := func() string {
 			t.Helper()
 			w.must(w.bridge.digests.send(w.ctx, time.Now()))
-			post, err := w.store.Outbox().Next(w.ctx, boss.key)
-			if errors.Is(err, db.ErrNotFound) {
-				return ""
-			}
-			w.must(err)
-			w.must(w.store.Outbox().MarkDelivered(w.ctx, post, "om_digest"))
-			return post.Text
+			return waiting(w, boss.key)
 		}
 		for _, wrong := range []place{{boss.key, chat.Private, "ou_user"}, {team.key, chat.Group, "ou_boss"}} {
 			if got := w.order(wrong, "/digest on 09:30"); got == "" || nextDigest() != "" {

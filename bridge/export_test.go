@@ -35,9 +35,7 @@ func exportedHistory(t *testing.T) {
 	w.order(alice, "/new")
 	w.order(alice, "/title 周会")
 	w.ask(alice, "# 第二问\n\n多行", "第二答", nil)
-	c, err := w.store.Chats().Get(w.ctx, alice.key)
-	w.must(err)
-	o := invocation{chat: c, lang: i18n.Chinese, m: chat.Incoming{Key: alice.key,
+	o := invocation{chat: w.chat(alice), lang: i18n.Chinese, m: chat.Incoming{Key: alice.key,
 		Time: time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)}}
 	files, err := w.commandSet().exportFiles(w.ctx, o)
 	w.must(err)

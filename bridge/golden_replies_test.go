@@ -24,9 +24,7 @@ type posted struct {
 func (w *memoryRig) post(p place, text string) posted {
 	w.Helper()
 	w.receive(p, text, true)
-	post, err := w.store.Outbox().Next(w.ctx, p.key)
-	w.must(err)
-	w.must(w.store.Outbox().MarkDelivered(w.ctx, post, "om_reply"))
+	post := w.deliver(p)
 	return posted{post.Key.String(), post.Text, post.Card}
 }
 

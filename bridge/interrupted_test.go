@@ -21,11 +21,10 @@ func pressed(id, do string, turn int64) chat.Press {
 func (l *bridgeRig) cutOff(id string) (turn int64) {
 	l.Helper()
 	l.abandonedTurn(id, "hello")
-	left, err := l.store.Turns().Running(l.Context())
-	l.must(err)
+	left := l.left()
 	l.must(l.store.Turns().Finish(l.Context(),
-		db.TurnResult{Turn: left[0], State: db.Interrupted, Answer: "half", Card: chat.Card{Body: "half"}}))
-	return left[0].ID
+		db.TurnResult{Turn: left, State: db.Interrupted, Answer: "half", Card: chat.Card{Body: "half"}}))
+	return left.ID
 }
 
 // A press that was not stored may be redelivered by the platform, and then counts, once.

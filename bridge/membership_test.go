@@ -197,10 +197,8 @@ func TestRemovedWhileATurnRuns(t *testing.T) {
 	for _, key := range []chat.Key{room, topic} {
 		in := incoming("om_"+key.Thread, "hello")
 		in.Key = key
-		_, err := l.store.Messages().Accept(t.Context(), db.Inbound{Incoming: in, Class: chat.Talk})
-		l.must(err)
-		c, err := l.store.Queue().Claim(t.Context(), key, db.TurnIDs{Session: "s", Prompt: "p"}, true)
-		l.must(err)
+		l.accept(in)
+		c := l.claim(key)
 		l.enter(key)
 		begin[key] = func() {
 			l.beginTurn(key, c.Turn.ID, func(cause error) { stopped[key] = cause })
@@ -222,8 +220,7 @@ func TestAPressBelongsToTheTurnsTopic(t *testing.T) {
 	topic.Thread = "omt_1"
 	in := incoming("om_1", "hello")
 	in.Key = topic
-	got, err := l.store.Messages().Accept(t.Context(), db.Inbound{Incoming: in, Class: chat.Talk})
-	l.must(err)
+	got := l.accept(in)
 	for _, tt := range []struct {
 		pressed chat.Key
 		turn    int64

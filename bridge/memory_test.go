@@ -88,6 +88,22 @@ func (w *memoryRig) must(err error) {
 	}
 }
 
+// chat is what is stored of a chat.
+func (w *memoryRig) chat(p place) db.Chat {
+	w.Helper()
+	c, err := w.store.Chats().Get(w.ctx, p.key)
+	w.must(err)
+	return c
+}
+
+// claim begins a chat's next turn.
+func (w *memoryRig) claim(p place) db.Claim {
+	w.Helper()
+	c, err := w.store.Queue().Claim(w.ctx, p.key, newIDs(), true)
+	w.must(err)
+	return c
+}
+
 // receive passes a message to the bridge.
 func (w *memoryRig) receive(p place, text string, toBot bool) {
 	w.Helper()
@@ -141,8 +157,7 @@ func (w *memoryRig) delivered(p place) string {
 func (w *memoryRig) ask(p place, text, answer string, during func()) contextmgr.Prompt {
 	w.Helper()
 	w.receive(p, text, true)
-	c, err := w.store.Queue().Claim(w.ctx, p.key, db.TurnIDs{Session: uuid.NewString(), Prompt: uuid.NewString()}, true)
-	w.must(err)
+	c := w.claim(p)
 	prompt := w.bridge.context.Build(w.ctx, contextmgr.Request{
 		Key: p.key, Kind: p.kind, Project: "/srv/one", Epoch: c.Turn.Epoch, Turn: c.Turn.ID, Asked: c.Asked, Live: c.Resume,
 		Synced: contextmgr.Synced{Seen: c.Chat.Session.Turn},
@@ -375,8 +390,7 @@ func TestWhatOneAsksToRememberIsNotTheOthers(t *testing.T) {
 	w.receive(team, "remember, for me only: I am allergic to nuts", true)
 	w.receive(team, "and to fish", true)
 	w.receive(team.by("ou_bob"), "what time is it?", true)
-	c, err := w.store.Queue().Claim(w.ctx, team.key, db.TurnIDs{Session: uuid.NewString(), Prompt: uuid.NewString()}, true)
-	w.must(err)
+	c := w.claim(team)
 	if len(c.Asked) != 3 {
 		t.Fatalf("asked %+v, want the three questions together", c.Asked)
 	}

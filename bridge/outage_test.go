@@ -75,8 +75,7 @@ func TestWhatWasSaidWaitsUntilItsAuthorIsKnown(t *testing.T) {
 	question := func(id string, at time.Time) db.Claim {
 		q := said(id, "ou_boss")
 		q.ToBot, q.Time = true, at
-		got, err := l.store.Messages().Accept(t.Context(), db.Inbound{Incoming: q, Class: chat.Talk})
-		l.must(err)
+		got := l.accept(q)
 		l.sql(`UPDATE turns SET state = 'done'`)
 		return db.Claim{Turn: db.Turn{ID: got.Turn, Key: room}, Chat: db.Chat{Kind: chat.Group}}
 	}

@@ -8,6 +8,7 @@ import (
 	"magpie/bridge/attachment"
 	"magpie/bridge/delivery"
 	"magpie/bridge/turncard"
+	"magpie/bridge/workqueue"
 	"magpie/db"
 	"magpie/internal/chat"
 	"magpie/internal/claude"
@@ -28,6 +29,7 @@ func (p parts) files() *attachment.Store        { return p.bridge.receiver.files
 func (p parts) approvals() *approval.Requests   { return p.bridge.queues.approvals }
 func (p parts) outbox() *delivery.Outbox        { return p.bridge.queues.outbox }
 func (p parts) reactions() *delivery.Reactions  { return p.bridge.queues.reactions }
+func (p parts) queue() *turnQueue               { return p.bridge.queues.turns }
 func (p parts) scheduler() *compactionScheduler { return p.bridge.queues.scheduler }
 func (p parts) budget() *budget                 { return p.bridge.runner.agents.budget }
 func (p parts) attempts() attemptRunner         { return p.bridge.runner.agents.attempts }
@@ -44,27 +46,33 @@ func (p parts) runWith(ctx context.Context, t *turn, answer func(context.Context
 
 // awaitRecovery waits until what an earlier process has left is taken up.
 func (p parts) awaitRecovery(ctx context.Context) error {
-	return p.bridge.queues.turns.awaitRecovery(ctx)
+	return p.queue().awaitRecovery(ctx)
 }
 
 // open lets the bridge claim turns though it does not run: an earlier process has left nothing.
-func (p parts) open() { close(p.bridge.queues.turns.recovered) }
+func (p parts) open() { close(p.queue().recovered) }
 
 // enter begins work in the chat, and reports whether nobody else works there.
-func (p parts) enter(key chat.Key) bool { return p.bridge.queues.turns.lanes.Enter(key) }
+func (p parts) enter(key chat.Key) bool { return p.queue().lanes.Enter(key) }
 
 // beginTurn makes a turn run in the chat, which stop ends; endTurn ends it.
 func (p parts) beginTurn(key chat.Key, turn int64, stop context.CancelCauseFunc) {
 	p.enter(key)
-	p.bridge.queues.turns.lanes.BeginTurn(key, turn, stop)
+	p.queue().lanes.BeginTurn(key, turn, stop)
 }
 
-func (p parts) endTurn(key chat.Key) { p.bridge.queues.turns.lanes.EndTurn(key) }
+func (p parts) endTurn(key chat.Key) { p.queue().lanes.EndTurn(key) }
+
+// forget drops what is in memory of turns, as the death of a program that does not run yet.
+func (p parts) forget() {
+	q := p.queue()
+	q.lanes, q.jobs = workqueue.Lanes{}, workqueue.New(onlookers)
+}
 
 // working counts the chats with turns in work, and the jobs that run turns or wait to.
 func (p parts) working() (chats, jobs int) {
-	waiting, active := p.bridge.queues.turns.jobs.Count()
-	return p.bridge.queues.turns.lanes.Count(), waiting + active
+	waiting, active := p.queue().jobs.Count()
+	return p.queue().lanes.Count(), waiting + active
 }
 
 // aside counts what is done beside the turns.
@@ -72,7 +80,7 @@ func (p parts) aside() (waiting, active int) { return p.scheduler().jobs.Count()
 
 // takePlaces leaves no place for turns until they are freed: questions queue meanwhile.
 func (p parts) takePlaces() (free func()) {
-	jobs, places := p.bridge.queues.turns.jobs, 0
+	jobs, places := p.queue().jobs, 0
 	for jobs.Reserve() {
 		places++
 	}
@@ -85,7 +93,7 @@ func (p parts) takePlaces() (free func()) {
 
 // answerWith answers the turns without an agent.
 func (p parts) answerWith(answer func(context.Context, *turn) turncard.Outcome) {
-	p.bridge.queues.turns.run = func(ctx context.Context, c db.Claim) {
+	p.queue().run = func(ctx context.Context, c db.Claim) {
 		p.runWith(ctx, p.turnOf(c), answer)
 	}
 }

@@ -7,8 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/uuid"
-
 	"magpie/bridge/approval"
 	"magpie/bridge/delivery/deliverytest"
 	"magpie/bridge/turncard"
@@ -236,9 +234,7 @@ func TestTheToolHandlersKnowWhereTheAgentWorks(t *testing.T) {
 	other := t.TempDir()
 	l.remake(func(c *Config) { c.Projects = map[string]Project{"other": {Path: other}} })
 	l.say("om_1", "hello")
-	c, err := l.store.Queue().Claim(t.Context(), room,
-		db.TurnIDs{Session: uuid.NewString(), Prompt: uuid.NewString()}, true)
-	l.must(err)
+	c := l.claim(room)
 	l.say("om_2", "/cd other")
 	var known, works string
 	tn := l.turnOf(c)
@@ -281,9 +277,7 @@ func TestAChatChangesItsProject(t *testing.T) {
 			t.Errorf("%s: %q, want %q in it", tc.text, got, tc.want)
 		}
 	}
-	c, err := l.store.Chats().Get(t.Context(), room)
-	l.must(err)
-	if c.Settings.Project != "Web" || c.Settings.Mode != editsMode {
+	if c := l.chat(); c.Settings.Project != "Web" || c.Settings.Mode != editsMode {
 		t.Errorf("settings %+v", c.Settings)
 	}
 	if err := os.Remove(filepath.Join(dir, "a")); err != nil {

@@ -5,18 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
 
-	"github.com/google/uuid"
-
 	"magpie/bridge/delivery/deliverytest"
 	"magpie/bridge/i18n"
 	"magpie/bridge/turncard"
-	"magpie/bridge/workqueue"
 	"magpie/contextmgr/redact"
 	"magpie/db"
 	"magpie/internal/chat"
@@ -27,10 +23,7 @@ import (
 func (l *bridgeRig) abandonedTurn(id, text string) (transcript string) {
 	l.Helper()
 	l.say(id, text)
-	names := db.TurnIDs{Session: uuid.NewString(), Prompt: uuid.NewString()}
-	_, err := l.store.Queue().Claim(l.Context(), room, names, true)
-	l.must(err)
-	transcript, err = l.config.Transcripts("").Path(l.config.Project, names.Session)
+	transcript, err := l.config.Transcripts("").Path(l.config.Project, l.claim(room).Turn.Session)
 	l.must(err)
 	return transcript
 }
@@ -42,9 +35,7 @@ func TestATurnWhoseTranscriptCannotBeReadIsNotBegunAgain(t *testing.T) {
 	l := newBridgeRig(t, out)
 	l.must(os.MkdirAll(l.abandonedTurn("om_1", "hello"), 0o700)) // a folder cannot be read
 	l.start()
-	l.until("the end of the turn", func() bool {
-		return l.count(`SELECT COUNT(*) FROM turns WHERE state NOT IN ('queued', 'running')`) == 1
-	})
+	l.turnsOver()
 	if n := l.count(`SELECT COUNT(*) FROM turns WHERE state = 'interrupted' AND attempts = 1`); n != 1 {
 		t.Error("the turn was begun again")
 	}
@@ -56,9 +47,8 @@ func TestTheMessagesOfAnAnswerStayWhereTheyAre(t *testing.T) {
 	out := &deliverytest.Recorder{}
 	l := newBridgeRig(t, out)
 	l.abandonedTurn("om_1", "hello")
-	left, err := l.store.Turns().Running(t.Context())
-	l.must(err)
-	l.must(l.store.Turns().Drafts().Set(t.Context(), left[0].ID, "I will run it.", "It has run."))
+	left := l.left()
+	l.must(l.store.Turns().Drafts().Set(t.Context(), left.ID, "I will run it.", "It has run."))
 	l.start()
 	seen := func(cards int) {
 		t.Helper()
@@ -73,10 +63,7 @@ func TestTheMessagesOfAnAnswerStayWhereTheyAre(t *testing.T) {
 		}
 	}
 	seen(1)
-	_, err = l.bridge.HandlePress(t.Context(), chat.Press{
-		Key: room, ID: "press", Actor: chat.Actor{ID: "ou_1"},
-		Action: chat.Action{Do: turncard.DoDrop, Turn: left[0].ID},
-	})
+	_, err := l.bridge.HandlePress(t.Context(), pressed("press", turncard.DoDrop, left.ID))
 	l.must(err)
 	seen(2)
 }
@@ -86,15 +73,12 @@ func TestTheUseOfAToolIsRecordedAtTheEnd(t *testing.T) {
 	t.Parallel()
 	l := newBridgeRig(t, &deliverytest.Recorder{})
 	l.abandonedTurn("om_1", "hello")
-	left, err := l.store.Turns().Running(t.Context())
-	l.must(err)
-	turn := l.turnOf(db.Claim{Turn: left[0]})
+	turn := l.turnOf(db.Claim{Turn: l.left()})
 	turn.painter = turncard.NewPainter(nil, turncard.Target{}, turncard.State{})
 	l.sql(`CREATE TRIGGER broken BEFORE UPDATE OF acted ON turns BEGIN SELECT RAISE(FAIL, 'broken'); END`)
-	attempts := l.bridge.runner.agents.attempts
-	attempts.handleEvent(t.Context(), turn, claude.ToolCall{})
+	l.handle(t.Context(), turn, claude.ToolCall{})
 	l.sql(`DROP TRIGGER broken`)
-	attempts.handleEvent(t.Context(), turn, claude.ToolResult{})
+	l.handle(t.Context(), turn, claude.ToolResult{})
 	if n := l.count(`SELECT acted FROM turns`); n != 1 {
 		t.Error("after a crash the tool would be used again")
 	}
@@ -119,15 +103,8 @@ func TestWhatACutOffTurnUsedIsBooked(t *testing.T) {
 	path := l.abandonedTurn("om_1", "hello")
 	l.must(l.store.Ledger().Book(t.Context(),
 		db.Expense{Key: room, Purpose: "test", Usage: db.Usage{Model: "m", Input: 100, CostUSD: 1}}))
-	left, err := l.store.Turns().Running(t.Context())
-	l.must(err)
-	l.must(os.MkdirAll(filepath.Dir(path), 0o700))
-	l.must(os.WriteFile(path, []byte(strings.Join([]string{
-		`{"type":"user","uuid":"` + left[0].Prompt + `","promptId":"p","message":{"role":"user","content":"hello"}}`,
-		`{"type":"assistant","uuid":"` + uuid.NewString() +
-			`","message":{"id":"m1","role":"assistant","model":"m","stop_reason":"tool_use",` +
-			`"content":[{"type":"tool_use","id":"t1","name":"Bash","input":{}}],"usage":{"input_tokens":7,"output_tokens":3}}}`,
-	}, "\n")), 0o600))
+	l.append(path, l.left().Prompt, message("tool_use",
+		`{"type":"tool_use","id":"t1","name":"Bash","input":{}}`))
 	l.start()
 	l.ended(db.Interrupted, 1)
 	if n := l.count(`SELECT COUNT(*) FROM ledger WHERE user_id = 'ou_1' AND tokens = 10
@@ -195,9 +172,8 @@ func (l *bridgeRig) stopBy(how string) {
 // isStopped waits for the end of the only turn, which must have been stopped before an agent was started.
 func (l *bridgeRig) isStopped(out *deliverytest.Recorder, how string) {
 	l.Helper()
-	l.until("the end", func() bool {
-		return l.count(`SELECT COUNT(*) FROM turns WHERE state NOT IN ('queued', 'running')`) == 1 && l.unsent() == 0
-	})
+	l.turnsOver()
+	l.sent()
 	if n := l.count(`SELECT COUNT(*) FROM turns WHERE state = 'cancelled'`); n != 1 {
 		l.Error("it was not stopped")
 	}
@@ -290,7 +266,7 @@ func TestATurnRunsOnceItIsClaimed(t *testing.T) {
 	t.Parallel()
 	l := newBridgeRig(t, &deliverytest.Recorder{})
 	l.say("om_1", "hello")
-	q, running := l.bridge.queues.turns, make(chan int64, 1)
+	q, running := l.queue(), make(chan int64, 1)
 	q.run = func(_ context.Context, c db.Claim) { running <- q.lanes.RunningTurn(c.Turn.Key) }
 	l.start()
 	if got := <-running; got != 1 {
@@ -303,23 +279,13 @@ func TestATurnRunsOnceItIsClaimed(t *testing.T) {
 func TestWhatAnAgentDidInAnotherProjectIsRecovered(t *testing.T) {
 	t.Parallel()
 	l := newBridgeRig(t, &deliverytest.Recorder{})
-	l.bridge.cfg.Projects = map[string]Project{"other": {Path: t.TempDir()}}
+	l.remake(func(c *Config) { c.Projects = map[string]Project{"other": {Path: t.TempDir()}} })
 	path := l.abandonedTurn("om_1", "hello")
-	left, err := l.store.Turns().Running(t.Context())
-	l.must(err)
-	l.must(os.MkdirAll(filepath.Dir(path), 0o700))
-	l.must(os.WriteFile(path, []byte(strings.Join([]string{
-		`{"type":"user","uuid":"` + left[0].Prompt + `","promptId":"p","message":{"role":"user","content":"hello"}}`,
-		`{"type":"assistant","uuid":"` + uuid.NewString() +
-			`","message":{"id":"m1","role":"assistant","model":"m","stop_reason":"end_turn",` +
-			`"content":[{"type":"text","text":"done"}],"usage":{"input_tokens":7,"output_tokens":3}}}`,
-	}, "\n")), 0o600))
+	l.append(path, l.left().Prompt, message("end_turn", `{"type":"text","text":"done"}`))
 	l.say("om_2", "/cd other")
 	l.forget()
 	l.start()
-	l.until("the end of the turn", func() bool {
-		return l.count(`SELECT COUNT(*) FROM turns WHERE state NOT IN ('queued', 'running')`) == 1
-	})
+	l.turnsOver()
 	if n := l.count(`SELECT COUNT(*) FROM turns t JOIN ledger l ON l.turn_id = t.id WHERE state = 'done'
 		AND tokens = 10`); n != 1 {
 		t.Error("the answer is lost, or not booked")
@@ -327,11 +293,6 @@ func TestWhatAnAgentDidInAnotherProjectIsRecovered(t *testing.T) {
 	if c := l.chat(); c.Session.Cwd != realPath(l.config.Project) || c.Settings.Project != "other" {
 		t.Errorf("the session is taken to be in %s", c.Session.Cwd)
 	}
-}
-
-// forget drops what a bridge that does not run yet has in memory of its turns, as a death of the program does.
-func (l *bridgeRig) forget() {
-	l.bridge.queues.turns.lanes, l.bridge.queues.turns.jobs = workqueue.Lanes{}, workqueue.New(onlookers)
 }
 
 // A turn that was stopped, and whose program died before it had ended, is over: it is neither begun again nor
@@ -351,17 +312,15 @@ func TestAStoppedTurnIsNotBegunAgain(t *testing.T) {
 			l.say("om_2", "/stop")
 			l.forget()
 			l.start()
-			l.until("an empty outbox", func() bool {
-				return l.count(`SELECT COUNT(*) FROM turns WHERE state = 'cancelled'`) == 1 && l.unsent() == 0
-			})
+			l.ended(db.Cancelled, 1)
+			l.sent()
 			if n := l.pool.Stats().Started; n != 0 {
 				t.Errorf("%d agents were started", n)
 			}
-			out.Mu.Lock()
-			defer out.Mu.Unlock()
-			if len(out.Closed) != 1 || out.Closed[0].Body != tc.body || out.Closed[0].Status != tc.status ||
-				out.Closed[0].Title != i18n.Stopped.EN {
-				t.Errorf("shown: %+v", out.Closed)
+			_, closed, _ := out.SoFar()
+			if len(closed) != 1 || closed[0].Body != tc.body || closed[0].Status != tc.status ||
+				closed[0].Title != i18n.Stopped.EN {
+				t.Errorf("shown: %+v", closed)
 			}
 		})
 	}
@@ -386,14 +345,12 @@ func TestATurnWhoseQuestionWasTakenBackIsNotOffered(t *testing.T) {
 			l.must(l.bridge.HandleRecall(t.Context(), room, "om_1"))
 			l.forget()
 			l.start()
-			l.until("an empty outbox", func() bool {
-				return l.count(`SELECT COUNT(*) FROM turns WHERE state = 'cancelled'`) == 1 && l.unsent() == 0
-			})
-			out.Mu.Lock()
-			defer out.Mu.Unlock()
-			if len(out.Closed) != 1 || out.Closed[0].Body != "half" || out.Closed[0].Status != tc.status ||
-				out.Closed[0].Title != i18n.Stopped.EN || len(out.Closed[0].Buttons) != tc.buttons {
-				t.Errorf("shown: %+v", out.Closed)
+			l.ended(db.Cancelled, 1)
+			l.sent()
+			_, closed, _ := out.SoFar()
+			if len(closed) != 1 || closed[0].Body != "half" || closed[0].Status != tc.status ||
+				closed[0].Title != i18n.Stopped.EN || len(closed[0].Buttons) != tc.buttons {
+				t.Errorf("shown: %+v", closed)
 			}
 		})
 	}
@@ -444,22 +401,18 @@ func TestARecoveredAnswerIsStoredRedacted(t *testing.T) {
 	t.Parallel()
 	out := &deliverytest.Recorder{}
 	l := newBridgeRig(t, out)
-	l.bridge.cfg.Redact = redact.All()
+	l.remake(func(c *Config) { c.Redact = redact.All() })
 	l.abandonedTurn("om_1", "hello, I am bob@example.com")
 	l.sql(`UPDATE turns SET draft = 'Mail to bob@example.com', card_id = 'card', acted = 1`)
 	l.start()
-	l.until("an empty outbox", func() bool {
-		return l.count(`SELECT COUNT(*) FROM turns WHERE state = 'interrupted'`) == 1 &&
-			l.unsent() == 0
-	})
+	l.ended(db.Interrupted, 1)
+	l.sent()
 	if n := l.count(`SELECT COUNT(*) FROM messages WHERE content IN ('hello, I am [REDACTED_EMAIL]',
 		'Mail to [REDACTED_EMAIL]')`); n != 2 {
 		t.Errorf("%d messages are redacted, want the question and the answer", n)
 	}
-	out.Mu.Lock()
-	defer out.Mu.Unlock()
-	if len(out.Closed) != 1 || out.Closed[0].Body != "Mail to bob@example.com" {
-		t.Errorf("shown: %+v", out.Closed)
+	if _, closed, _ := out.SoFar(); len(closed) != 1 || closed[0].Body != "Mail to bob@example.com" {
+		t.Errorf("shown: %+v", closed)
 	}
 }
 
@@ -481,20 +434,11 @@ func TestWhatOnlyReadGoesOnByItself(t *testing.T) {
 			t.Parallel()
 			l := newBridgeRig(t, &deliverytest.Recorder{})
 			path := l.abandonedTurn("om_1", "hello")
-			left, err := l.store.Turns().Running(t.Context())
-			l.must(err)
-			l.must(os.MkdirAll(filepath.Dir(path), 0o700))
-			l.must(os.WriteFile(path, []byte(strings.Join([]string{
-				`{"type":"user","uuid":"` + left[0].Prompt + `","promptId":"p","message":{"role":"user","content":"hello"}}`,
-				`{"type":"assistant","uuid":"` + uuid.NewString() + `","message":{"id":"m1","role":"assistant","model":"m",` +
-					`"stop_reason":"tool_use","content":[{"type":"text","text":"Let me see."},{"type":"tool_use","id":"t1","name":"` +
-					tc.tool + `","input":` + tc.input + `}]}}`,
-			}, "\n")), 0o600))
+			l.append(path, l.left().Prompt, message("tool_use", `{"type":"text","text":"Let me see."}`,
+				`{"type":"tool_use","id":"t1","name":"`+tc.tool+`","input":`+tc.input+`}`))
 			l.sql(fmt.Sprintf(`UPDATE turns SET draft = 'Let me', acted = %d`, tc.acted))
 			l.start()
-			l.until("the end of the turn", func() bool {
-				return l.count(`SELECT COUNT(*) FROM turns WHERE state NOT IN ('queued', 'running')`) == 1
-			})
+			l.turnsOver()
 			if n := l.count(`SELECT COUNT(*) FROM turns WHERE state = '` + tc.state + `'`); n != 1 {
 				t.Errorf("not %s", tc.state)
 			}

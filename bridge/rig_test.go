@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/rs/zerolog"
 
 	"magpie/bridge/access"
@@ -72,7 +73,7 @@ func (l *bridgeRig) remake(change func(*Config)) {
 
 // start runs the bridge until stop. It takes up what was left before it claims anything, also after open.
 func (l *bridgeRig) start() {
-	if q := l.bridge.queues.turns; q.isRecovered() {
+	if q := l.queue(); q.isRecovered() {
 		q.recovered = make(chan struct{})
 	}
 	ctx, cancel := context.WithCancel(context.Background())
@@ -159,6 +160,36 @@ func (l *bridgeRig) idle() {
 		waiting, active := l.aside()
 		return waiting+active == 0
 	})
+}
+
+// accept stores a message as another process does, which does not begin to answer it.
+func (l *bridgeRig) accept(m chat.Incoming) db.AcceptResult {
+	l.Helper()
+	got, err := l.store.Messages().Accept(l.Context(), db.Inbound{Incoming: m, Class: chat.Talk})
+	l.must(err)
+	return got
+}
+
+// claim begins a chat's next turn as another process does.
+func (l *bridgeRig) claim(key chat.Key) db.Claim {
+	l.Helper()
+	c, err := l.store.Queue().Claim(l.Context(), key, newIDs(), true)
+	l.must(err)
+	return c
+}
+
+func newIDs() db.TurnIDs {
+	return db.TurnIDs{Session: uuid.NewString(), Prompt: uuid.NewString(), Node: "here"}
+}
+
+// left is the only turn that runs by the database, such as one whose process is dead.
+func (l *bridgeRig) left() db.Turn {
+	l.Helper()
+	list, err := l.store.Turns().Running(l.Context())
+	if l.must(err); len(list) != 1 {
+		l.Fatalf("%d turns run", len(list))
+	}
+	return list[0]
 }
 
 // chat is what is stored of the room.

@@ -55,10 +55,8 @@ func (s *sendRig) deliver() {
 // startTurn lets a turn run.
 func (s *sendRig) startTurn(id string) {
 	s.Helper()
-	_, err := s.store.Messages().Accept(s.Context(), db.Inbound{Incoming: incoming(id, "plot it"), Class: chat.Talk})
-	s.must(err)
-	s.claim, err = s.store.Queue().Claim(s.Context(), room, db.TurnIDs{Session: "s", Prompt: "p-" + id}, true)
-	s.must(err)
+	s.accept(incoming(id, "plot it"))
+	s.claim = s.bridgeRig.claim(room)
 	s.Cleanup(s.tools().setRunningTurn(s.claim, s.project))
 }
 

@@ -19,14 +19,18 @@ import (
 func (l *bridgeRig) answered(id, text string) db.Session {
 	l.Helper()
 	transcript := l.abandonedTurn(id, text)
-	running, err := l.store.Turns().Running(l.Context())
-	l.must(err)
-	turn := running[0]
-	l.append(transcript, turn.Prompt, `{"type":"assistant","uuid":"`+uuid.NewString()+
-		`","message":{"id":"m1","model":"m","stop_reason":"end_turn","content":[{"type":"text","text":"yes"}]}}`)
+	turn := l.left()
+	l.append(transcript, turn.Prompt, message("end_turn", `{"type":"text","text":"yes"}`))
 	s := db.Session{ID: turn.Session, Node: "here", Cwd: realPath(l.config.Project)}
 	l.must(l.store.Turns().Finish(l.Context(), db.TurnResult{Turn: turn, State: db.Done, Answer: "yes", Session: s}))
 	return s
+}
+
+// message is what an agent has said, in the transcript of its session.
+func message(stop string, blocks ...string) string {
+	return `{"type":"assistant","uuid":"` + uuid.NewString() + `","message":{"id":"m1","role":"assistant","model":"m",` +
+		`"stop_reason":"` + stop + `","content":[` + strings.Join(blocks, ",") +
+		`],"usage":{"input_tokens":7,"output_tokens":3}}}`
 }
 
 // append adds a prompt and more to a transcript, as the CLI does.
@@ -60,13 +64,11 @@ func TestAQuestionThatIsAskedAgainIsKnownToTheSession(t *testing.T) {
 	path, err := l.config.Transcripts("").Path(l.config.Project, s.ID)
 	l.must(err)
 	l.say("om_2", "and now?")
-	names := db.TurnIDs{Session: uuid.NewString(), Prompt: uuid.NewString(), Node: "here"}
-	c, err := l.store.Queue().Claim(t.Context(), room, names, true)
-	l.must(err)
+	c := l.claim(room)
 	if !c.Resume {
 		t.Fatal("no session to go on with")
 	}
-	l.append(path, names.Prompt)
+	l.append(path, c.Turn.Prompt)
 	l.start()
 	l.ended(db.Done, 2)
 	if got := l.sessionOfTheLastTurn(); got != s.ID || strings.Contains(l.logs.String(), "session lost") {

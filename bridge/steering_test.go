@@ -5,7 +5,6 @@ import (
 	"testing"
 
 	"magpie/bridge/delivery/deliverytest"
-	"magpie/db"
 	"magpie/internal/chat"
 )
 
@@ -52,8 +51,7 @@ func TestWhichMessagesARunningTurnGets(t *testing.T) {
 				return m
 			}
 			l.must(l.bridge.HandleMessage(t.Context(), in("om_1", "ou_1")))
-			claim, err := l.store.Queue().Claim(t.Context(), room, db.TurnIDs{Session: "s", Prompt: "p"}, false)
-			l.must(err)
+			claim := l.claim(room)
 			turn := claim.Turn.ID
 			l.must(l.store.Turns().SetCard(t.Context(), turn, "card"))
 			s := l.steering()

@@ -5,8 +5,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/uuid"
-
 	"magpie/bridge/approval"
 	"magpie/bridge/delivery/deliverytest"
 	"magpie/bridge/i18n"
@@ -19,8 +17,7 @@ import (
 func asksInTurn(l *bridgeRig) (turn int64) {
 	l.Helper()
 	l.say("om_1", "hello")
-	claim, err := l.store.Queue().Claim(l.Context(), room, db.TurnIDs{Session: uuid.NewString(), Prompt: "p"}, false)
-	l.must(err)
+	claim := l.claim(room)
 	l.beginTurn(room, claim.Turn.ID, func(error) {})
 	l.approvals().RequestDecision(l.Context(), claim, approval.Workspace{}, claude.ToolAsk{
 		ID: "ask", Name: claude.QuestionTool, Input: []byte(`{"questions":[{"question":"Which color?","header":"Color"}]}`),

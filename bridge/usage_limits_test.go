@@ -132,15 +132,11 @@ func TestALimitThatEndsEarlier(t *testing.T) {
 	t.Parallel()
 	for name, end := range map[string]func(*limitRig){
 		"the agent reports it": func(l *limitRig) {
-			c, err := l.store.Chats().Get(l.Context(), room)
-			l.must(err)
-			l.limits().report(l.Context(), c, claude.RateLimit{Allowed: true, Windows: []claude.LimitWindow{
+			l.limits().report(l.Context(), l.chat(), claude.RateLimit{Allowed: true, Windows: []claude.LimitWindow{
 				{Kind: "five_hour", Used: 0.1, Resets: time.Now().Add(time.Hour)}}})
 		},
 		"a later turn is answered": func(l *limitRig) {
-			c, err := l.store.Chats().Get(l.Context(), room)
-			l.must(err)
-			l.limits().lift(l.Context(), c, time.Now().Add(time.Second))
+			l.limits().lift(l.Context(), l.chat(), time.Now().Add(time.Second))
 		},
 		"another login": func(l *limitRig) { l.limits().loggedIn() },
 		"another model": func(l *limitRig) { l.say("om_3", "/model sonnet") },
@@ -160,10 +156,8 @@ func TestALimitThatEndsEarlier(t *testing.T) {
 func TestAnEarlierAnswerDoesNotLiftALimit(t *testing.T) {
 	t.Parallel()
 	l := newLimitRig(t)
-	c, err := l.store.Chats().Get(t.Context(), room)
-	l.must(err)
-	l.limits().lift(t.Context(), c, time.Now().Add(-time.Hour))
-	if l.limits().until(t.Context(), c).IsZero() {
+	l.limits().lift(t.Context(), l.chat(), time.Now().Add(-time.Hour))
+	if l.limits().until(t.Context(), l.chat()).IsZero() {
 		t.Error("the limit was lifted")
 	}
 }
@@ -172,10 +166,8 @@ func TestAnEarlierAnswerDoesNotLiftALimit(t *testing.T) {
 func TestStatusShowsTheLimits(t *testing.T) {
 	t.Parallel()
 	l := newLimitRig(t)
-	c, err := l.store.Chats().Get(t.Context(), room)
-	l.must(err)
 	week := time.Now().Add(50 * time.Hour)
-	l.limits().report(t.Context(), c, claude.RateLimit{Windows: []claude.LimitWindow{
+	l.limits().report(t.Context(), l.chat(), claude.RateLimit{Windows: []claude.LimitWindow{
 		{Kind: "seven_day", Used: 0.124, Resets: week}}})
 	l.say("om_2", "/status")
 	var said string
