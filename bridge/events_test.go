@@ -1,7 +1,11 @@
 package bridge
 
 import (
+	"os"
+	"path/filepath"
 	"reflect"
+	"regexp"
+	"slices"
 	"testing"
 
 	"magpie/db"
@@ -16,6 +20,41 @@ func TestWhatHappensToAChatIsData(t *testing.T) {
 	} {
 		checkData(t, reflect.TypeOf(event), reflect.TypeOf(event).String(), map[reflect.Type]bool{})
 	}
+	var names []string
+	for _, effect := range []db.Effect{
+		db.StartConversation{}, db.RequestSummary{}, db.StopTurns{}, db.DropTurn{}, db.DropFollowUp{}, db.DecideApproval{},
+		db.ResumeSession{}, db.IfLast{}, db.SetTitle{}, db.SetProject{}, db.SetMode{}, db.SetModel{}, db.SetEffort{},
+		db.SetLang{}, db.SetMention{}, db.SetNotify{}, db.SetDigest{}, db.EndDigest{}, db.SaveMemory{}, db.ForgetMemory{},
+		db.GrantAccess{}, db.RevokeAccess{}, db.RevokeRule{},
+	} {
+		of := reflect.TypeOf(effect)
+		names = append(names, of.Name())
+		checkData(t, of, of.String(), map[reflect.Type]bool{})
+	}
+	if all := effectsOf(t); !slices.Equal(slices.Sorted(slices.Values(names)), all) {
+		t.Errorf("checked %q, but the effects are %q", names, all)
+	}
+}
+
+// effectsOf lists the types of effects that package db declares.
+func effectsOf(t *testing.T) (names []string) {
+	t.Helper()
+	files, err := filepath.Glob("../db/*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	method := regexp.MustCompile(`(?m)^func \((?:\w+ )?(\w+)\) apply\(`)
+	for _, file := range files {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range method.FindAllStringSubmatch(string(data), -1) {
+			names = append(names, m[1])
+		}
+	}
+	slices.Sort(names)
+	return names
 }
 
 // checkData reports what is not data in a type. An interface is none either, since anything may be in it; but the types

@@ -58,20 +58,15 @@ func (cs memoryCommands) rememberThis(_ context.Context, o invocation) (commandR
 	if cs.cfg.Context.Memory.Approval && !cs.access.Load().InCharge(m) {
 		x.State = db.ProposedMemory
 	}
-	reply := func(x db.Memory, err error) string {
-		if err != nil {
-			return memoryProblem(err).In(l)
-		}
-		done := i18n.RememberedForChat
-		switch {
-		case x.State == db.ProposedMemory:
-			done = i18n.RememberProposed
-		case x.Scope == db.UserScope:
-			done = i18n.RememberedForUser
-		}
-		return fmt.Sprintf(done.In(l), x.Number, x.Title) + redactionNote(text, kept, l)
+	done := i18n.RememberedForChat
+	switch {
+	case x.State == db.ProposedMemory:
+		done = i18n.RememberProposed
+	case x.Scope == db.UserScope:
+		done = i18n.RememberedForUser
 	}
-	by := db.Change{Who: m.Actor.ID, Why: "/remember"}
+	by, reply := db.Change{Who: m.Actor.ID, Why: "/remember"}, memoryReply(l, done)
+	reply.Done += redactionNote(text, kept, l)
 	return commandResult{effects: []db.Effect{db.SaveMemory{Memory: x, By: by, Reply: reply}}}, nil
 }
 
@@ -83,17 +78,12 @@ func redactionNote(text, kept string, l i18n.Lang) string {
 	return "\n" + i18n.Redacted.In(l)
 }
 
-// memoryProblem tells users why a change was refused.
-func memoryProblem(err error) i18n.Phrase {
-	switch {
-	case errors.Is(err, db.ErrChanged):
-		return i18n.MemoryChanged
-	case errors.Is(err, db.ErrTooManyMemories):
-		return i18n.MemoryTooMany
-	case errors.Is(err, db.ErrBadMemory):
-		return i18n.MemoryTooLong
+// memoryReply tells users how a change of a memory went. done takes its number and title.
+func memoryReply(l i18n.Lang, done i18n.Phrase) db.MemoryReply {
+	return db.MemoryReply{
+		Done: done.In(l), Unknown: i18n.MemoryUnknown.In(l), Changed: i18n.MemoryChanged.In(l),
+		TooMany: i18n.MemoryTooMany.In(l), Bad: i18n.MemoryTooLong.In(l),
 	}
-	return i18n.MemoryUnknown
 }
 
 // memoryRequest is one /memory command and its sender.
@@ -298,16 +288,6 @@ func (t *memoryRequest) reasonText(why string) string {
 	return why
 }
 
-// confirmation confirms a change of a memory.
-func (t *memoryRequest) confirmation(p i18n.Phrase) db.MemoryReply {
-	return func(x db.Memory, err error) string {
-		if err != nil {
-			return memoryProblem(err).In(t.l)
-		}
-		return fmt.Sprintf(p.In(t.l), x.Number, x.Title)
-	}
-}
-
 func (t *memoryRequest) changeBecause(why string) db.Change {
 	return db.Change{Who: t.said.Actor.ID, Why: why}
 }
@@ -335,13 +315,9 @@ func (t *memoryRequest) edit(x db.Memory, given string) commandResult {
 		x.Title = ""
 	}
 	x.Text, x.Sources = text, append(slices.Clone(x.Sources), t.said.ID)
-	done := t.confirmation(i18n.MemoryEdited)
-	return t.save(x, "/memory edit", func(x db.Memory, err error) string {
-		if err != nil {
-			return done(x, err)
-		}
-		return done(x, nil) + redactionNote(given, text, t.l)
-	})
+	reply := memoryReply(t.l, i18n.MemoryEdited)
+	reply.Done += redactionNote(given, text, t.l)
+	return t.save(x, "/memory edit", reply)
 }
 
 // forget deletes a memory. Everyone may delete their own.
@@ -349,7 +325,7 @@ func (t *memoryRequest) forget(x db.Memory) (commandResult, error) {
 	if !t.free && (x.Scope != db.UserScope || x.Of != t.said.Actor.ID) {
 		return t.say(i18n.ForAdminsInGroups)
 	}
-	return t.remove(x, "/memory forget", t.confirmation(i18n.MemoryForgot)), nil
+	return t.remove(x, "/memory forget", memoryReply(t.l, i18n.MemoryForgot)), nil
 }
 
 // approve is only for those who manage the memories: an agent proposes memories from text that anyone in the chat may
@@ -362,7 +338,7 @@ func (t *memoryRequest) approve(x db.Memory) (commandResult, error) {
 		return t.say(i18n.MemoryCounts)
 	}
 	x.State = db.ActiveMemory
-	return t.save(x, "/memory approve", t.confirmation(i18n.MemoryApproved)), nil
+	return t.save(x, "/memory approve", memoryReply(t.l, i18n.MemoryApproved)), nil
 }
 
 func (t *memoryRequest) reject(x db.Memory) (commandResult, error) {
@@ -372,5 +348,5 @@ func (t *memoryRequest) reject(x db.Memory) (commandResult, error) {
 	case x.State != db.ProposedMemory:
 		return t.say(i18n.MemoryCounts)
 	}
-	return t.remove(x, "/memory reject", t.confirmation(i18n.MemoryRejected)), nil
+	return t.remove(x, "/memory reject", memoryReply(t.l, i18n.MemoryRejected)), nil
 }

@@ -279,50 +279,47 @@ func TestAnOrderedChangeHappensOnce(t *testing.T) {
 	d := remembering(t)
 	e := say("om_2", "/remember tea")
 	e.Class = chat.Command
-	save := db.SaveMemory{Memory: db.Memory{Key: oc, Text: "tea"}, By: alice, Reply: func(m db.Memory, err error) string {
-		return fmt.Sprint(m.Number, " ", err)
-	}}
+	replies := db.MemoryReply{Done: "%d %s", Unknown: "unknown", Changed: "changed", TooMany: "too many", Bad: "bad"}
+	save := db.SaveMemory{Memory: db.Memory{Key: oc, Text: "tea"}, By: alice, Reply: replies}
 	e.Effects = []db.Effect{save}
 	accept(t, d, e)
-	if p := next(t, d); p.Text != "1 <nil>" || p.ReplyTo != "om_2" {
+	if p := next(t, d); p.Text != "1 tea" || p.ReplyTo != "om_2" {
 		t.Errorf("reply %+v", p)
 	} else {
 		delivered(t, d, p, "om_9")
 	}
 	accept(t, d, e)
 	empty(t, d)
-	if list := memories(t, d, oc); len(list) != 1 {
-		t.Errorf("memories %+v", list)
+	tea := memories(t, d, oc)
+	if len(tea) != 1 {
+		t.Fatalf("memories %+v", tea)
 	}
-	forget := say("om_3", "/memory forget 1")
-	forget.Class = chat.Command
-	forget.Effects = []db.Effect{db.ForgetMemory{Memory: memories(t, d, oc)[0], By: alice,
-		Reply: func(m db.Memory, err error) string {
-			return fmt.Sprint(m.Text, " ", err)
-		}}}
-	accept(t, d, forget)
-	forget.ID = "om_4"
-	accept(t, d, forget)
-	for _, want := range []string{"tea <nil>", " not found"} {
+	check := func(id, want string, effect db.Effect) {
+		t.Helper()
+		e.ID, e.Effects = id, []db.Effect{effect}
+		accept(t, d, e)
 		p := next(t, d)
 		if p.Text != want {
 			t.Errorf("reply %q, want %q", p.Text, want)
 		}
-		delivered(t, d, p, "om_8")
+		delivered(t, d, p, "re_"+id)
 	}
-	save.Memory.Text, save.Reply = "", func(_ db.Memory,
-		err error) string {
-		return fmt.Sprint(errors.Is(err, db.ErrBadMemory))
-	}
-	e.ID, e.Effects = "om_5", []db.Effect{save}
-	accept(t, d, e)
-	if p := next(t, d); p.Text != "true" {
-		t.Errorf("reply %q", p.Text)
-	}
+	forget := db.ForgetMemory{Memory: tea[0], By: alice, Reply: replies}
+	edit, outdated, bad := save, forget, save
+	edit.Memory, bad.Memory.Text = tea[0], ""
+	outdated.Memory.Version++
+	check("om_3", "changed", outdated)
+	check("om_4", "1 tea", forget)
+	check("om_5", "unknown", forget)
+	check("om_6", "unknown", edit)
+	check("om_7", "bad", bad)
+	fillMemories(t, d)
+	check("om_8", "too many", save)
 }
 
-func TestMemoriesOfAChatAreLimited(t *testing.T) {
-	d := remembering(t)
+// fillMemories stores as many memories as a chat can have.
+func fillMemories(t *testing.T, d *db.DB) {
+	t.Helper()
 	err := d.Tx(t.Context(), func(ctx context.Context, tx *sql.Tx) error {
 		_, err := tx.ExecContext(ctx, `WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM n WHERE i < 1000)
 			INSERT INTO memories (id, chat_key, number, scope, state, title, content, version, created_at, updated_at)
@@ -332,6 +329,11 @@ func TestMemoriesOfAChatAreLimited(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+}
+
+func TestMemoriesOfAChatAreLimited(t *testing.T) {
+	d := remembering(t)
+	fillMemories(t, d)
 	more := db.Memory{Key: oc, Text: "one more"}
 	if _, err := d.Memories().Save(t.Context(), more, alice); !errors.Is(err, db.ErrTooManyMemories) {
 		t.Errorf("one more: %v", err)

@@ -5,7 +5,6 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"slices"
 
 	"magpie/internal/chat"
 )
@@ -165,9 +164,31 @@ func (e SetNotify) apply(ctx context.Context, tx *sql.Tx, a *acceptance) error {
 	return changeSettings(ctx, tx, a.in.Key, func(s *Settings) { s.Notify = e.Notify })
 }
 
-// MemoryReply returns the reply to a message that changes a memory, in place of [Inbound.Reply]. m is the memory as
-// saved, or as it was before it was forgotten; err is one of this package's errors if nothing was changed.
-type MemoryReply func(m Memory, err error) string
+// MemoryReply is the reply to a message that changes a memory, in place of [Inbound.Reply]: a text for each outcome.
+type MemoryReply struct {
+	Done    string // with %d for its number and %s for its title, both as saved or as they were before it was forgotten
+	Unknown string // the chat has no such memory, or not any more
+	Changed string // it was changed concurrently
+	TooMany string // the chat has the maximum number of memories
+	Bad     string // it cannot be stored as it is
+}
+
+// text is the reply to a change of m that has failed with err, if it has. An error that users cannot act on is returned.
+func (r MemoryReply) text(m Memory, err error) (string, error) {
+	switch {
+	case err == nil:
+		return fmt.Sprintf(r.Done, m.Number, m.Title), nil
+	case errors.Is(err, ErrNotFound), errors.Is(err, ErrForgotten):
+		return r.Unknown, nil
+	case errors.Is(err, ErrChanged):
+		return r.Changed, nil
+	case errors.Is(err, ErrTooManyMemories):
+		return r.TooMany, nil
+	case errors.Is(err, ErrBadMemory):
+		return r.Bad, nil
+	}
+	return "", err
+}
 
 // SaveMemory saves a memory; see [Memories.Save].
 type SaveMemory struct {
@@ -178,7 +199,8 @@ type SaveMemory struct {
 
 func (e SaveMemory) apply(ctx context.Context, tx *sql.Tx, a *acceptance) error {
 	m, err := a.db.Memories().save(ctx, tx, e.Memory, e.By)
-	return a.changedMemory(e.Reply, m, err)
+	a.in.Reply, err = e.Reply.text(m, err)
+	return err
 }
 
 // ForgetMemory forgets a memory; see [Memories.Forget]. If Version is set, it must be the current version.
@@ -190,18 +212,8 @@ type ForgetMemory struct {
 
 func (e ForgetMemory) apply(ctx context.Context, tx *sql.Tx, a *acceptance) error {
 	m, err := a.db.Memories().forget(ctx, tx, e.Memory, e.By)
-	return a.changedMemory(e.Reply, m, err)
-}
-
-// changedMemory stores the reply. An error that users can act on does not fail the transaction.
-func (a *acceptance) changedMemory(reply MemoryReply, m Memory, err error) error {
-	harmless := slices.ContainsFunc([]error{ErrNotFound, ErrForgotten, ErrChanged, ErrTooManyMemories, ErrBadMemory},
-		func(known error) bool { return errors.Is(err, known) })
-	if err != nil && !harmless {
-		return err
-	}
-	a.in.Reply = reply(m, err)
-	return nil
+	a.in.Reply, err = e.Reply.text(m, err)
+	return err
 }
 
 // GrantAccess grants access to a user, or to everyone in a chat; see [Grants].
