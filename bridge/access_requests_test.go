@@ -63,7 +63,7 @@ func TestWhatIsSaidOfStrangersIsNotLost(t *testing.T) {
 	l.bridge.SetAccess(access.Config{Owner: "ou_boss", UnauthorizedReply: "not yet"})
 	boss := incoming("om_0", "/lang en")
 	boss.Key, boss.Actor.ID = chat.FeishuChat("oc_boss"), "ou_boss"
-	l.must(l.bridge.HandleMessage(t.Context(), boss))
+	l.receive(boss)
 	l.say("om_1", "你好")
 	l.must(l.bridge.HandleMembership(t.Context(), chat.Change{
 		Key: chat.FeishuChat("oc_2"), Kind: chat.Group, Did: chat.Added, Actor: chat.Actor{ID: "ou_1"}, Time: time.Now(),

@@ -7,25 +7,21 @@ import (
 	"testing"
 	"time"
 
-	"magpie/bridge/delivery/deliverytest"
 	"magpie/db"
 	"magpie/internal/chat"
 	"magpie/internal/claude"
 )
 
 // restartRig is a bridge that has answered a question in each of these chats, one after another, and was stopped.
-func restartRig(t *testing.T, keys []chat.Key, change func(*claude.Config)) (*bridgeRig, *deliverytest.Recorder) {
+func restartRig(t *testing.T, keys []chat.Key, change func(*claude.Config)) *bridgeRig {
 	t.Helper()
-	out := &deliverytest.Recorder{}
-	l := newBridgeRig(t, out, func(c *claude.Config) { c.MaxProcesses = 8 })
+	l := newRig(t, func(c *claude.Config) { c.MaxProcesses = 8 })
 	l.start()
 	for i, key := range keys {
 		m := incoming("om_"+key.ID, "hello")
 		m.Key, m.Time = key, time.Now().Add(time.Duration(i-len(keys))*time.Minute)
-		l.must(l.bridge.HandleMessage(t.Context(), m))
-		l.until("the answer", func() bool {
-			return l.count(`SELECT COUNT(*) FROM turns WHERE state = 'done'`) == i+1
-		})
+		l.receive(m)
+		l.ended(db.Done, i+1)
 		_, err := l.store.Folders().FindOrCreate(t.Context(), key)
 		l.must(err)
 	}
@@ -34,7 +30,7 @@ func restartRig(t *testing.T, keys []chat.Key, change func(*claude.Config)) (*br
 	change(&l.config)
 	l.pool = claude.NewPool(l.config)
 	l.remake(func(*Config) {})
-	return l, out
+	return l
 }
 
 func someChats(ids ...string) (keys []chat.Key) {
@@ -49,7 +45,7 @@ func someChats(ids ...string) (keys []chat.Key) {
 func TestTheChatsThatSpokeLastGetTheirProcesses(t *testing.T) {
 	t.Parallel()
 	keys := someChats("oc_first", "oc_second", "oc_third", "oc_last")
-	l, _ := restartRig(t, keys, func(c *claude.Config) { c.MaxProcesses = 4 })
+	l := restartRig(t, keys, func(c *claude.Config) { c.MaxProcesses = 4 })
 	holds := func(want ...bool) func() bool {
 		return func() bool {
 			var got []bool
@@ -64,7 +60,7 @@ func TestTheChatsThatSpokeLastGetTheirProcesses(t *testing.T) {
 	elsewhere := func(id string, done int) {
 		m := incoming("om_"+id, "hello")
 		m.Key = chat.FeishuChat(id)
-		l.must(l.bridge.HandleMessage(t.Context(), m))
+		l.receive(m)
 		l.ended(db.Done, done)
 	}
 	elsewhere("oc_new", 5) // in the free slot
@@ -72,7 +68,7 @@ func TestTheChatsThatSpokeLastGetTheirProcesses(t *testing.T) {
 	l.until("processes of the last two", holds(false, false, true, true))
 	m := incoming("om_again", "hello")
 	m.Key = keys[3]
-	l.must(l.bridge.HandleMessage(t.Context(), m))
+	l.receive(m)
 	l.ended(db.Done, 7)
 	if s := l.pool.Stats(); s.Started != 5 {
 		t.Errorf("%d processes were started: not only the three and those of the new chats", s.Started)
@@ -84,7 +80,7 @@ func TestTheChatsThatSpokeLastGetTheirProcesses(t *testing.T) {
 func TestAProcessThatCannotStartAgainIsNotMissed(t *testing.T) {
 	t.Parallel()
 	keys := someChats("oc_whole", "oc_lost", "oc_asked")
-	l, out := restartRig(t, keys, func(*claude.Config) {})
+	l := restartRig(t, keys, func(*claude.Config) {})
 	lost, err := l.store.Chats().Get(t.Context(), keys[1])
 	l.must(err)
 	path, err := l.config.Transcripts(keys[1].String()).Path(lost.Session.Cwd, lost.Session.ID)
@@ -94,13 +90,13 @@ func TestAProcessThatCannotStartAgainIsNotMissed(t *testing.T) {
 	m.Key = keys[2]
 	l.accept(m)
 	free := l.takePlaces()
-	_, said, _ := out.SoFar()
+	_, said, _ := l.rec.SoFar()
 	l.start()
 	l.until("a process", func() bool { return l.pool.Stats().Idle == 1 })
 	if s := l.pool.Stats(); s.Started != 1 || !l.pool.Ahead().Holds(keys[0].String()) {
 		t.Errorf("%+v", s)
 	}
-	if _, now, _ := out.SoFar(); len(now) != len(said) {
+	if _, now, _ := l.rec.SoFar(); len(now) != len(said) {
 		t.Errorf("people were told something: %+v", now[len(said):])
 	}
 	free()
@@ -115,7 +111,7 @@ func TestAProcessThatCannotStartAgainIsNotMissed(t *testing.T) {
 // Where no process waits for its chat's next message, none waits after a restart either.
 func TestNoProcessStartsAgainWhereNoneIsKept(t *testing.T) {
 	t.Parallel()
-	l, _ := restartRig(t, someChats("oc_1"), func(c *claude.Config) { c.KeepAlive.Duration = 0 })
+	l := restartRig(t, someChats("oc_1"), func(c *claude.Config) { c.KeepAlive.Duration = 0 })
 	l.bridge.runner.ahead.restore(t.Context())
 	if s := l.pool.Stats(); s.Started != 0 {
 		t.Errorf("%+v", s)

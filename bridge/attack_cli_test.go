@@ -138,7 +138,7 @@ func (l *bridgeRig) askIn(name string, n int, text string) {
 	l.Helper()
 	m := incoming(fmt.Sprint("om_", idOf(name), n), text)
 	m.Key = chat.FeishuChat(idOf(name))
-	l.must(l.bridge.HandleMessage(l.Context(), m))
+	l.receive(m)
 }
 
 // wentWrong fails the test unless the first turn of a chat ended as expected.

@@ -12,7 +12,6 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"magpie/bridge/delivery/deliverytest"
 	"magpie/bridge/i18n"
 	"magpie/db"
 	"magpie/db/dbtest"
@@ -38,8 +37,7 @@ func (l *bridgeRig) lasting() {
 // Each daily limit applies by itself to its user or chat; the refusal names the amounts and when the limit resets.
 func TestALimitOfTheDay(t *testing.T) {
 	t.Parallel()
-	rec := &deliverytest.Recorder{}
-	l := newBridgeRig(t, rec)
+	l := newRig(t)
 	spend(t, l.store.Ledger(), room, "ou_1", 1.25)
 	spend(t, l.store.Ledger(), chat.FeishuChat("oc_9"), "ou_1", 0.5)
 	l.lasting()
@@ -109,7 +107,7 @@ func TestALimitOfTheDay(t *testing.T) {
 // Running turns reserve their maximum, so that several cannot all be admitted by the same remainder of a limit.
 func TestWhatRunsCounts(t *testing.T) {
 	t.Parallel()
-	l := newBridgeRig(t, &deliverytest.Recorder{})
+	l := newRig(t)
 	p, no := l.budget(), int64(0)
 	spend(t, p.ledger, room, "ou_1", 1)
 	l.lasting()
@@ -155,7 +153,7 @@ func TestWhatRunsCounts(t *testing.T) {
 // turns are charged.
 func TestAnAdditionCounts(t *testing.T) {
 	t.Parallel()
-	l := newBridgeRig(t, &deliverytest.Recorder{})
+	l := newRig(t)
 	p := l.budget()
 	begin := func(turn int64, user string) error {
 		return p.check(t.Context(), db.Claim{
@@ -181,7 +179,7 @@ func TestAnAdditionCounts(t *testing.T) {
 // A background task is charged to the last asker, and does not run above a limit.
 func TestTasksOutsideChatsAreCharged(t *testing.T) {
 	t.Parallel()
-	l := newBridgeRig(t, &deliverytest.Recorder{})
+	l := newRig(t)
 	l.start()
 	l.say("om_1", "你好")
 	l.until("a title", func() bool {
@@ -211,7 +209,7 @@ func TestTasksOutsideChatsAreCharged(t *testing.T) {
 // A background task that the end of the program cuts off costs nothing, and no error is logged.
 func TestATaskThatIsCutOffLogsNoError(t *testing.T) {
 	t.Parallel()
-	l := newBridgeRig(t, &deliverytest.Recorder{})
+	l := newRig(t)
 	l.bridge.SetBudget(Budget{UserDayTokens: 1e6, ChatDayTokens: 1e6})
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -431,7 +429,7 @@ func TestHoursOfTheDay(t *testing.T) {
 // Background tasks are booked on the chat, and on no user.
 func TestTasksOutsideChatsAreBooked(t *testing.T) {
 	t.Parallel()
-	l := newBridgeRig(t, &deliverytest.Recorder{})
+	l := newRig(t)
 	if _, err := l.budget().askAgent(t.Context(), room, "summary",
 		claude.Task{System: "Sum up.", Text: "words"}); err != nil {
 		t.Fatal(err)

@@ -8,7 +8,6 @@ import (
 	"testing/fstest"
 	"time"
 
-	"magpie/bridge/delivery/deliverytest"
 	"magpie/internal/chat"
 	"magpie/internal/claude"
 )
@@ -23,7 +22,7 @@ type busyRig struct {
 
 func newBusyRig(t *testing.T, change func(*claude.Config)) *busyRig {
 	t.Helper()
-	c := &busyRig{bridgeRig: newBridgeRig(t, &deliverytest.Recorder{}, change)}
+	c := &busyRig{bridgeRig: newRig(t, change)}
 	c.remake(func(cfg *Config) {
 		cfg.Observe = func(b BuiltContext) {
 			c.mu.Lock()
@@ -42,7 +41,7 @@ func (c *busyRig) says(i int) {
 	c.said++
 	m := incoming(fmt.Sprint("om_", c.said), "which way do the magpies fly today?")
 	m.Key = roomOf(i)
-	c.must(c.bridge.HandleMessage(c.Context(), m))
+	c.receive(m)
 }
 
 // answered waits until all that was said is answered.

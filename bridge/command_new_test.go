@@ -59,8 +59,8 @@ func TestWhatFollowsNewInAGroupHasItsFiles(t *testing.T) {
 	m.Kind, m.Files = chat.Group, []chat.File{document("om_1", "k1", "a.pdf")}
 	overheard := m
 	overheard.ID, overheard.ToBot, overheard.Files = "om_0", false, nil
-	d.must(d.bridge.HandleMessage(t.Context(), overheard)) // the bot is not meant
-	d.must(d.bridge.HandleMessage(t.Context(), m))
+	d.receive(overheard) // the bot is not meant
+	d.receive(m)
 	want := "[文件 a.pdf] sum it up\n\nAttachments:\n- [文件 a.pdf] " +
 		filepath.Join(d.received(), "2-1-a.pdf")
 	if got := d.prompt(1); !strings.HasSuffix(got, want) {
@@ -78,7 +78,7 @@ func TestALateNewAsksNothing(t *testing.T) {
 	d.start()
 	m := incoming("om_1", "/new what was that?")
 	m.Time = time.Now().Add(-2 * time.Hour)
-	d.must(d.bridge.HandleMessage(t.Context(), m))
+	d.receive(m)
 	d.sent()
 	if got := d.rec.TakeSaid(); len(got) != 1 || !strings.Contains(got[0], "/new") {
 		t.Errorf("said %q", got)

@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"magpie/bridge/access"
-	"magpie/bridge/delivery/deliverytest"
 	"magpie/bridge/i18n"
 	"magpie/db"
 	"magpie/internal/chat"
@@ -15,7 +14,7 @@ import (
 // /stop stops the turn that was running when it arrived, not a later one.
 func TestStopDoesNotStopTheNextTurn(t *testing.T) {
 	t.Parallel()
-	l := newBridgeRig(t, &deliverytest.Recorder{})
+	l := newRig(t)
 	_, first := context.WithCancelCause(t.Context())
 	l.beginTurn(room, 7, first)
 	o, err := l.commandSet().stop(t.Context(), invocation{m: incoming("om_1", "/stop")})
@@ -31,8 +30,7 @@ func TestStopDoesNotStopTheNextTurn(t *testing.T) {
 // /stop right after a question: the question has not been started, and must not be.
 func TestStopStopsWhatHasNotBegun(t *testing.T) {
 	t.Parallel()
-	rec := &deliverytest.Recorder{}
-	l := newBridgeRig(t, rec)
+	l := newRig(t)
 	l.start()
 	l.enter(room) // as somebody who has not come to the chat's work yet
 	l.say("om_1", "hello")
@@ -47,7 +45,7 @@ func TestStopStopsWhatHasNotBegun(t *testing.T) {
 	}
 	l.say("om_4", "hello again")
 	l.ended(db.Done, 1)
-	if said, _, _ := rec.SoFar(); len(said) != 2 || said[0] != i18n.Stopped.In(i18n.Chinese) &&
+	if said, _, _ := l.rec.SoFar(); len(said) != 2 || said[0] != i18n.Stopped.In(i18n.Chinese) &&
 		said[0] != i18n.Stopped.In(i18n.English) {
 		t.Errorf("said %q", said)
 	}
@@ -100,8 +98,7 @@ func TestOnlyAdminsMayGiveTheirCommands(t *testing.T) {
 // A setting changes in the transaction of its command, and language and project follow.
 func TestACommandChangesTheSettings(t *testing.T) {
 	t.Parallel()
-	rec := &deliverytest.Recorder{}
-	l := newBridgeRig(t, rec)
+	l := newRig(t)
 	own := t.TempDir()
 	l.remake(func(c *Config) { c.Projects = map[string]Project{"own": {Path: own}} })
 	l.start()
@@ -125,7 +122,7 @@ func TestACommandChangesTheSettings(t *testing.T) {
 	want := strings.Split(i18n.Status.EN, "\n")[0]
 	var said []string
 	l.until("a reply", func() bool {
-		said, _, _ = rec.SoFar()
+		said, _, _ = l.rec.SoFar()
 		return l.unsent() == 0 && len(said) == 2
 	})
 	if head := strings.Split(want, "%s")[0]; !strings.HasPrefix(said[1], head) {
@@ -136,7 +133,7 @@ func TestACommandChangesTheSettings(t *testing.T) {
 // What is suggested for a mistyped command is what was asked for: the help of a command, or the command itself.
 func TestASuggestionKeepsWhatWasAskedFor(t *testing.T) {
 	t.Parallel()
-	l := newBridgeRig(t, &deliverytest.Recorder{})
+	l := newRig(t)
 	set := l.commandSet()
 	for _, tc := range []struct {
 		plan       plan

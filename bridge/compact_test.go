@@ -5,13 +5,12 @@ import (
 	"strings"
 	"testing"
 
-	"magpie/bridge/delivery/deliverytest"
 	"magpie/bridge/i18n"
 	"magpie/db"
 )
 
 // longChat is a chat with something to sum up.
-func (l *bridgeRig) longChat(rec *deliverytest.Recorder) (compact func(id string) string) {
+func (l *bridgeRig) longChat() (compact func(id string) string) {
 	l.Helper()
 	l.remake(func(c *Config) { c.Context.Titles, c.Context.KeepRecent = false, 1 })
 	l.start()
@@ -25,7 +24,7 @@ func (l *bridgeRig) longChat(rec *deliverytest.Recorder) (compact func(id string
 		l.say(id, "/compact")
 		l.until("the outcome", func() bool {
 			over := l.chat().Compacting == "" && l.unsent() == 0
-			said = append(said, rec.TakeSaid()...)
+			said = append(said, l.rec.TakeSaid()...)
 			return over && len(said) > 0
 		})
 		return strings.Join(said, "\n") // when it takes long, that it was begun is said as well
@@ -35,9 +34,8 @@ func (l *bridgeRig) longChat(rec *deliverytest.Recorder) (compact func(id string
 // A summary that the budget does not allow is answered with the numbers of the budget.
 func TestCompactSaysThatTheBudgetIsUsedUp(t *testing.T) {
 	t.Parallel()
-	rec := &deliverytest.Recorder{}
-	l := newBridgeRig(t, rec)
-	compact := l.longChat(rec)
+	l := newRig(t)
+	compact := l.longChat()
 	l.bridge.SetBudget(Budget{ChatDayUSD: 1})
 	spend(t, l.store.Ledger(), room, "ou_1", 2)
 	l.lasting()
@@ -57,9 +55,8 @@ func TestASummaryThatIsNotTrueAnyMore(t *testing.T) {
 		"again": {"1", i18n.CompactChanged.EN, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			rec := &deliverytest.Recorder{}
-			l := newBridgeRig(t, rec)
-			compact := l.longChat(rec)
+			l := newRig(t)
+			compact := l.longChat()
 			l.sql(`CREATE TRIGGER meanwhile AFTER INSERT ON ledger WHEN NEW.purpose = 'summary' AND ` + tc.when + `
 				BEGIN UPDATE messages SET state = 'recalled' WHERE id = (SELECT MIN(id) FROM messages
 				WHERE class = 'talk' AND state = ''); END`)

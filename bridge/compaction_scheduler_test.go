@@ -10,7 +10,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"magpie/bridge/delivery/deliverytest"
 	"magpie/bridge/workqueue"
 	"magpie/db"
 	"magpie/internal/chat"
@@ -192,7 +191,7 @@ func TestWhenAChatIsStale(t *testing.T) {
 // The length of a chat is estimated if its agent does not report the size of the session.
 func TestTheLengthOfAChatIsEstimated(t *testing.T) {
 	t.Parallel()
-	l := newBridgeRig(t, &deliverytest.Recorder{})
+	l := newRig(t)
 	l.remake(func(c *Config) { c.Context.Window, c.Context.KeepRecent = 4000, 1 })
 	l.start()
 	l.say("om_1", strings.Repeat("字", 3300))
@@ -211,12 +210,12 @@ func TestTheLengthOfAChatIsEstimated(t *testing.T) {
 func TestIdleChatsLeaveMemory(t *testing.T) {
 	t.Parallel()
 	const chats = 12
-	l := newBridgeRig(t, &deliverytest.Recorder{})
+	l := newRig(t)
 	l.start()
 	for i := range chats {
 		m := incoming(fmt.Sprint("om_", i), "hello there")
 		m.Key = chat.FeishuChat(fmt.Sprint("oc_", i))
-		l.must(l.bridge.HandleMessage(t.Context(), m))
+		l.receive(m)
 	}
 	l.until("all titles", func() bool { return l.count(`SELECT COUNT(*) FROM chats WHERE topic <> ''`) == chats })
 	l.sent()

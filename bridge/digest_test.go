@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"magpie/bridge/access"
-	"magpie/bridge/delivery/deliverytest"
 	"magpie/bridge/i18n"
 	"magpie/db"
 	"magpie/internal/chat"
@@ -79,8 +78,7 @@ func TestTheOwnerGetsADailyDigest(t *testing.T) {
 // The digest tells of what the bridge has done: answers, failures, and what they cost.
 func TestTheDigestTellsOfTheDay(t *testing.T) {
 	t.Parallel()
-	out, n := &deliverytest.Recorder{}, 0
-	l := newBridgeRig(t, out)
+	l, n := newRig(t), 0
 	l.remake(func(c *Config) {
 		c.Access.Owner, c.Lang = "ou_1", "en"
 		c.Context.TimeZone = fmt.Sprintf("Etc/GMT%+d", time.Now().UTC().Hour()-12) // it is about noon there
@@ -103,7 +101,7 @@ func TestTheDigestTellsOfTheDay(t *testing.T) {
 	l.must(l.bridge.digests.send(t.Context(), time.Now().Add(23*time.Hour)))
 	want := i18n.DigestReport.Sprintf(i18n.English, 3, 1, "$2.25", 0)
 	l.until("the digest", func() bool {
-		said, _, _ := out.SoFar()
+		said, _, _ := l.rec.SoFar()
 		return len(said) > 0 && said[len(said)-1] == want
 	})
 }

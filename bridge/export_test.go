@@ -104,7 +104,7 @@ func TestExport(t *testing.T) {
 	out.TakeSaid()
 	group := incoming("om_4", "/export")
 	group.Kind, group.Key = chat.Group, chat.FeishuChat("oc_group")
-	l.must(l.bridge.HandleMessage(t.Context(), group))
+	l.receive(group)
 	l.until("a reply", func() bool { return slices.Contains(out.TakeSaid(), i18n.ForAdminsInGroups.ZH) })
 	if n := len(out.uploaded()); n != 2 {
 		t.Errorf("%d files", n)

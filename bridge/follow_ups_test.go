@@ -7,7 +7,6 @@ import (
 	"github.com/google/uuid"
 
 	"magpie/bridge/approval"
-	"magpie/bridge/delivery/deliverytest"
 	"magpie/db"
 	"magpie/internal/chat"
 	"magpie/internal/claude"
@@ -27,7 +26,7 @@ func TestWhatGoesOnEndsWithoutAPlace(t *testing.T) {
 		"recalled": func(l *bridgeRig) error { return l.bridge.HandleRecall(t.Context(), room, "om_1") },
 	} {
 		for _, state := range []db.TurnState{db.Running, db.Queued} {
-			l := newBridgeRig(t, &deliverytest.Recorder{})
+			l := newRig(t)
 			l.start()
 			l.say("om_1", "你好")
 			l.until("an idle process", func() bool {
@@ -50,13 +49,13 @@ func TestWhatGoesOnEndsWithoutAPlace(t *testing.T) {
 // A subagent in the background asks those for whom it works, also if the chat's follow-up is expected for others.
 func TestASubagentAsksThoseForWhomItWorks(t *testing.T) {
 	t.Parallel()
-	l := newBridgeRig(t, &deliverytest.Recorder{})
+	l := newRig(t)
 	l.start()
 	l.say("om_1", "你好")
 	l.awaitTurns(1)
 	other := incoming("om_2", "你好")
 	other.Actor.ID = "ou_2"
-	l.must(l.bridge.HandleMessage(t.Context(), other))
+	l.receive(other)
 	l.awaitTurns(2)
 	l.sql(`INSERT INTO turns (chat_key, epoch, state, session_id, reply_to, created_at, follows)
 		SELECT chat_key, epoch, 'running', session_id, reply_to, 1, id FROM turns WHERE reply_to = 'om_1'`)
@@ -75,7 +74,7 @@ func TestASubagentAsksThoseForWhomItWorks(t *testing.T) {
 func TestASubagentAsksNobodyInAGroupThatIsLeft(t *testing.T) {
 	t.Parallel()
 	for _, state := range []db.TurnState{db.Running, db.Queued} {
-		l := newBridgeRig(t, &deliverytest.Recorder{})
+		l := newRig(t)
 		l.start()
 		l.say("om_1", "你好")
 		l.awaitTurns(1)

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"testing"
 
-	"magpie/bridge/delivery/deliverytest"
 	"magpie/bridge/i18n"
 	"magpie/bridge/turncard"
 	"magpie/bridge/workqueue"
@@ -30,7 +29,7 @@ func (l *bridgeRig) cutOff(id string) (turn int64) {
 // A press that was not stored may be redelivered by the platform, and then counts, once.
 func TestAPressThatFailedCountsWhenItIsToldAgain(t *testing.T) {
 	t.Parallel()
-	l := newBridgeRig(t, &deliverytest.Recorder{})
+	l := newRig(t)
 	press := pressed("ev_1", turncard.DoContinue, l.cutOff("om_1"))
 	l.sql(`CREATE TRIGGER broken BEFORE UPDATE OF failure ON turns BEGIN SELECT RAISE(FAIL, 'broken'); END`)
 	if got, err := l.bridge.HandlePress(t.Context(), press); err == nil || got != i18n.PressFailed.EN {
@@ -54,7 +53,7 @@ func TestAPressThatFailedCountsWhenItIsToldAgain(t *testing.T) {
 // An agent can be stopped whatever the state of the disk. A button without a turn stops nothing.
 func TestTheStopButtonNeedsNoStore(t *testing.T) {
 	t.Parallel()
-	l := newBridgeRig(t, &deliverytest.Recorder{})
+	l := newRig(t)
 	ctx, stop := context.WithCancelCause(t.Context())
 	l.beginTurn(room, 7, stop)
 	l.must(l.store.Close())

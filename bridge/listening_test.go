@@ -7,7 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"magpie/bridge/delivery/deliverytest"
 	"magpie/db"
 	"magpie/internal/chat"
 )
@@ -25,7 +24,7 @@ func TestWhatIsForTheBot(t *testing.T) {
 		byAll      bool
 		byCommands bool
 	}
-	l, groups := newBridgeRig(t, &deliverytest.Recorder{}), 0
+	l, groups := newRig(t), 0
 	for _, s := range []said{
 		{"a question", "hello", true, false, false, true, true, true},
 		{"talk", "hello", false, false, false, false, true, false},

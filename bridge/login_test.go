@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"magpie/bridge/access"
-	"magpie/bridge/delivery/deliverytest"
 	"magpie/bridge/i18n"
 	"magpie/internal/chat"
 	"magpie/internal/claude"
@@ -22,21 +21,20 @@ const (
 )
 
 // newLogin is a line in which ou_1 is an admin, with a CLI that logs in as told.
-func newLogin(t *testing.T, how string) (*bridgeRig, *deliverytest.Recorder) {
-	rec := &deliverytest.Recorder{}
-	l := newBridgeRig(t, rec, func(c *claude.Config) { c.Env["MAGPIE_SCRIPTED_LOGIN"] = how })
+func newLogin(t *testing.T, how string) *bridgeRig {
+	l := newRig(t, func(c *claude.Config) { c.Env["MAGPIE_SCRIPTED_LOGIN"] = how })
 	l.bridge.SetAccess(access.Config{Owner: "ou_1", Allow: []string{"ou_2"}})
 	l.start()
-	return l, rec
+	return l
 }
 
 // hears waits until the bot has said all of list, in whatever order: what is stored and what is not come each by a way
 // of its own. It returns all that the bot has said since the last call.
-func (l *bridgeRig) hears(rec *deliverytest.Recorder, list ...i18n.Phrase) (all []string) {
+func (l *bridgeRig) hears(list ...i18n.Phrase) (all []string) {
 	l.Helper()
 	for _, p := range list {
 		l.until(p.EN, func() bool {
-			all = append(all, rec.TakeSaid()...)
+			all = append(all, l.rec.TakeSaid()...)
 			return slices.ContainsFunc(all, func(s string) bool { return strings.HasPrefix(s, head(p, i18n.Chinese)) })
 		})
 	}
@@ -68,19 +66,19 @@ func (l *bridgeRig) nowhere(codes ...string) {
 
 func TestLoginFromAChat(t *testing.T) {
 	t.Parallel()
-	l, rec := newLogin(t, "")
+	l := newLogin(t, "")
 	l.say("om_1", "/login")
-	said := l.hears(rec, i18n.LoginBegun, i18n.LoginLink)
+	said := l.hears(i18n.LoginBegun, i18n.LoginLink)
 	if !strings.Contains(strings.Join(said, " "), "https://claude.example/oauth/authorize?code=true&state=scripted") {
 		t.Errorf("%q", said)
 	}
 	l.say("om_2", "/login") // a second one has to wait
-	l.hears(rec, i18n.LoginBusy)
+	l.hears(i18n.LoginBusy)
 	l.say("om_3", "canary-half-a-code")
-	l.hears(rec, i18n.LoginTaken, i18n.LoginAgain)
+	l.hears(i18n.LoginTaken, i18n.LoginAgain)
 	l.say("om_4", " "+goodCode+"\n")
 	l.say("om_4", goodCode) // told again
-	l.hears(rec, i18n.LoginTaken, i18n.LoginDone)
+	l.hears(i18n.LoginTaken, i18n.LoginDone)
 	if _, err := os.Stat(filepath.Join(home(l.config), "logged-in")); err != nil {
 		t.Error(err)
 	}
@@ -102,13 +100,13 @@ func TestLoginFromAChat(t *testing.T) {
 func TestALoginThatFails(t *testing.T) {
 	t.Parallel()
 	for how, want := range map[string]i18n.Phrase{"": i18n.LoginRefused, "offline": i18n.LoginOffline} {
-		l, rec := newLogin(t, how)
+		l := newLogin(t, how)
 		l.say("om_1", "/登录")
-		l.hears(rec, i18n.LoginLink)
+		l.hears(i18n.LoginLink)
 		l.say("om_2", wrongCode)
-		l.hears(rec, want)
+		l.hears(want)
 		l.say("om_3", "/login cancel")
-		l.hears(rec, i18n.LoginNone)
+		l.hears(i18n.LoginNone)
 		l.stop()
 		l.nowhere(wrongCode)
 	}
@@ -116,36 +114,36 @@ func TestALoginThatFails(t *testing.T) {
 
 func TestALoginIsCancelled(t *testing.T) {
 	t.Parallel()
-	l, rec := newLogin(t, "")
+	l := newLogin(t, "")
 	l.say("om_1", "/login")
-	l.hears(rec, i18n.LoginLink)
+	l.hears(i18n.LoginLink)
 	l.say("om_2", "／登录 取消") // as Chinese keyboards write it
-	l.hears(rec, i18n.LoginCancelled)
+	l.hears(i18n.LoginCancelled)
 	l.until("the end of the login", func() bool { return !l.logins().isRunning() })
 	l.say("om_3", "你好") // is talk again
 	l.settled(1)
 	l.say("om_4", "/login")
-	l.hears(rec, i18n.LoginLink)
+	l.hears(i18n.LoginLink)
 }
 
 // The code belongs to who asked for it, in the chat in which he did; and what looks like one is never kept.
 func TestWhoseCodeItIs(t *testing.T) {
 	t.Parallel()
-	l, rec := newLogin(t, "")
+	l := newLogin(t, "")
 	l.say("om_1", "/login")
-	l.hears(rec, i18n.LoginLink)
+	l.hears(i18n.LoginLink)
 	other := incoming("om_2", "what do you think?")
 	other.Actor.ID = "ou_2"
-	l.must(l.bridge.HandleMessage(t.Context(), other))
+	l.receive(other)
 	elsewhere := incoming("om_3", "and here?")
 	elsewhere.Key = chat.FeishuChat("oc_2")
-	l.must(l.bridge.HandleMessage(t.Context(), elsewhere))
+	l.receive(elsewhere)
 	l.settled(2)
 	for i, m := range []chat.Incoming{other, elsewhere} {
 		m.ID, m.Text = []string{"om_4", "om_5"}[i], wrongCode
-		l.must(l.bridge.HandleMessage(t.Context(), m))
+		l.receive(m)
 		l.until("a reply", func() bool {
-			return slices.ContainsFunc(rec.TakeSaid(), func(s string) bool { return s == i18n.LoginUnasked.EN })
+			return slices.ContainsFunc(l.rec.TakeSaid(), func(s string) bool { return s == i18n.LoginUnasked.EN })
 		})
 	}
 	if !l.logins().isRunning() {
@@ -153,11 +151,11 @@ func TestWhoseCodeItIs(t *testing.T) {
 	}
 	stranger := incoming("om_6", wrongCode)
 	stranger.Actor.ID, stranger.Key = "ou_stranger", chat.FeishuChat("oc_3")
-	l.must(l.bridge.HandleMessage(t.Context(), stranger))
+	l.receive(stranger)
 	group := incoming("om_7", "/login")
 	group.Kind, group.Key = chat.Group, chat.FeishuChat("oc_4")
-	l.must(l.bridge.HandleMessage(t.Context(), group))
-	l.hears(rec, i18n.LoginPrivate)
+	l.receive(group)
+	l.hears(i18n.LoginPrivate)
 	l.stop()
 	l.nowhere(wrongCode)
 }
@@ -165,22 +163,22 @@ func TestWhoseCodeItIs(t *testing.T) {
 // A code is not stored if it comes as a quote in the reply to the link, or again after an edit.
 func TestACodeThatIsQuotedOrEdited(t *testing.T) {
 	t.Parallel()
-	l, rec := newLogin(t, "")
+	l := newLogin(t, "")
 	l.say("om_0", "您好")
 	l.settled(1)
 	l.say("om_1", "/login")
-	l.hears(rec, i18n.LoginLink)
+	l.hears(i18n.LoginLink)
 	l.must(l.bridge.HandleEdit(t.Context(), incoming("om_0", "canary-in-a-question")))
 	half := incoming("om_2", "canary-half-a-code")
 	half.Files = []chat.File{{Number: 1, Kind: chat.Quote, Of: "om_link", State: chat.Wanted}}
-	l.must(l.bridge.HandleMessage(t.Context(), half))
-	l.hears(rec, i18n.LoginAgain)
+	l.receive(half)
+	l.hears(i18n.LoginAgain)
 	half.Text = wrongCode
 	l.must(l.bridge.HandleEdit(t.Context(), half))
 	half.Text = "canary-another-half"
 	l.must(l.bridge.HandleEdit(t.Context(), half))
 	l.say("om_3", "/login cancel")
-	l.hears(rec, i18n.LoginCancelled)
+	l.hears(i18n.LoginCancelled)
 	l.say("om_4", "你好")
 	l.settled(2)
 	talk := incoming("om_4", wrongCode)
@@ -217,15 +215,15 @@ func TestTextsWithoutCodes(t *testing.T) {
 // A shutdown ends a login without a reply.
 func TestALoginEndsWithTheProgram(t *testing.T) {
 	t.Parallel()
-	l, rec := newLogin(t, "")
+	l := newLogin(t, "")
 	l.say("om_1", "/login")
-	l.hears(rec, i18n.LoginBegun, i18n.LoginLink)
+	l.hears(i18n.LoginBegun, i18n.LoginLink)
 	began := time.Now()
 	l.stop()
 	if took := time.Since(began); took > 2*time.Minute { // nobody waits for the five minutes of the code
 		t.Errorf("it took %v", took)
 	}
-	if got := rec.TakeSaid(); len(got) != 0 {
+	if got := l.rec.TakeSaid(); len(got) != 0 {
 		t.Errorf("%q", got)
 	}
 }
@@ -233,10 +231,10 @@ func TestALoginEndsWithTheProgram(t *testing.T) {
 // A login does not wait for a code forever.
 func TestALoginTakesFiveMinutes(t *testing.T) {
 	t.Parallel()
-	l, rec := newLogin(t, "")
+	l := newLogin(t, "")
 	l.logins().patience = 100 * time.Millisecond
 	l.say("om_1", "/login")
-	l.hears(rec, i18n.LoginLate)
+	l.hears(i18n.LoginLate)
 	if l.logins().isRunning() {
 		t.Error("it goes on")
 	}

@@ -137,7 +137,7 @@ func TestAGroupOfStrangers(t *testing.T) {
 	order, _, _ := strings.Cut(rest, "`")
 	in := incoming("om_1", order)
 	in.Key, in.Actor.ID = chat.FeishuChat("oc_boss"), "ou_boss"
-	l.must(l.bridge.HandleMessage(t.Context(), in))
+	l.receive(in)
 	if who, err := l.authorizer().Authorize(t.Context(), room, chat.Actor{ID: "ou_1"}); err != nil ||
 		who != access.Admitted {
 		t.Errorf("%q does not let the group in", order)
@@ -147,7 +147,7 @@ func TestAGroupOfStrangers(t *testing.T) {
 // After the bot has left a chat, nothing continues there; once it is back, it answers again.
 func TestRemovedAndAddedAgain(t *testing.T) {
 	t.Parallel()
-	l := newBridgeRig(t, &deliverytest.Recorder{})
+	l := newRig(t)
 	l.must(l.bridge.HandleMembership(t.Context(), changed(chat.Added, 1000)))
 	for _, id := range []string{"om_1", "om_2"} { // nobody works yet: both wait
 		l.say(id, "hello")
@@ -169,8 +169,7 @@ func TestRemovedAndAddedAgain(t *testing.T) {
 // Whoever adds the bot to a group again, in which it was muted, is greeted: it is not muted any more.
 func TestAddedAgainAfterBeingMuted(t *testing.T) {
 	t.Parallel()
-	out := &deliverytest.Recorder{}
-	l := newBridgeRig(t, out)
+	l := newRig(t)
 	l.must(l.bridge.HandleMembership(t.Context(), changed(chat.Added, 1000)))
 	topic := room
 	topic.Thread = "omt_1"
@@ -182,15 +181,15 @@ func TestAddedAgainAfterBeingMuted(t *testing.T) {
 	l.start()
 	l.sent()
 	l.stop()
-	if n := l.count(`SELECT COUNT(*) FROM silenced`); n != 0 || len(out.Said) != 1 {
-		t.Errorf("%d chats are silenced, said %q", n, out.Said)
+	if n := l.count(`SELECT COUNT(*) FROM silenced`); n != 0 || len(l.rec.Said) != 1 {
+		t.Errorf("%d chats are silenced, said %q", n, l.rec.Said)
 	}
 }
 
 // A running turn of the chat or of one of its topics is stopped, also one that was claimed and has not begun.
 func TestRemovedWhileATurnRuns(t *testing.T) {
 	t.Parallel()
-	l := newBridgeRig(t, &deliverytest.Recorder{})
+	l := newRig(t)
 	topic := room
 	topic.Thread = "omt_1"
 	stopped, begin := map[chat.Key]error{}, map[chat.Key]func(){}
@@ -215,7 +214,7 @@ func TestRemovedWhileATurnRuns(t *testing.T) {
 // A press of a turn's button belongs to the turn's topic, and to no other chat than that in which it was pressed.
 func TestAPressBelongsToTheTurnsTopic(t *testing.T) {
 	t.Parallel()
-	l := newBridgeRig(t, &deliverytest.Recorder{})
+	l := newRig(t)
 	topic := room
 	topic.Thread = "omt_1"
 	in := incoming("om_1", "hello")

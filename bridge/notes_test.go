@@ -8,7 +8,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"magpie/bridge/delivery/deliverytest"
 	"magpie/db"
 	"magpie/internal/chat"
 )
@@ -38,12 +37,12 @@ func TestWhichTurnsAreLookedThrough(t *testing.T) {
 		"a group that may be": {chat.Group, true, true, "we release on Tuesdays", true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			l := newBridgeRig(t, &deliverytest.Recorder{})
+			l := newRig(t)
 			l.captures(tc.capture, tc.group)
 			l.start()
 			m := incoming("om_1", tc.text)
 			m.Kind = tc.kind
-			l.must(l.bridge.HandleMessage(t.Context(), m))
+			l.receive(m)
 			l.awaitTurns(1)
 			l.idle()
 			if got := strings.Contains(l.logs.String(), `"task":"notes"`); got != tc.looked {
@@ -59,7 +58,7 @@ func TestWhichTurnsAreLookedThrough(t *testing.T) {
 // A turn whose search for memories failed is still answered, and the failure is logged.
 func TestALookThatFailsIsLogged(t *testing.T) {
 	t.Parallel()
-	l := newBridgeRig(t, &deliverytest.Recorder{})
+	l := newRig(t)
 	l.captures(true, false)
 	l.sql(`ALTER TABLE memories RENAME TO gone`)
 	l.start()

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"magpie/bridge/access"
-	"magpie/bridge/delivery/deliverytest"
 	"magpie/bridge/i18n"
 	"magpie/bridge/turncard"
 	"magpie/contextmgr"
@@ -125,12 +124,11 @@ func TestLanguages(t *testing.T) {
 
 func TestRetryAsksAgain(t *testing.T) {
 	t.Parallel()
-	rec := &deliverytest.Recorder{}
-	l := newBridgeRig(t, rec)
+	l := newRig(t)
 	l.start()
 	l.say("om_1", "/retry")
 	l.sent()
-	if got := rec.TakeSaid(); !slices.Equal(got, []string{i18n.RetryNothing.ZH}) {
+	if got := l.rec.TakeSaid(); !slices.Equal(got, []string{i18n.RetryNothing.ZH}) {
 		t.Errorf("%q", got)
 	}
 	l.say("om_2", "第一个问题")
@@ -155,8 +153,7 @@ func TestRetryAsksAgain(t *testing.T) {
 // What the agent is to carry out itself reaches it as it is, without the History, and nothing else does.
 func TestCommandsOfTheAgentsOwn(t *testing.T) {
 	t.Parallel()
-	rec := &deliverytest.Recorder{}
-	l := newBridgeRig(t, rec)
+	l := newRig(t)
 	l.start()
 	l.say("om_1", "你好")
 	l.settled(1)
@@ -167,7 +164,7 @@ func TestCommandsOfTheAgentsOwn(t *testing.T) {
 	for _, text := range []string{"//config theme=dark", "//nosuch", "//clear"} {
 		l.say("om_"+text, text)
 		l.sent()
-		if got := rec.TakeSaid(); len(got) != 1 || !strings.Contains(got[0], "不能交给") ||
+		if got := l.rec.TakeSaid(); len(got) != 1 || !strings.Contains(got[0], "不能交给") ||
 			!strings.Contains(got[0], "`//compact`") {
 			t.Errorf("%s: %q", text, got)
 		}
@@ -208,8 +205,7 @@ func home(c claude.Config) string {
 // A chat goes back to a session of its own, by number, id or button; that of another chat is not found.
 func TestResume(t *testing.T) {
 	t.Parallel()
-	rec := &deliverytest.Recorder{}
-	l := newBridgeRig(t, rec)
+	l := newRig(t)
 	l.start()
 	l.say("om_1", "first question")
 	l.settled(1)
@@ -218,12 +214,12 @@ func TestResume(t *testing.T) {
 	l.say("om_3", "second question")
 	l.settled(2)
 	second := l.chat()
-	rec.TakeSaid()
+	l.rec.TakeSaid()
 	reply := func(id, text string) string {
 		l.Helper()
 		l.say(id, text)
 		l.sent()
-		got := rec.TakeSaid()
+		got := l.rec.TakeSaid()
 		if len(got) != 1 {
 			l.Fatalf("%s: %q", text, got)
 		}
@@ -231,7 +227,7 @@ func TestResume(t *testing.T) {
 	}
 	elsewhere := incoming("om_4", "elsewhere")
 	elsewhere.Key = chat.FeishuChat("oc_other")
-	l.must(l.bridge.HandleMessage(t.Context(), elsewhere))
+	l.receive(elsewhere)
 	l.settled(3)
 	other, err := l.store.Chats().Get(t.Context(), elsewhere.Key)
 	l.must(err)
@@ -266,7 +262,7 @@ func TestResume(t *testing.T) {
 	if got := l.chat().Session; got.ID != first {
 		t.Errorf("the answer came from %s, want %s", got.ID, first)
 	}
-	rec.TakeSaid()
+	l.rec.TakeSaid()
 	if got := reply("om_8", "/resume "+strings.ToUpper(second.Session.ID[:12])); !strings.Contains(got,
 		"second question") {
 		t.Errorf("%q", got)
@@ -283,7 +279,7 @@ func TestResume(t *testing.T) {
 // The list of sessions has a button for each that does not go on already.
 func TestTheListOfSessions(t *testing.T) {
 	t.Parallel()
-	l := newBridgeRig(t, &deliverytest.Recorder{})
+	l := newRig(t)
 	l.start()
 	titled := func() bool { return l.chat().Topic != "" }
 	l.say("om_1", "a first question")
@@ -389,8 +385,7 @@ func TestStatusTellsAdminsWhatWaitsToBeSent(t *testing.T) {
 
 func TestACheckUp(t *testing.T) {
 	t.Parallel()
-	rec := &deliverytest.Recorder{}
-	l := newBridgeRig(t, rec)
+	l := newRig(t)
 	finds := func(s CheckState) func(context.Context) CheckState {
 		return func(context.Context) CheckState { return s }
 	}
@@ -401,7 +396,7 @@ func TestACheckUp(t *testing.T) {
 	l.start()
 	l.say("om_1", "/doctor")
 	var got []string
-	l.until("a report", func() bool { got = append(got, rec.TakeSaid()...); return len(got) == 2 })
+	l.until("a report", func() bool { got = append(got, l.rec.TakeSaid()...); return len(got) == 2 })
 	if len(got) != 2 || got[0] != i18n.DoctorBegun.ZH {
 		t.Fatalf("%q", got)
 	}
@@ -416,7 +411,7 @@ func TestACheckUp(t *testing.T) {
 // An answer of the agent's own command that says nothing, in a session of its own, leaves nothing to resume.
 func TestACommandThatSaysNothing(t *testing.T) {
 	t.Parallel()
-	l := newBridgeRig(t, &deliverytest.Recorder{})
+	l := newRig(t)
 	for _, tc := range []struct {
 		resume bool
 		result claude.Result

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"magpie/bridge/access"
-	"magpie/bridge/delivery/deliverytest"
 	"magpie/db"
 	"magpie/internal/chat"
 )
@@ -26,7 +25,7 @@ func (l *bridgeRig) departed() *departments {
 // An edit is redelivered while its author's access is unknown.
 func TestAnEditWaitsUntilItsAuthorIsKnown(t *testing.T) {
 	t.Parallel()
-	l := newBridgeRig(t, &deliverytest.Recorder{})
+	l := newRig(t)
 	l.abandonedTurn("om_1", "hello")
 	s := l.departed()
 	edited := incoming("om_1", "goodbye")
@@ -62,7 +61,7 @@ func (g *group) ListMessages(_ context.Context, _ chat.Key, _ chat.Kind, since t
 // for them.
 func TestWhatWasSaidWaitsUntilItsAuthorIsKnown(t *testing.T) {
 	t.Parallel()
-	l := newBridgeRig(t, &deliverytest.Recorder{})
+	l := newRig(t)
 	s := l.departed()
 	began := time.Now().Add(-time.Hour)
 	said := func(id, who string) chat.Incoming {

@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"magpie/bridge/access"
-	"magpie/bridge/delivery/deliverytest"
 	"magpie/bridge/turncard"
 	"magpie/db"
 	"magpie/internal/chat"
@@ -49,14 +48,13 @@ func TestAFailureSaysWhoCanMendIt(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			rec := &deliverytest.Recorder{}
-			l := newBridgeRig(t, rec)
+			l := newRig(t)
 			l.bridge.SetAccess(access.Config{Allow: []string{"*"}, Owner: "ou_owner"})
 			l.failing(tc.result)
 			l.start()
 			owner := chat.Incoming{Key: chat.FeishuChat("oc_own"), Kind: chat.Private, ID: "om_own", Text: "/whoami",
 				Actor: chat.Actor{ID: "ou_owner", Name: "王主"}, Time: incoming("", "").Time, ToBot: true}
-			l.must(l.bridge.HandleMessage(t.Context(), owner))
+			l.receive(owner)
 			m := incoming("om_1", "你好")
 			if tc.admin {
 				m.Actor = owner.Actor
@@ -64,13 +62,13 @@ func TestAFailureSaysWhoCanMendIt(t *testing.T) {
 			if tc.group {
 				m.Kind = chat.Group
 			}
-			l.must(l.bridge.HandleMessage(t.Context(), m))
+			l.receive(m)
 			var card string
 			l.ended(db.Failed, 1)
 			l.until("its card", func() bool {
-				rec.Mu.Lock()
-				defer rec.Mu.Unlock()
-				data, err := json.Marshal(rec.Closed)
+				l.rec.Mu.Lock()
+				defer l.rec.Mu.Unlock()
+				data, err := json.Marshal(l.rec.Closed)
 				l.must(err)
 				card = string(data)
 				return strings.Contains(card, "/retry")

@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"magpie/bridge/approval"
-	"magpie/bridge/delivery/deliverytest"
 	"magpie/bridge/turncard"
 	"magpie/db"
 	"magpie/internal/claude"
@@ -209,15 +208,15 @@ func TestANamedProjectComesFirst(t *testing.T) {
 }
 
 // ordered is what the bot replies to a command.
-func (l *bridgeRig) ordered(rec *deliverytest.Recorder, id, text string) string {
+func (l *bridgeRig) ordered(id, text string) string {
 	l.Helper()
-	said, cards := rec.Replies()
+	said, cards := l.rec.Replies()
 	l.say(id, text)
 	l.until("a reply to "+text, func() bool {
-		s, c := rec.Replies()
+		s, c := l.rec.Replies()
 		return len(s) > len(said) || len(c) > len(cards)
 	})
-	s, c := rec.Replies()
+	s, c := l.rec.Replies()
 	for _, card := range c[len(cards):] { // with what its buttons say
 		s = append(s, card.Body)
 		for _, b := range card.Buttons {
@@ -230,7 +229,7 @@ func (l *bridgeRig) ordered(rec *deliverytest.Recorder, id, text string) string 
 // A chat changes its project right before its turn begins: what the agent's tools go by is where the agent works.
 func TestTheToolHandlersKnowWhereTheAgentWorks(t *testing.T) {
 	t.Parallel()
-	l := newBridgeRig(t, &deliverytest.Recorder{})
+	l := newRig(t)
 	other := t.TempDir()
 	l.remake(func(c *Config) { c.Projects = map[string]Project{"other": {Path: other}} })
 	l.say("om_1", "hello")
@@ -253,8 +252,7 @@ func TestTheToolHandlersKnowWhereTheAgentWorks(t *testing.T) {
 
 func TestAChatChangesItsProject(t *testing.T) {
 	t.Parallel()
-	rec := &deliverytest.Recorder{}
-	l := newBridgeRig(t, rec)
+	l := newRig(t)
 	dir := folders(t, "a", "secret")
 	l.remake(func(c *Config) {
 		c.PermissionMode = "default"
@@ -272,7 +270,7 @@ func TestAChatChangesItsProject(t *testing.T) {
 		{"/cd /", "没有这个项目"},
 		{"/cd ~", "没有这个项目"}, {"/cd Web --dangerously-skip-permissions", "没有这个项目"},
 	} {
-		got := l.ordered(rec, "om_"+string(rune('a'+i)), tc.text)
+		got := l.ordered("om_"+string(rune('a'+i)), tc.text)
 		if !strings.Contains(got, tc.want) || strings.Contains(got, dir) {
 			t.Errorf("%s: %q, want %q in it", tc.text, got, tc.want)
 		}
@@ -290,7 +288,7 @@ func TestAChatChangesItsProject(t *testing.T) {
 	})
 	l.awaitTurns(1) // its card is posted by then
 	l.sent()
-	if got := l.ordered(rec, "om_last", "/切换 默认"); !strings.Contains(got, "已切换到项目") {
+	if got := l.ordered("om_last", "/切换 默认"); !strings.Contains(got, "已切换到项目") {
 		t.Errorf("/cd default: %q", got)
 	}
 }

@@ -7,7 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"magpie/bridge/delivery/deliverytest"
 	"magpie/bridge/i18n"
 	"magpie/bridge/turncard"
 	"magpie/db"
@@ -69,16 +68,15 @@ func TestNothingOfAnInterruptedTurnLooksAnswered(t *testing.T) {
 	for name, end := range ends {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			out := &deliverytest.Recorder{}
-			l := newBridgeRig(t, out)
+			l := newRig(t)
 			end(l)
 			l.ended(db.Interrupted, 1)
 			for _, id := range []string{"om_1", "om_2"} {
 				l.until("the last reaction to "+id, func() bool {
-					out.Mu.Lock()
-					defer out.Mu.Unlock()
+					l.rec.Mu.Lock()
+					defer l.rec.Mu.Unlock()
 					last := ""
-					for _, r := range out.Reactions {
+					for _, r := range l.rec.Reactions {
 						if strings.HasPrefix(r, id+" ") {
 							last = r
 						}

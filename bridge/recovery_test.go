@@ -31,8 +31,7 @@ func (l *bridgeRig) abandonedTurn(id, text string) (transcript string) {
 // If a transcript cannot be read, the agent may have used tools.
 func TestATurnWhoseTranscriptCannotBeReadIsNotBegunAgain(t *testing.T) {
 	t.Parallel()
-	out := &deliverytest.Recorder{}
-	l := newBridgeRig(t, out)
+	l := newRig(t)
 	l.must(os.MkdirAll(l.abandonedTurn("om_1", "hello"), 0o700)) // a folder cannot be read
 	l.start()
 	l.turnsOver()
@@ -44,8 +43,7 @@ func TestATurnWhoseTranscriptCannotBeReadIsNotBegunAgain(t *testing.T) {
 // Text after a decision is in a message of its own. It stays there after a crash, and after the next decision.
 func TestTheMessagesOfAnAnswerStayWhereTheyAre(t *testing.T) {
 	t.Parallel()
-	out := &deliverytest.Recorder{}
-	l := newBridgeRig(t, out)
+	l := newRig(t)
 	l.abandonedTurn("om_1", "hello")
 	left := l.left()
 	l.must(l.store.Turns().Drafts().Set(t.Context(), left.ID, "I will run it.", "It has run."))
@@ -54,7 +52,7 @@ func TestTheMessagesOfAnAnswerStayWhereTheyAre(t *testing.T) {
 		t.Helper()
 		var closed []chat.Card
 		l.until("the card", func() bool {
-			_, closed, _ = out.SoFar()
+			_, closed, _ = l.rec.SoFar()
 			return len(closed) == cards
 		})
 		c := closed[cards-1]
@@ -71,7 +69,7 @@ func TestTheMessagesOfAnAnswerStayWhereTheyAre(t *testing.T) {
 // If a tool use cannot be recorded because the database fails, it is recorded later.
 func TestTheUseOfAToolIsRecordedAtTheEnd(t *testing.T) {
 	t.Parallel()
-	l := newBridgeRig(t, &deliverytest.Recorder{})
+	l := newRig(t)
 	l.abandonedTurn("om_1", "hello")
 	turn := l.turnOf(db.Claim{Turn: l.left()})
 	turn.painter = turncard.NewPainter(nil, turncard.Target{}, turncard.State{})
@@ -87,7 +85,7 @@ func TestTheUseOfAToolIsRecordedAtTheEnd(t *testing.T) {
 // A full disk at startup does not keep the program from running: recovery happens as soon as it can.
 func TestRecoveryWaitsForTheStore(t *testing.T) {
 	t.Parallel()
-	l := newBridgeRig(t, &deliverytest.Recorder{})
+	l := newRig(t)
 	l.abandonedTurn("om_1", "hello")
 	l.sql(`CREATE TRIGGER broken BEFORE UPDATE OF state ON turns BEGIN SELECT RAISE(FAIL, 'broken'); END`)
 	l.start()
@@ -99,7 +97,7 @@ func TestRecoveryWaitsForTheStore(t *testing.T) {
 // The usage of an interrupted agent is booked to its asker.
 func TestWhatACutOffTurnUsedIsBooked(t *testing.T) {
 	t.Parallel()
-	l := newBridgeRig(t, &deliverytest.Recorder{})
+	l := newRig(t)
 	path := l.abandonedTurn("om_1", "hello")
 	l.must(l.store.Ledger().Book(t.Context(),
 		db.Expense{Key: room, Purpose: "test", Usage: db.Usage{Model: "m", Input: 100, CostUSD: 1}}))
@@ -132,7 +130,7 @@ func TestACardThatMayHaveBeenPostedLongAgoIsLookedFor(t *testing.T) {
 // A user who sees that a card has stopped may write "continue" before the program has found the interrupted turn.
 func TestContinueWaitsForRecovery(t *testing.T) {
 	t.Parallel()
-	l := newBridgeRig(t, &deliverytest.Recorder{})
+	l := newRig(t)
 	l.abandonedTurn("om_1", "hello")
 	l.sql(`UPDATE turns SET draft = 'half', acted = 1`)
 	var said sync.WaitGroup
@@ -149,7 +147,7 @@ func TestContinueWaitsForRecovery(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	err := newBridgeRig(t, &deliverytest.Recorder{}).bridge.HandleMessage(ctx, incoming("om_3", "continue"))
+	err := newRig(t).bridge.HandleMessage(ctx, incoming("om_3", "continue"))
 	if !errors.Is(err,
 		context.Canceled) {
 		t.Errorf("before the bridge runs: %v", err)
@@ -170,7 +168,7 @@ func (l *bridgeRig) stopBy(how string) {
 }
 
 // isStopped waits for the end of the only turn, which must have been stopped before an agent was started.
-func (l *bridgeRig) isStopped(out *deliverytest.Recorder, how string) {
+func (l *bridgeRig) isStopped(how string) {
 	l.Helper()
 	l.turnsOver()
 	l.sent()
@@ -183,7 +181,7 @@ func (l *bridgeRig) isStopped(out *deliverytest.Recorder, how string) {
 	if n := l.pool.Stats().Started; n != 0 {
 		l.Errorf("%d agents were started", n)
 	}
-	if texts, _, _ := out.SoFar(); how != "the button" && !slices.Equal(texts, []string{i18n.Stopped.EN}) {
+	if texts, _, _ := l.rec.SoFar(); how != "the button" && !slices.Equal(texts, []string{i18n.Stopped.EN}) {
 		l.Errorf("said %q", texts)
 	}
 }
@@ -198,8 +196,7 @@ func TestAStopDuringTheRecovery(t *testing.T) {
 	} {
 		t.Run(tc.how+" "+tc.left, func(t *testing.T) {
 			t.Parallel()
-			out := &deliverytest.Recorder{}
-			l := newBridgeRig(t, out)
+			l := newRig(t)
 			l.abandonedTurn("om_1", "hello")
 			if tc.left != "" {
 				l.sql(`UPDATE turns SET ` + tc.left)
@@ -211,7 +208,7 @@ func TestAStopDuringTheRecovery(t *testing.T) {
 			})
 			l.stopBy(tc.how)
 			l.sql(`DROP TRIGGER broken`)
-			l.isStopped(out, tc.how)
+			l.isStopped(tc.how)
 		})
 	}
 }
@@ -232,22 +229,21 @@ func stopEachWay(t *testing.T, begin func(*bridgeRig)) {
 	for _, how := range []string{"/stop", "stop", "the button"} {
 		t.Run(how, func(t *testing.T) {
 			t.Parallel()
-			out := &deliverytest.Recorder{}
-			l := newBridgeRig(t, out)
+			l := newRig(t)
 			begin(l)
 			l.stopBy(how)
-			l.endsStopped(out, how)
+			l.endsStopped(how)
 		})
 	}
 }
 
 // endsStopped runs the queues until the turn has ended as stopped.
-func (l *bridgeRig) endsStopped(out *deliverytest.Recorder, how string) {
+func (l *bridgeRig) endsStopped(how string) {
 	l.Helper()
 	ctx, stop := context.WithCancel(l.Context())
 	var running sync.WaitGroup
 	running.Go(func() { l.bridge.queues.run(ctx, l.bridge.cfg.Shutdown) })
-	l.isStopped(out, how)
+	l.isStopped(how)
 	stop()
 	running.Wait()
 }
@@ -264,7 +260,7 @@ func TestAStopRightAfterTheRecovery(t *testing.T) {
 // A turn that waited counts as running once it is claimed, so that it can be stopped before it begins.
 func TestATurnRunsOnceItIsClaimed(t *testing.T) {
 	t.Parallel()
-	l := newBridgeRig(t, &deliverytest.Recorder{})
+	l := newRig(t)
 	l.say("om_1", "hello")
 	q, running := l.queue(), make(chan int64, 1)
 	q.run = func(_ context.Context, c db.Claim) { running <- q.lanes.RunningTurn(c.Turn.Key) }
@@ -278,7 +274,7 @@ func TestATurnRunsOnceItIsClaimed(t *testing.T) {
 // given and booked, and its session is known to be where the agent was.
 func TestWhatAnAgentDidInAnotherProjectIsRecovered(t *testing.T) {
 	t.Parallel()
-	l := newBridgeRig(t, &deliverytest.Recorder{})
+	l := newRig(t)
 	l.remake(func(c *Config) { c.Projects = map[string]Project{"other": {Path: t.TempDir()}} })
 	path := l.abandonedTurn("om_1", "hello")
 	l.append(path, l.left().Prompt, message("end_turn", `{"type":"text","text":"done"}`))
@@ -303,8 +299,7 @@ func TestAStoppedTurnIsNotBegunAgain(t *testing.T) {
 		"before it did anything": {"", i18n.Stopped.EN, ""}, "in the middle": {"half", "half", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			out := &deliverytest.Recorder{}
-			l := newBridgeRig(t, out)
+			l := newRig(t)
 			l.abandonedTurn("om_1", "hello")
 			l.sql(`UPDATE turns SET card_id = 'card', draft = '` + tc.draft + `'`)
 			l.enter(room) // as the process that died
@@ -317,7 +312,7 @@ func TestAStoppedTurnIsNotBegunAgain(t *testing.T) {
 			if n := l.pool.Stats().Started; n != 0 {
 				t.Errorf("%d agents were started", n)
 			}
-			_, closed, _ := out.SoFar()
+			_, closed, _ := l.rec.SoFar()
 			if len(closed) != 1 || closed[0].Body != tc.body || closed[0].Status != tc.status ||
 				closed[0].Title != i18n.Stopped.EN {
 				t.Errorf("shown: %+v", closed)
@@ -335,8 +330,7 @@ func TestATurnWhoseQuestionWasTakenBackIsNotOffered(t *testing.T) {
 		buttons int
 	}{"alone": {i18n.Recalled.EN, 0}, "one of two": {"", 1}} {
 		t.Run(name, func(t *testing.T) {
-			out := &deliverytest.Recorder{}
-			l := newBridgeRig(t, out)
+			l := newRig(t)
 			if name == "one of two" {
 				l.say("om_0", "hello there")
 			}
@@ -347,7 +341,7 @@ func TestATurnWhoseQuestionWasTakenBackIsNotOffered(t *testing.T) {
 			l.start()
 			l.ended(db.Cancelled, 1)
 			l.sent()
-			_, closed, _ := out.SoFar()
+			_, closed, _ := l.rec.SoFar()
 			if len(closed) != 1 || closed[0].Body != "half" || closed[0].Status != tc.status ||
 				closed[0].Title != i18n.Stopped.EN || len(closed[0].Buttons) != tc.buttons {
 				t.Errorf("shown: %+v", closed)
@@ -359,7 +353,7 @@ func TestATurnWhoseQuestionWasTakenBackIsNotOffered(t *testing.T) {
 // A turn that was stopped before it began is over after a crash. The next message is asked alone.
 func TestAStoppedTurnDoesNotBeginAfterADeath(t *testing.T) {
 	t.Parallel()
-	l := newBridgeRig(t, &deliverytest.Recorder{})
+	l := newRig(t)
 	l.open() // as in the process that died
 	l.say("om_1", "hello")
 	l.say("om_2", "/stop")
@@ -379,7 +373,7 @@ func TestAStoppedTurnDoesNotBeginAfterADeath(t *testing.T) {
 // asked.
 func TestAllThatWaitedStaysStoppedAfterADeath(t *testing.T) {
 	t.Parallel()
-	l := newBridgeRig(t, &deliverytest.Recorder{})
+	l := newRig(t)
 	l.open() // as in the process that died
 	l.takePlaces()
 	for i, text := range []string{"hello", "/new", "hello again", "/stop", "one more"} {
@@ -399,8 +393,7 @@ func TestAllThatWaitedStaysStoppedAfterADeath(t *testing.T) {
 // The shown part of a dead process's answer is shown unchanged, and stored like any other answer.
 func TestARecoveredAnswerIsStoredRedacted(t *testing.T) {
 	t.Parallel()
-	out := &deliverytest.Recorder{}
-	l := newBridgeRig(t, out)
+	l := newRig(t)
 	l.remake(func(c *Config) { c.Redact = redact.All() })
 	l.abandonedTurn("om_1", "hello, I am bob@example.com")
 	l.sql(`UPDATE turns SET draft = 'Mail to bob@example.com', card_id = 'card', acted = 1`)
@@ -411,7 +404,7 @@ func TestARecoveredAnswerIsStoredRedacted(t *testing.T) {
 		'Mail to [REDACTED_EMAIL]')`); n != 2 {
 		t.Errorf("%d messages are redacted, want the question and the answer", n)
 	}
-	if _, closed, _ := out.SoFar(); len(closed) != 1 || closed[0].Body != "Mail to bob@example.com" {
+	if _, closed, _ := l.rec.SoFar(); len(closed) != 1 || closed[0].Body != "Mail to bob@example.com" {
 		t.Errorf("shown: %+v", closed)
 	}
 }
@@ -432,7 +425,7 @@ func TestWhatOnlyReadGoesOnByItself(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			l := newBridgeRig(t, &deliverytest.Recorder{})
+			l := newRig(t)
 			path := l.abandonedTurn("om_1", "hello")
 			l.append(path, l.left().Prompt, message("tool_use", `{"type":"text","text":"Let me see."}`,
 				`{"type":"tool_use","id":"t1","name":"`+tc.tool+`","input":`+tc.input+`}`))

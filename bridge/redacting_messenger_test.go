@@ -4,7 +4,6 @@ import (
 	"strings"
 	"testing"
 
-	"magpie/bridge/delivery/deliverytest"
 	"magpie/contextmgr/redact"
 	"magpie/db"
 	"magpie/internal/chat"
@@ -49,7 +48,7 @@ func TestNothingMadeOfAChatHasASecret(t *testing.T) {
 // The cards that are stored with a message have none of the program's own secrets, like its reply.
 func TestNoStoredCardHasASecret(t *testing.T) {
 	t.Parallel()
-	l := newBridgeRig(t, &deliverytest.Recorder{})
+	l := newRig(t)
 	l.remake(func(c *Config) { c.Secrets = redact.NewKnown([]string{canary}) })
 	h, card := l.bridge.receiver.inbox.history, &chat.Card{Body: "it is " + canary}
 	clean := func() {

@@ -26,6 +26,7 @@ type bridgeRig struct {
 	*testing.T
 	parts
 	out    delivery.Messenger
+	rec    *deliverytest.Recorder // out, where that only records
 	config claude.Config
 	store  *deliverytest.Store
 	pool   *claude.Pool
@@ -35,6 +36,15 @@ type bridgeRig struct {
 
 // room is the chat of the tests.
 var room = chat.FeishuChat("oc_1")
+
+// newRig makes a bridge before a messenger that records, which does not run yet.
+func newRig(t *testing.T, change ...func(*claude.Config)) *bridgeRig {
+	t.Helper()
+	rec := &deliverytest.Recorder{}
+	l := newBridgeRig(t, rec, change...)
+	l.rec = rec
+	return l
+}
 
 // newBridgeRig makes a bridge that does not run yet.
 func newBridgeRig(t *testing.T, out delivery.Messenger, change ...func(*claude.Config)) *bridgeRig {
@@ -100,7 +110,12 @@ func (l *bridgeRig) untitled() { l.remake(func(c *Config) { c.Context.Titles = f
 // say passes a message to the bridge, as the platform does.
 func (l *bridgeRig) say(id, text string) {
 	l.Helper()
-	l.must(l.bridge.HandleMessage(l.Context(), incoming(id, text)))
+	l.receive(incoming(id, text))
+}
+
+func (l *bridgeRig) receive(m chat.Incoming) {
+	l.Helper()
+	l.must(l.bridge.HandleMessage(l.Context(), m))
 }
 
 func incoming(id, text string) chat.Incoming {

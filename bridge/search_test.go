@@ -6,7 +6,6 @@ import (
 	"testing"
 	"time"
 
-	"magpie/bridge/delivery/deliverytest"
 	"magpie/bridge/i18n"
 	"magpie/db"
 	"magpie/internal/chat"
@@ -15,7 +14,7 @@ import (
 // /search finds the conversations of its own chat by their words and their titles, and offers to go back to them.
 func TestSearchFindsConversations(t *testing.T) {
 	t.Parallel()
-	l := newBridgeRig(t, &deliverytest.Recorder{})
+	l := newRig(t)
 	l.untitled()
 	l.start()
 	for i, text := range []string{"when do the herons fly south?", "/new", "什么时候发布新版本", "/new", "hello pelican"} {

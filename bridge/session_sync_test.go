@@ -8,7 +8,6 @@ import (
 
 	"github.com/google/uuid"
 
-	"magpie/bridge/delivery/deliverytest"
 	"magpie/bridge/i18n"
 	"magpie/contextmgr"
 	"magpie/db"
@@ -59,7 +58,7 @@ func (l *bridgeRig) sessionOfTheLastTurn() (id string) {
 // the session is not mistaken for foreign text.
 func TestAQuestionThatIsAskedAgainIsKnownToTheSession(t *testing.T) {
 	t.Parallel()
-	l := newBridgeRig(t, &deliverytest.Recorder{})
+	l := newRig(t)
 	s := l.answered("om_1", "hello")
 	path, err := l.config.Transcripts("").Path(l.config.Project, s.ID)
 	l.must(err)
@@ -80,7 +79,7 @@ func TestAQuestionThatIsAskedAgainIsKnownToTheSession(t *testing.T) {
 // not relied on.
 func TestASessionThatCannotBeComparedIsResumed(t *testing.T) {
 	t.Parallel()
-	l := newBridgeRig(t, &deliverytest.Recorder{})
+	l := newRig(t)
 	l.remake(func(c *Config) { c.Context.Mode = contextmgr.Economy })
 	s := l.answered("om_1", "hello")
 	l.sql(`UPDATE turns SET prompt_id = ''`)
@@ -99,7 +98,7 @@ func TestASessionThatCannotBeComparedIsResumed(t *testing.T) {
 // A session is still known after hundreds of turns were answered elsewhere.
 func TestASessionThatWasLongAwayIsKnown(t *testing.T) {
 	t.Parallel()
-	l := newBridgeRig(t, &deliverytest.Recorder{})
+	l := newRig(t)
 	s := l.answered("om_1", "hello")
 	l.sql(`WITH RECURSIVE n (i) AS (SELECT 2 UNION ALL SELECT i + 1 FROM n WHERE i < 300)
 		INSERT INTO turns (chat_key, epoch, state, prompt_id, created_at)

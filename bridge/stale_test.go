@@ -5,7 +5,6 @@ import (
 	"testing"
 	"time"
 
-	"magpie/bridge/delivery/deliverytest"
 	"magpie/db"
 	"magpie/internal/chat"
 )
@@ -15,20 +14,17 @@ func TestNothingOfAStaleGroupIsRemembered(t *testing.T) {
 	t.Parallel()
 	for kind, wantPoints := range map[chat.Kind]bool{chat.Private: true, chat.Group: false} {
 		t.Run(string(kind), func(t *testing.T) {
-			l := newBridgeRig(t, &deliverytest.Recorder{})
+			l := newRig(t)
 			l.untitled()
 			l.start()
 			for _, id := range []string{"om_1", "om_2"} {
 				m := incoming(id, "hello there")
 				m.Kind = kind
-				l.must(l.bridge.HandleMessage(t.Context(), m))
+				l.receive(m)
 				l.turnsOver()
 				l.sql(`UPDATE chats SET turned_at = turned_at - 49 * 3600000`)
 			}
-			l.until("the end of what is done on the side", func() bool {
-				waiting, active := l.aside()
-				return waiting+active == 0
-			})
+			l.idle()
 			if got := strings.Contains(l.logs.String(), `"task":"points"`); got != wantPoints {
 				t.Errorf("noted: %v", got)
 			}
@@ -43,22 +39,19 @@ func TestNothingOfAStaleGroupIsRemembered(t *testing.T) {
 // are noted once, also if they were forgotten since.
 func TestTheKeyPointsAreThereWhenAStaleChatStartsOver(t *testing.T) {
 	t.Parallel()
-	l := newBridgeRig(t, &deliverytest.Recorder{})
+	l := newRig(t)
 	built := make(chan BuiltContext, 10)
 	l.remake(func(c *Config) { c.Context.Titles, c.Observe = false, func(b BuiltContext) { built <- b } })
 	l.start()
 	tasks := func() int { return strings.Count(l.logs.String(), `"task":"points"`) }
-	idle := func() bool {
-		waiting, active := l.aside()
-		return waiting+active == 0 && l.count(`SELECT COUNT(*) FROM turns WHERE state IN ('queued', 'running')`) == 0
-	}
+	idle := func() { l.turnsOver(); l.idle() }
 	look := func() {
 		l.must(l.maintenance().captureStale(t.Context(), time.Now(), 2*time.Hour))
-		l.until("the end of what is done on the side", idle)
+		idle()
 	}
 	l.say("om_1", "the heron flies at dawn")
 	<-built
-	l.until("an answer", idle)
+	idle()
 	look()
 	l.sql(`UPDATE chats SET turned_at = turned_at - 60 * 3600000`)
 	look() // it was stale long before
@@ -74,7 +67,7 @@ func TestTheKeyPointsAreThereWhenAStaleChatStartsOver(t *testing.T) {
 		!strings.Contains(b.Prompt.Memories[0].Text, "Note the points") {
 		t.Errorf("after the silence: %q", b.Prompt.Text())
 	}
-	l.until("an answer", idle)
+	idle()
 	if n := tasks(); n != 1 {
 		t.Errorf("noted %d times", n)
 	}
@@ -90,7 +83,7 @@ func TestTheKeyPointsAreThereWhenAStaleChatStartsOver(t *testing.T) {
 // What the agent makes of a chat on the side is in the language that was set for it, whatever is spoken there.
 func TestWhatIsMadeOfAChatIsInItsLanguage(t *testing.T) {
 	t.Parallel()
-	l := newBridgeRig(t, &deliverytest.Recorder{})
+	l := newRig(t)
 	l.start()
 	l.say("om_1", "/lang en")
 	l.say("om_2", "我们每周二发布")

@@ -4,7 +4,6 @@ import (
 	"context"
 	"testing"
 
-	"magpie/bridge/delivery/deliverytest"
 	"magpie/internal/chat"
 )
 
@@ -43,14 +42,14 @@ func TestWhichMessagesARunningTurnGets(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			l := newBridgeRig(t, &deliverytest.Recorder{})
+			l := newRig(t)
 			l.remake(func(c *Config) { c.Access.Admins = []string{"ou_admin"} })
 			in := func(id, by string) chat.Incoming {
 				m := incoming(id, "hello")
 				m.Kind, m.Actor.ID = chat.Group, by
 				return m
 			}
-			l.must(l.bridge.HandleMessage(t.Context(), in("om_1", "ou_1")))
+			l.receive(in("om_1", "ou_1"))
 			claim := l.claim(room)
 			turn := claim.Turn.ID
 			l.must(l.store.Turns().SetCard(t.Context(), turn, "card"))
@@ -61,7 +60,7 @@ func TestWhichMessagesARunningTurnGets(t *testing.T) {
 			if tc.waiting {
 				m := in("om_2", "ou_1")
 				m.Files = picture
-				l.must(l.bridge.HandleMessage(t.Context(), m))
+				l.receive(m)
 			}
 			m := in("om_3", "ou_1")
 			m.Text, m.Files = tc.text, tc.files

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"testing"
 
-	"magpie/bridge/delivery/deliverytest"
 	"magpie/db"
 	"magpie/internal/chat"
 )
@@ -13,7 +12,7 @@ import (
 // which that was tried.
 func TestATitleIsMadeOfTheFirstQuestion(t *testing.T) {
 	t.Parallel()
-	l := newBridgeRig(t, &deliverytest.Recorder{})
+	l := newRig(t)
 	l.untitled()
 	l.start()
 	for i, text := range []string{"of before", "/new", "when do herons fly?", "and where?"} {

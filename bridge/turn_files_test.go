@@ -17,7 +17,6 @@ import (
 
 	"magpie/bridge/attachment"
 	"magpie/bridge/attachment/attachmenttest"
-	"magpie/bridge/delivery/deliverytest"
 	"magpie/bridge/i18n"
 	"magpie/bridge/turncard"
 	"magpie/db"
@@ -28,16 +27,13 @@ import (
 type filesRig struct {
 	*bridgeRig
 	source *attachmenttest.Source
-	rec    *deliverytest.Recorder
 
 	mu      sync.Mutex
 	prompts []string
 }
 
 func newFilesRig(t *testing.T) *filesRig {
-	d := &filesRig{rec: &deliverytest.Recorder{},
-		source: attachmenttest.New()}
-	d.bridgeRig = newBridgeRig(t, d.rec)
+	d := &filesRig{bridgeRig: newRig(t), source: attachmenttest.New()}
 	folder := filepath.Join(t.TempDir(), "files")
 	d.remake(func(c *Config) {
 		c.Files = attachment.Config{Source: d.source, Folder: folder, Most: 1000}
@@ -76,7 +72,7 @@ func (d *filesRig) send(id, text string, files ...chat.File) {
 	d.Helper()
 	m := incoming(id, text)
 	m.Files = files
-	d.must(d.bridge.HandleMessage(d.Context(), m))
+	d.receive(m)
 }
 
 func document(of, key, name string) chat.File {
@@ -319,7 +315,7 @@ func TestATopicIsToldOnceHowItBegan(t *testing.T) {
 	for _, id := range []string{"om_1", "om_2"} {
 		m := incoming(id, "why?")
 		m.Key, m.Kind, m.Files = topic, chat.Group, []chat.File{{Kind: chat.Quote, Of: "om_root"}}
-		d.must(d.bridge.HandleMessage(t.Context(), m))
+		d.receive(m)
 		d.prompt(int(id[3] - '0'))
 	}
 	if d.prompts[0] != "## [1] User:\n> Quoting Bob:\n> the plan\n\nwhy?" || d.prompts[1] != "## [1] User:\nwhy?" {

@@ -6,7 +6,6 @@ import (
 	"testing"
 	"time"
 
-	"magpie/bridge/delivery/deliverytest"
 	"magpie/bridge/turncard"
 	"magpie/db"
 	"magpie/internal/chat"
@@ -28,7 +27,7 @@ func (l *bridgeRig) statesOf() (list []db.TurnState) {
 // newHeldRig runs a bridge whose answers all wait until release is called.
 func newHeldRig(t *testing.T) (l *bridgeRig, release func()) {
 	t.Helper()
-	l = newBridgeRig(t, &deliverytest.Recorder{})
+	l = newRig(t)
 	hold := make(chan struct{})
 	l.answerWith(func(ctx context.Context, _ *turn) turncard.Outcome {
 		select {
@@ -98,7 +97,7 @@ func TestAQuestionIsStoredThoughItsTurnCannotBegin(t *testing.T) {
 // A question that is stopped between claim and start is not answered.
 func TestAQuestionIsStoppedBeforeItsTurnBegins(t *testing.T) {
 	t.Parallel()
-	l := newBridgeRig(t, &deliverytest.Recorder{})
+	l := newRig(t)
 	l.open() // nobody runs the turns yet
 	l.say("om_1", "one")
 	if got := l.statesOf(); len(got) != 1 || got[0] != db.Running {
@@ -113,7 +112,7 @@ func TestAQuestionIsStoppedBeforeItsTurnBegins(t *testing.T) {
 // Nothing is claimed before recovery: the chat may have a running turn.
 func TestAQuestionBeforeTheRecoveryQueues(t *testing.T) {
 	t.Parallel()
-	l := newBridgeRig(t, &deliverytest.Recorder{})
+	l := newRig(t)
 	l.say("om_1", "one")
 	if got := l.statesOf(); len(got) != 1 || got[0] != db.Queued {
 		t.Errorf("%v", got)
@@ -123,14 +122,14 @@ func TestAQuestionBeforeTheRecoveryQueues(t *testing.T) {
 // A question that needs no answer now is not claimed.
 func TestALateQuestionIsNotClaimed(t *testing.T) {
 	t.Parallel()
-	l := newBridgeRig(t, &deliverytest.Recorder{})
+	l := newRig(t)
 	l.open() // nobody runs the turns yet
 	m := incoming("om_1", "are you there?")
 	m.Time = m.Time.Add(-2 * l.cfg().MaxAge)
-	l.must(l.bridge.HandleMessage(t.Context(), m))
+	l.receive(m)
 	file := incoming("om_2", "")
 	file.Files = []chat.File{{Kind: chat.Picture, Of: "om_2", Key: "img_1"}}
-	l.must(l.bridge.HandleMessage(t.Context(), file))
+	l.receive(file)
 	if got := l.statesOf(); len(got) != 2 || got[0] != db.Interrupted || got[1] != db.Queued {
 		t.Errorf("%v", got)
 	}
@@ -143,15 +142,15 @@ func TestAgesAreThoseOfThePlatform(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			theirs := func() time.Time { return time.Now().Add(-ahead) }
-			l := newBridgeRig(t, &deliverytest.Recorder{})
+			l := newRig(t)
 			l.remake(func(c *Config) { c.Age = func(sent time.Time) time.Duration { return theirs().Sub(sent) } })
 			l.open() // nobody runs the turns yet
 			m := incoming("om_1", "are you there?")
 			m.Time = theirs().Add(-2 * l.cfg().MaxAge)
-			l.must(l.bridge.HandleMessage(t.Context(), m))
+			l.receive(m)
 			m = incoming("om_2", "are you there now?")
 			m.Time = theirs()
-			l.must(l.bridge.HandleMessage(t.Context(), m))
+			l.receive(m)
 			if got := l.statesOf(); len(got) != 2 || got[0] != db.Interrupted || got[1] == db.Interrupted {
 				t.Errorf("%v", got)
 			}
@@ -166,8 +165,7 @@ func TestAgesAreThoseOfThePlatform(t *testing.T) {
 // reads it in this turn any more. It is asked once.
 func TestAnAdditionBehindTheResult(t *testing.T) {
 	t.Parallel()
-	out := &deliverytest.Recorder{}
-	l := newBridgeRig(t, out)
+	l := newRig(t)
 	turns := 0
 	l.answerWith(func(ctx context.Context, t *turn) turncard.Outcome {
 		end := l.bridge.runner.agents.answer(ctx, t)

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"magpie/bridge/approval"
-	"magpie/bridge/delivery/deliverytest"
 	"magpie/bridge/i18n"
 	"magpie/db"
 	"magpie/internal/chat"
@@ -30,7 +29,7 @@ func asksInTurn(l *bridgeRig) (turn int64) {
 func TestAMessageFromBeforeTheQuestionDoesNotAnswerIt(t *testing.T) {
 	t.Parallel()
 	const ahead = 10 * time.Minute // of the platform's clock
-	l := newBridgeRig(t, &deliverytest.Recorder{})
+	l := newRig(t)
 	l.remake(func(c *Config) { c.Age = func(at time.Time) time.Duration { return time.Since(at) + ahead } })
 	turn := asksInTurn(l)
 	l.open()
@@ -61,7 +60,7 @@ func TestAMessageFromBeforeTheQuestionDoesNotAnswerIt(t *testing.T) {
 // While the agent waits for a decision, /status says so: nothing else moves until somebody decides.
 func TestTheStatusOfAChatThatWaitsForADecision(t *testing.T) {
 	t.Parallel()
-	l := newBridgeRig(t, &deliverytest.Recorder{})
+	l := newRig(t)
 	asksInTurn(l)
 	for lang, want := range map[i18n.Lang][2]string{
 		i18n.Chinese: {"**状态**：等待确认，请看聊天里的卡片\n", "**会话**：进行中"},

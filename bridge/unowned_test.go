@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"magpie/bridge/access"
-	"magpie/bridge/delivery/deliverytest"
 	"magpie/bridge/i18n"
 	"magpie/db"
 	"magpie/internal/chat"
@@ -24,11 +23,10 @@ func privateMessage(user, id string) chat.Incoming {
 // A bot without an owner tells each stranger once a day how to become it, also after a restart.
 func TestABotWithoutAnOwnerAnswersStrangersOnceADay(t *testing.T) {
 	t.Parallel()
-	rec := &deliverytest.Recorder{}
-	l := newBridgeRig(t, rec)
+	l := newRig(t)
 	told := func(id, user string) (n int) {
 		t.Helper()
-		l.must(l.bridge.HandleMessage(t.Context(), privateMessage(user, id)))
+		l.receive(privateMessage(user, id))
 		return l.count(`SELECT COUNT(*) FROM outbox WHERE chat_key LIKE '%oc_of_` + user + `'`)
 	}
 	delivered := func() { l.start(); l.sent(); l.stop() }
@@ -42,7 +40,7 @@ func TestABotWithoutAnOwnerAnswersStrangersOnceADay(t *testing.T) {
 		t.Errorf("somebody else gets %d answers", n)
 	}
 	delivered()
-	if said, _, _ := rec.SoFar(); len(said) != 2 || !strings.Contains(strings.Join(said, ""), "ou_a") ||
+	if said, _, _ := l.rec.SoFar(); len(said) != 2 || !strings.Contains(strings.Join(said, ""), "ou_a") ||
 		!strings.Contains(strings.Join(said, ""), "ou_b") {
 		t.Errorf("said %q", said)
 	}
@@ -60,16 +58,16 @@ func TestABotWithoutAnOwnerAnswersStrangersOnceADay(t *testing.T) {
 // A stranger who wrote while the bot had no owner is reported to the owner when he writes again.
 func TestAnOwnerHearsOfWhoWroteBeforeHim(t *testing.T) {
 	t.Parallel()
-	l := newBridgeRig(t, &deliverytest.Recorder{})
+	l := newRig(t)
 	l.bridge.SetAccess(access.Config{})
 	for _, user := range []string{"ou_a", "ou_boss"} {
-		l.must(l.bridge.HandleMessage(t.Context(), privateMessage(user, "om_1"+user)))
+		l.receive(privateMessage(user, "om_1"+user))
 	}
 	l.start()
 	l.sent()
 	l.stop()
 	l.bridge.SetAccess(access.Config{Owner: "ou_boss", UnauthorizedReply: "not yet"})
-	l.must(l.bridge.HandleMessage(t.Context(), privateMessage("ou_a", "om_2")))
+	l.receive(privateMessage("ou_a", "om_2"))
 	if n := l.count(`SELECT COUNT(*) FROM outbox WHERE subject = 'ou_a' AND chat_key LIKE '%ou_boss'`); n != 1 {
 		t.Errorf("%d requests", n)
 	}
@@ -88,14 +86,14 @@ func TestAnOwnerHearsOfWhoWroteBeforeHim(t *testing.T) {
 // A mistyped code that is corrected by an edit makes its sender the owner, too.
 func TestTheCodeInAnEditedMessage(t *testing.T) {
 	t.Parallel()
-	l := newBridgeRig(t, &deliverytest.Recorder{})
+	l := newRig(t)
 	l.remake(func(c *Config) { c.App, c.Access = "cli_1", access.Config{} })
 	l.ownership().Run(t.Context()) // the platform cannot be asked
 	code := regexp.MustCompile(`MAGPIE-\w+`).FindString(l.logs.String())
 	if len(code) < 30 {
 		t.Fatalf("code %q", code)
 	}
-	l.must(l.bridge.HandleMessage(t.Context(), incoming("om_1", code[:20])))
+	l.receive(incoming("om_1", code[:20]))
 	l.must(l.bridge.HandleEdit(t.Context(), incoming("om_1", code)))
 	if got := l.authorizer().Load().Owner; got != "ou_1" {
 		t.Errorf("the bot belongs to %q", got)

@@ -8,7 +8,6 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"magpie/bridge/delivery/deliverytest"
 	"magpie/bridge/turncard"
 	"magpie/db"
 	"magpie/internal/chat"
@@ -18,14 +17,12 @@ import (
 // limitRig is a bridge whose first question was refused until two hours from now.
 type limitRig struct {
 	*bridgeRig
-	rec   *deliverytest.Recorder
 	asked chan string // questions that are asked from then on, which are answered
 }
 
 func newLimitRig(t *testing.T) *limitRig {
 	t.Helper()
-	l := &limitRig{rec: &deliverytest.Recorder{}, asked: make(chan string, 10)}
-	l.bridgeRig = newBridgeRig(t, l.rec)
+	l := &limitRig{bridgeRig: newRig(t), asked: make(chan string, 10)}
 	refused := claude.Result{Failure: claude.FailRateLimit, Limit: "five_hour", Resets: time.Now().Add(2 * time.Hour)}
 	l.answerWith(func(ctx context.Context, tn *turn) turncard.Outcome {
 		if ctx.Err() != nil {
@@ -54,7 +51,7 @@ func (l *limitRig) sayIn(room, id, text string) {
 	l.Helper()
 	m := incoming(id, text)
 	m.Key = chat.FeishuChat(room)
-	l.must(l.bridge.HandleMessage(l.Context(), m))
+	l.receive(m)
 }
 
 // waits waits until so many turns wait for the end of the limit.
