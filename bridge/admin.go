@@ -267,21 +267,22 @@ func spenderLines(list []db.Spender, l i18n.Lang) string {
 }
 
 // adminReload reloads the configuration.
-func (cs adminCommands) adminReload(_ context.Context, o invocation) (commandResult, error) {
-	if cs.cfg.Reload == nil {
+func (cs adminCommands) adminReload(ctx context.Context, o invocation) (commandResult, error) {
+	switch {
+	case cs.cfg.Reload == nil:
 		return o.say(i18n.NoReload)
+	case !o.late:
+		return commandResult{later: true}, nil
 	}
-	return commandResult{later: func(ctx context.Context) string {
-		got, err := cs.cfg.Reload(ctx)
-		none := i18n.Nothing.In(o.lang)
-		list := func(keys []string) string { return strings.Join(keys, i18n.Listing.In(o.lang)) }
-		switch {
-		case err != nil: // it names keys and lines, but no values
-			cs.log.Error().Err(err).Msg("configuration not reloaded")
-			return i18n.ReloadFailed.In(o.lang)
-		case len(got.Later) > 0:
-			return fmt.Sprintf(i18n.ReloadLater.In(o.lang), cmp.Or(list(got.Applied), none), list(got.Later))
-		}
-		return fmt.Sprintf(i18n.ReloadDone.In(o.lang), cmp.Or(list(got.Applied), none))
-	}}, nil
+	got, err := cs.cfg.Reload(ctx)
+	none := i18n.Nothing.In(o.lang)
+	list := func(keys []string) string { return strings.Join(keys, i18n.Listing.In(o.lang)) }
+	switch {
+	case err != nil: // it names keys and lines, but no values
+		cs.log.Error().Err(err).Msg("configuration not reloaded")
+		return o.say(i18n.ReloadFailed)
+	case len(got.Later) > 0:
+		return o.say(i18n.ReloadLater, cmp.Or(list(got.Applied), none), list(got.Later))
+	}
+	return o.say(i18n.ReloadDone, cmp.Or(list(got.Applied), none))
 }

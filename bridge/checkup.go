@@ -31,22 +31,23 @@ type Check struct {
 const checkTime = time.Minute
 
 // checkUp is the command /doctor.
-func (cs adminCommands) checkUp(_ context.Context, o invocation) (commandResult, error) {
-	return commandResult{reply: i18n.DoctorBegun.In(o.lang), later: func(ctx context.Context) string {
-		ctx, cancel := context.WithTimeout(ctx, checkTime)
-		defer cancel()
-		worst := OK
-		var s strings.Builder
-		for _, c := range cs.cfg.Checks {
-			// Sequential: the machine may already be overloaded.
-			v := c.Look(ctx)
-			worst = max(worst, v)
-			fmt.Fprintf(&s, "\n- %s %s", [...]string{"✅", "⚠️", "❌"}[v], checkName(c.What).In(o.lang))
-		}
-		s.WriteString("\n- " + loadOf(cs.pool, o.lang))
-		head := [...]i18n.Phrase{i18n.DoctorOK, i18n.DoctorWarn, i18n.DoctorFail}[worst]
-		return head.In(o.lang) + s.String()
-	}}, nil
+func (cs adminCommands) checkUp(ctx context.Context, o invocation) (commandResult, error) {
+	if !o.late {
+		return commandResult{reply: i18n.DoctorBegun.In(o.lang), later: true}, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, checkTime)
+	defer cancel()
+	worst := OK
+	var s strings.Builder
+	for _, c := range cs.cfg.Checks {
+		// Sequential: the machine may already be overloaded.
+		v := c.Look(ctx)
+		worst = max(worst, v)
+		fmt.Fprintf(&s, "\n- %s %s", [...]string{"✅", "⚠️", "❌"}[v], checkName(c.What).In(o.lang))
+	}
+	s.WriteString("\n- " + loadOf(cs.pool, o.lang))
+	head := [...]i18n.Phrase{i18n.DoctorOK, i18n.DoctorWarn, i18n.DoctorFail}[worst]
+	return commandResult{reply: head.In(o.lang) + s.String()}, nil
 }
 
 // loadOf describes the agent's current load and its limits.

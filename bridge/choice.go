@@ -41,7 +41,6 @@ type settingCommands struct {
 	cfg    *Config
 	access *access.Authorizer
 	pool   *claude.Pool
-	limits *usageLimits
 	log    zerolog.Logger
 }
 
@@ -52,15 +51,11 @@ func (cs settingCommands) chooseModel(_ context.Context, o invocation) (commandR
 	if len(offered) == 0 {
 		offered = claude.Aliases
 	}
-	done, err := cs.setChoice(o, modelOf(cfg, o), choice{
+	return cs.setChoice(o, modelOf(cfg, o), choice{
 		order: "/model", offered: offered, unset: i18n.ByDefault, asks: i18n.ModelNow, chosen: i18n.ModelSet,
 		reset: i18n.ModelReset, may: cfg.MayUse, bad: i18n.ModelBad,
 		set: func(v string) db.Effect { return db.SetModel{Model: v} }, private: true,
 	})
-	if len(done.effects) > 0 {
-		done.then = func() { cs.limits.release(o.m.Key) } // another model has its own limits
-	}
-	return done, err
 }
 
 // chooseEffort is the command /effort.

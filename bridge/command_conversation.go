@@ -14,15 +14,13 @@ import (
 
 // conversationCommands control the course of a conversation.
 type conversationCommands struct {
-	cfg       *Config
-	db        *db.DB
-	files     *attachment.Store
-	turns     *turnQueue
-	pool      *claude.Pool
-	scheduler *compactionScheduler
-	ahead     *aheadStarts
-	asks      *approval.Requests
-	cutOff    interruptedTurns
+	cfg    *Config
+	db     *db.DB
+	files  *attachment.Store
+	turns  *turnQueue
+	pool   *claude.Pool
+	asks   *approval.Requests
+	cutOff interruptedTurns
 }
 
 func (cs conversationCommands) startNew(ctx context.Context, o invocation) (commandResult, error) {
@@ -41,16 +39,8 @@ func (cs conversationCommands) forget(ctx context.Context, o invocation, answer 
 	if err != nil {
 		return commandResult{}, err
 	}
-	drop := func() {
-		cs.asks.Reconsider(o.m.Key)
-		gone := cs.pool.Drop(o.m.Key.String())
-		cs.turns.jobs.Enqueue(func(context.Context) { // that can take seconds
-			<-gone
-			cs.ahead.expectNew(o.m.Key)
-		})
-	}
 	done, err := o.do(db.StartConversation{}, answer)
-	done.ask, done.files, done.then = o.args, files, drop
+	done.ask, done.files = o.args, files
 	return done, err
 }
 
@@ -76,15 +66,6 @@ func (cs conversationCommands) stop(ctx context.Context, o invocation) (commandR
 	if waits {
 		done.effects = append(done.effects, db.DropFollowUp{Turn: unasked.ID})
 	}
-	// Only after the commit: the stop must be recorded first, or a crash in between would run the turns again.
-	done.then = func() {
-		cs.turns.lanes.HaltTurns(key, turns...)
-		cs.turns.wake(key) // a turn that waits until a time ends at once
-		if waits {
-			cs.asks.EndTurnSoon(unasked, db.Cancelled)
-			cs.pool.Stop(key.String())
-		}
-	}
 	return done, err
 }
 
@@ -101,7 +82,5 @@ func (cs conversationCommands) drop(ctx context.Context, o invocation) (commandR
 	if err != nil {
 		return commandResult{}, err
 	}
-	done, err := o.do(db.DropTurn{Turn: turn, Over: over}, i18n.Stopped)
-	done.then = func() { cs.asks.Reconsider(o.m.Key) }
-	return done, err
+	return o.do(db.DropTurn{Turn: turn, Over: over}, i18n.Stopped)
 }

@@ -9,12 +9,12 @@ import (
 	"github.com/rs/zerolog"
 
 	"magpie/bridge/access"
-	"magpie/bridge/delivery"
+	"magpie/bridge/approval"
 	"magpie/bridge/i18n"
 	"magpie/bridge/turncard"
-	"magpie/bridge/workqueue"
 	"magpie/db"
 	"magpie/internal/chat"
+	"magpie/internal/claude"
 )
 
 // commandRunner carries out commands from messages and buttons.
@@ -25,7 +25,12 @@ type commandRunner struct {
 	access    *access.Authorizer
 	set       *commandSet
 	inbox     inbox
-	late      lateReplies
+	pool      *claude.Pool
+	scheduler *compactionScheduler
+	ahead     *aheadStarts
+	asks      *approval.Requests
+	limits    *usageLimits
+	log       zerolog.Logger
 }
 
 // planOf returns the plan of a command, if the sender may use it.
@@ -68,11 +73,9 @@ func (r commandRunner) execute(ctx context.Context, o invocation, p plan) error 
 	if err != nil || !got.Fresh {
 		return err
 	}
-	if what.then != nil {
-		what.then()
-	}
-	if what.later != nil {
-		r.late.replyLater(o, what.later)
+	r.carryOut(o, what)
+	if what.later {
+		r.replyLater(o, p)
 	}
 	r.inbox.outbox.Wake(key)
 	if got.Turn == 0 {
@@ -83,6 +86,50 @@ func (r commandRunner) execute(ctx context.Context, o invocation, p plan) error 
 	}
 	r.inbox.turns.wake(key)
 	return nil
+}
+
+// carryOut does what follows from a command that is stored. Only then: a stop that is not recorded would be forgotten by
+// a crash, which would run the turns again.
+func (r commandRunner) carryOut(o invocation, done commandResult) {
+	key, turns := o.m.Key, r.inbox.turns
+	for _, effect := range done.effects {
+		switch e := effect.(type) {
+		case db.StartConversation:
+			r.asks.Reconsider(key)
+			r.dropProcess(key, r.ahead.expectNew)
+		case db.ResumeSession:
+			r.dropProcess(key, r.ahead.expectQuestion)
+		case db.StopTurns:
+			turns.lanes.HaltTurns(key, e.Turns...)
+			turns.wake(key) // a turn that waits until a time ends at once
+		case db.DropFollowUp:
+			r.asks.EndTurnSoon(db.Turn{Key: key, ID: e.Turn}, db.Cancelled)
+			r.pool.Stop(key.String())
+		case db.DropTurn:
+			r.asks.Reconsider(key)
+		case db.RequestSummary:
+			r.scheduler.make(key)
+		case db.SetModel:
+			r.limits.release(key) // another model has its own limits
+		}
+	}
+	switch done.login {
+	case beginLogin:
+		r.set.startLogin(o)
+	case cancelLogin:
+		r.set.finishLogin()
+	case handCode:
+		r.set.handCode(o.m.ID)
+	}
+}
+
+// dropProcess ends the chat's process. Then the next one is expected.
+func (r commandRunner) dropProcess(key chat.Key, expect func(chat.Key)) {
+	gone := r.pool.Drop(key.String())
+	r.inbox.turns.jobs.Enqueue(func(context.Context) { // that can take seconds
+		<-gone
+		expect(key)
+	})
 }
 
 // press carries out the command of a button on behalf of the user who pressed it.
@@ -126,25 +173,19 @@ func (r commandRunner) executePress(ctx context.Context, p chat.Press, id, args 
 	return r.execute(ctx, invocation{m: m, args: args, answers: p.Card}, what)
 }
 
-// lateReplies sends replies that take longer than the command itself.
-type lateReplies struct {
-	jobs   *workqueue.Queue
-	outbox *delivery.Outbox
-	log    zerolog.Logger
-}
-
-// replyLater replies with the result of work when it is done. Work interrupted by a shutdown is dropped: the user can
-// repeat the command.
-func (l lateReplies) replyLater(o invocation, work func(context.Context) string) {
-	l.jobs.Enqueue(func(ctx context.Context) {
-		text := work(ctx)
-		if text == "" || ctx.Err() != nil {
-			return
+// replyLater replies with what a plan works out after the commit. Work interrupted by a shutdown is dropped: the user
+// can repeat the command.
+func (r commandRunner) replyLater(o invocation, p plan) {
+	o.late = true
+	r.scheduler.jobs.Enqueue(func(ctx context.Context) {
+		what, err := p(ctx, o)
+		if err == nil && what.reply != "" && ctx.Err() == nil {
+			// The idempotency key contains the command's message, so a redelivered command is answered once.
+			post := db.Post{Key: o.m.Key, Idem: "later:" + o.m.ID, ReplyTo: cmp.Or(o.answers, o.m.ID), Text: what.reply}
+			err = r.inbox.outbox.Enqueue(context.WithoutCancel(ctx), post)
 		}
-		// The idempotency key contains the command's message, so a redelivered command is answered once.
-		p := db.Post{Key: o.m.Key, Idem: "later:" + o.m.ID, ReplyTo: cmp.Or(o.answers, o.m.ID), Text: text}
-		if err := l.outbox.Enqueue(context.WithoutCancel(ctx), p); err != nil {
-			l.log.Error().Err(err).Stringer("chat", o.m.Key).Msg("reply not stored")
+		if err != nil {
+			r.log.Error().Err(err).Stringer("chat", o.m.Key).Msg("reply not stored")
 		}
 	})
 }

@@ -19,12 +19,12 @@ import (
 // message.
 type commandResult struct {
 	reply   string
-	card    *chat.Card                       // replaces reply; nil = none
-	effects []db.Effect                      // changes to the store
-	ask     string                           // the question to run instead of the command; empty = none
-	files   []chat.File                      // files of that question
-	then    func()                           // runs after the commit; nil = nothing
-	later   func(ctx context.Context) string // produces a late reply after the commit; nil = none
+	card    *chat.Card  // replaces reply; nil = none
+	effects []db.Effect // changes to the store, and what follows from them: see [commandRunner.carryOut]
+	ask     string      // the question to run instead of the command; empty = none
+	files   []chat.File // files of that question
+	login   loginStep   // of the agent, taken after the commit; empty = none
+	later   bool        // the reply takes longer: see [invocation.late]
 }
 
 // invocation is a command as given, with its arguments and its chat.
@@ -34,6 +34,7 @@ type invocation struct {
 	answers string    // the message to reply to, if it is not the command's own; empty = the command's
 	chat    db.Chat   // before the command; only the key if the chat is new
 	lang    i18n.Lang // of the reply
+	late    bool      // after the commit, when the plan is called again for the reply alone, which may take its time
 }
 
 // do returns a result with a reply and one effect.

@@ -21,7 +21,7 @@ func TestStopDoesNotStopTheNextTurn(t *testing.T) {
 	l.must(err)
 	ctx, end := context.WithCancelCause(t.Context())
 	l.beginTurn(room, 8, end)
-	o.then()
+	l.bridge.receiver.commands.carryOut(invocation{m: incoming("om_1", "/stop")}, o)
 	if ctx.Err() != nil {
 		t.Error("the next turn was stopped")
 	}

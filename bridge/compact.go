@@ -26,10 +26,7 @@ func (cs conversationCommands) compactNow(_ context.Context, o invocation) (comm
 	if o.chat.Compacting != "" {
 		return o.say(i18n.CompactBegun)
 	}
-	return commandResult{
-		effects: []db.Effect{db.RequestSummary{}}, // replied to when the summary is made
-		then:    func() { cs.scheduler.make(o.m.Key) },
-	}, nil
+	return commandResult{effects: []db.Effect{db.RequestSummary{}}}, nil // replied to when the summary is made
 }
 
 // summaries keeps prompts short: they replace old messages of a chat by a summary.

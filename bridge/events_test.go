@@ -16,7 +16,8 @@ import (
 func TestWhatHappensToAChatIsData(t *testing.T) {
 	t.Parallel()
 	for _, event := range []any{
-		db.Inbound{}, db.Decision{}, db.Settling{}, db.AskAgain{}, db.TurnResult{}, db.Compaction{}, db.Post{}, chat.Press{},
+		commandResult{}, chat.Press{}, db.Inbound{}, db.Decision{}, db.Settling{}, db.AskAgain{}, db.TurnResult{},
+		db.Compaction{}, db.Post{},
 	} {
 		checkData(t, reflect.TypeOf(event), reflect.TypeOf(event).String(), map[reflect.Type]bool{})
 	}

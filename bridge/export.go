@@ -38,27 +38,28 @@ type exportCommand struct {
 
 // exportChat is the command /export. In a group only admins may use it: it shows new members what was said before they
 // came.
-func (cs exportCommand) exportChat(_ context.Context, o invocation) (commandResult, error) {
-	if !cs.access.Load().InCharge(o.m) {
+func (cs exportCommand) exportChat(ctx context.Context, o invocation) (commandResult, error) {
+	switch {
+	case !cs.access.Load().InCharge(o.m):
 		return o.say(i18n.ForAdminsInGroups)
+	case !o.late:
+		return commandResult{reply: i18n.ExportBegun.In(o.lang), later: true}, nil
 	}
-	return commandResult{reply: i18n.ExportBegun.In(o.lang), later: func(ctx context.Context) string {
-		if _, begun := cs.begun.LoadOrStore(o.m.Key, true); begun {
-			return "" // the files of the running export answer both
-		}
-		defer cs.begun.Delete(o.m.Key)
-		err := cs.sendHistory(ctx, o)
-		switch {
-		case err == nil || ctx.Err() != nil:
-			return ""
-		case errors.Is(err, errExportSize):
-			return i18n.ExportTooLarge.In(o.lang)
-		case errors.Is(err, errNothingSaid):
-			return i18n.ExportNothing.In(o.lang)
-		}
-		cs.log.Error().Err(err).Stringer("chat", o.m.Key).Msg("history not exported")
-		return i18n.ExportFailed.In(o.lang)
-	}}, nil
+	if _, begun := cs.begun.LoadOrStore(o.m.Key, true); begun {
+		return commandResult{}, nil // the files of the running export answer both
+	}
+	defer cs.begun.Delete(o.m.Key)
+	err := cs.sendHistory(ctx, o)
+	switch {
+	case err == nil || ctx.Err() != nil:
+		return commandResult{}, nil
+	case errors.Is(err, errExportSize):
+		return o.say(i18n.ExportTooLarge)
+	case errors.Is(err, errNothingSaid):
+		return o.say(i18n.ExportNothing)
+	}
+	cs.log.Error().Err(err).Stringer("chat", o.m.Key).Msg("history not exported")
+	return o.say(i18n.ExportFailed)
 }
 
 // errNothingSaid means that a chat has no History.

@@ -43,6 +43,16 @@ type logins struct {
 	now *loginDialog // nil = no login in progress
 }
 
+// loginStep is what a message does to the login in progress.
+type loginStep string
+
+// The steps of a login.
+const (
+	beginLogin  loginStep = "begin"
+	cancelLogin loginStep = "cancel"
+	handCode    loginStep = "code" // which is in the dialog alone, since no code is stored
+)
+
 // loginDialog is one login.
 type loginDialog struct {
 	key    chat.Key
@@ -50,7 +60,8 @@ type loginDialog struct {
 	to     chat.Ref // the message that requested it
 	lang   i18n.Lang
 	codes  chan string
-	asked  bool // the link was shown; the next message is the code
+	pasted map[string]string // the codes, by the ID of the message
+	asked  bool              // the link was shown; the next message is the code
 	cancel context.CancelCauseFunc
 }
 
@@ -64,12 +75,12 @@ func (ls *logins) logIn(_ context.Context, o invocation) (commandResult, error) 
 		if ls.isRunning() {
 			return o.say(i18n.LoginBusy)
 		}
-		return commandResult{reply: i18n.LoginBegun.In(o.lang), then: func() { ls.startLogin(o) }}, nil
+		return commandResult{reply: i18n.LoginBegun.In(o.lang), login: beginLogin}, nil
 	case "cancel", "取消":
 		if !ls.isRunning() {
 			return o.say(i18n.LoginNone)
 		}
-		return commandResult{reply: i18n.LoginCancelled.In(o.lang), then: ls.finishLogin}, nil
+		return commandResult{reply: i18n.LoginCancelled.In(o.lang), login: cancelLogin}, nil
 	}
 	return o.say(i18n.LoginUsage)
 }
@@ -95,7 +106,7 @@ func (ls *logins) startLogin(o invocation) {
 	halt, cancel := context.WithCancelCause(context.Background())
 	t := &loginDialog{
 		key: o.m.Key, who: o.m.Actor.ID, to: chat.Ref{Key: o.m.Key, ID: o.m.ID}, lang: o.lang,
-		codes: make(chan string, 1), cancel: cancel,
+		codes: make(chan string, 1), pasted: map[string]string{}, cancel: cancel,
 	}
 	ls.mu.Lock()
 	// Checked again under the lock: the command's own check was made earlier.
@@ -209,13 +220,16 @@ func (ls *logins) stripCode(m *chat.Incoming) (plan, bool) {
 	t := ls.now
 	awaited := t != nil && t.asked && t.key == m.Key && t.who == m.Actor.ID && m.Unreadable == "" &&
 		strings.IndexAny(strings.TrimSpace(m.Text), "/／") != 0
-	ls.mu.Unlock()
 	code := m.Text
+	if awaited {
+		t.pasted[m.ID] = code
+	}
+	ls.mu.Unlock()
 	switch {
 	case awaited:
 		m.Text, m.Files = codeTaken, nil
 		return func(_ context.Context, o invocation) (commandResult, error) {
-			return commandResult{reply: i18n.LoginTaken.In(t.lang), then: func() { ls.handCode(t, code) }}, nil
+			return commandResult{reply: i18n.LoginTaken.In(t.lang), login: handCode}, nil
 		}, true
 	case loginCode.MatchString(code):
 		m.Text, m.Files = codeTaken, nil
@@ -225,11 +239,19 @@ func (ls *logins) stripCode(m *chat.Incoming) (plan, bool) {
 	return nil, false
 }
 
-// handCode passes a code to the CLI.
-func (ls *logins) handCode(t *loginDialog, code string) {
+// handCode passes the code of a message to the CLI, unless its login has ended.
+func (ls *logins) handCode(message string) {
 	ls.mu.Lock()
+	defer ls.mu.Unlock()
+	t := ls.now
+	if t == nil {
+		return
+	}
+	code, ok := t.pasted[message]
+	if !ok {
+		return
+	}
 	t.asked = false // the next message is talk again
-	ls.mu.Unlock()
 	select {
 	case t.codes <- code:
 	default: // a code is already on its way

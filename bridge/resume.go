@@ -31,7 +31,6 @@ type sessionCommands struct {
 	index db.Index
 	pool  *claude.Pool
 	turns *turnQueue
-	ahead *aheadStarts
 	zone  *time.Location
 	log   zerolog.Logger
 }
@@ -99,17 +98,8 @@ func (cs sessionCommands) goBack(ctx context.Context, o invocation, list []db.Pa
 	if _, err := cs.pool.Config().Transcripts(o.m.Key.String()).Verify(dir, past.ID, nil); errors.As(err, &lost) {
 		done = i18n.ResumeLost // the conversation continues from the History
 	}
-	key := o.m.Key.String()
-	back, err := o.do(db.ResumeSession{Session: db.Session{ID: past.ID, Node: cs.cfg.Node, Cwd: dir}},
+	return o.do(db.ResumeSession{Session: db.Session{ID: past.ID, Node: cs.cfg.Node, Cwd: dir}},
 		done, i18n.Excerpt(past.Question, contextWords))
-	back.then = func() {
-		gone := cs.pool.Drop(key)
-		cs.turns.jobs.Enqueue(func(context.Context) {
-			<-gone
-			cs.ahead.expectQuestion(o.m.Key)
-		})
-	}
-	return back, err
 }
 
 func isNumber(s string) bool { _, err := strconv.Atoi(s); return err == nil }

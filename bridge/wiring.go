@@ -37,7 +37,7 @@ func New(cfg Config, store *db.DB, pool *claude.Pool, out delivery.Messenger, lo
 	}
 	rc.commands = commandRunner{
 		cfg: w.cfg, chats: store.Chats(), languages: w.languages, access: w.authorizer, set: w.commandSet(),
-		inbox: rc.inbox, late: lateReplies{w.scheduler.jobs, w.outbox, log},
+		inbox: rc.inbox, pool: pool, scheduler: w.scheduler, ahead: w.ahead, asks: w.approvals, limits: w.limits, log: log,
 	}
 	b := &Bridge{
 		cfg: w.cfg, db: store, log: log, context: w.context, access: control, receiver: rc, queues: w.queues,
@@ -181,12 +181,10 @@ func (w *wiring) turnRunner(background *background) *turnRunner {
 func (w *wiring) commandSet() *commandSet {
 	zone := w.context.Zone()
 	return &commandSet{
-		conversationCommands: conversationCommands{
-			w.cfg, w.db, w.files, w.turns, w.pool, w.scheduler, w.ahead, w.approvals, w.cutOff,
-		},
-		sessionCommands: sessionCommands{w.cfg, w.db.Chats(), w.db.Index(), w.pool, w.turns, w.ahead, zone, w.log},
-		memoryCommands:  memoryCommands{w.cfg, w.db, w.authorizer, zone},
-		settingCommands: settingCommands{w.cfg, w.authorizer, w.pool, w.limits, w.log},
+		conversationCommands: conversationCommands{w.cfg, w.db, w.files, w.turns, w.pool, w.approvals, w.cutOff},
+		sessionCommands:      sessionCommands{w.cfg, w.db.Chats(), w.db.Index(), w.pool, w.turns, zone, w.log},
+		memoryCommands:       memoryCommands{w.cfg, w.db, w.authorizer, zone},
+		settingCommands:      settingCommands{w.cfg, w.authorizer, w.pool, w.log},
 		reportCommands: reportCommands{w.cfg, w.db, w.context, w.pool, w.turns, w.authorizer, w.servers, w.limits,
 			w.log},
 		ruleCommands:     ruleCommands{w.db.Rules(), zone},
