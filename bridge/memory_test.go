@@ -577,8 +577,7 @@ func TestNothingOfAChatIsFoundInAnother(t *testing.T) {
 				_, err := w.store.Files().Insert(w.ctx, p.key, fmt.Sprintf("om_%d", w.said),
 					[]chat.File{{Kind: chat.Document, Key: "file_" + text, Name: text}})
 				w.must(err)
-				c, err := w.store.Chats().Get(w.ctx, p.key)
-				w.must(err)
+				c := w.chat(p)
 				sessions = append(sessions, c.Session.ID)
 				w.embed()
 			}
@@ -657,8 +656,7 @@ func (w *memoryRig) vectors(key chat.Key) string {
 // exported are the files of /export.
 func (w *memoryRig) exported(p place) string {
 	w.Helper()
-	c, err := w.store.Chats().Get(w.ctx, p.key)
-	w.must(err)
+	c := w.chat(p)
 	files, err := w.commandSet().exportFiles(w.ctx,
 		invocation{chat: c, lang: i18n.Chinese, m: chat.Incoming{Key: p.key, Kind: p.kind, Time: time.Now()}})
 	w.must(err)

@@ -66,9 +66,8 @@ func TestAFailureSaysWhoCanMendIt(t *testing.T) {
 			var card string
 			l.ended(db.Failed, 1)
 			l.until("its card", func() bool {
-				l.rec.Mu.Lock()
-				defer l.rec.Mu.Unlock()
-				data, err := json.Marshal(l.rec.Closed)
+				_, closed, _ := l.rec.SoFar()
+				data, err := json.Marshal(closed)
 				l.must(err)
 				card = string(data)
 				return strings.Contains(card, "/retry")

@@ -25,6 +25,7 @@ func (p parts) commandSet() *commandSet         { return p.bridge.receiver.comma
 func (p parts) listening() listening            { return p.bridge.receiver.listening }
 func (p parts) steering() *steering             { return p.bridge.receiver.steering }
 func (p parts) logins() *logins                 { return p.bridge.receiver.logins }
+func (p parts) history() historyWriter          { return p.bridge.receiver.inbox.history }
 func (p parts) files() *attachment.Store        { return p.bridge.receiver.files }
 func (p parts) approvals() *approval.Requests   { return p.bridge.queues.approvals }
 func (p parts) outbox() *delivery.Outbox        { return p.bridge.queues.outbox }

@@ -3,7 +3,6 @@ package bridge
 import (
 	"context"
 	"fmt"
-	"strings"
 	"testing"
 	"time"
 
@@ -72,17 +71,7 @@ func TestNothingOfAnInterruptedTurnLooksAnswered(t *testing.T) {
 			end(l)
 			l.ended(db.Interrupted, 1)
 			for _, id := range []string{"om_1", "om_2"} {
-				l.until("the last reaction to "+id, func() bool {
-					l.rec.Mu.Lock()
-					defer l.rec.Mu.Unlock()
-					last := ""
-					for _, r := range l.rec.Reactions {
-						if strings.HasPrefix(r, id+" ") {
-							last = r
-						}
-					}
-					return last == id+" "+string(chat.NoReaction)
-				})
+				l.until("the last reaction to "+id, func() bool { return l.rec.Reaction(id) == chat.NoReaction })
 			}
 		})
 	}

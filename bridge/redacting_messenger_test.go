@@ -38,9 +38,7 @@ func TestNothingMadeOfAChatHasASecret(t *testing.T) {
 		}
 	}
 	w.order(alice, "/title about "+canary)
-	c, err := w.store.Chats().Get(w.ctx, alice.key)
-	w.must(err)
-	if c.Topic == "" || strings.Contains(c.Topic, "canary") {
+	if c := w.chat(alice); c.Topic == "" || strings.Contains(c.Topic, "canary") {
 		t.Errorf("title %q", c.Topic)
 	}
 }
@@ -50,10 +48,10 @@ func TestNoStoredCardHasASecret(t *testing.T) {
 	t.Parallel()
 	l := newRig(t)
 	l.remake(func(c *Config) { c.Secrets = redact.NewKnown([]string{canary}) })
-	h, card := l.bridge.receiver.inbox.history, &chat.Card{Body: "it is " + canary}
+	h, card := l.history(), &chat.Card{Body: "it is " + canary}
 	clean := func() {
 		t.Helper()
-		if all, secret := l.count(`SELECT COUNT(*) FROM outbox`), l.count(`SELECT COUNT(*) FROM outbox
+		if all, secret := l.unsent(), l.count(`SELECT COUNT(*) FROM outbox
 			WHERE content LIKE '%canary%'`); all != 2 || secret != 0 {
 			t.Errorf("%d posts, %d with the secret", all, secret)
 		}
@@ -67,10 +65,8 @@ func TestNoStoredCardHasASecret(t *testing.T) {
 		}
 	}
 	clean()
-	l.must(l.bridge.db.Turns().Interruptions().Decide(t.Context(), db.Decision{Key: room, Turn: 1, GoOn: true}))
-	if _, err := l.bridge.db.Queue().Claim(t.Context(), room, db.TurnIDs{Session: "s"}, true); err != nil {
-		t.Fatal(err)
-	}
+	l.must(l.store.Turns().Interruptions().Decide(t.Context(), db.Decision{Key: room, Turn: 1, GoOn: true}))
+	l.claim(room)
 	edited := db.Inbound{Incoming: incoming("om_2", "edited"), Class: chat.Talk, Held: card}
 	if _, err := h.edit(t.Context(), edited); err != nil {
 		t.Fatal(err)

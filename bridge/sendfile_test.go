@@ -181,7 +181,7 @@ func TestALongAnswerAlsoComesAsAFile(t *testing.T) {
 		{strings.Repeat("字", 11), db.Cancelled, false}} {
 		s.startTurn(fmt.Sprint("om_", i))
 		before := len(s.out.Order())
-		s.must(s.bridge.receiver.inbox.history.finish(s.Context(),
+		s.must(s.history().finish(s.Context(),
 			db.TurnResult{Turn: s.claim.Turn, State: tt.state, Answer: tt.answer, Card: chat.Card{Body: tt.answer}}))
 		s.outbox().Wake(room)
 		s.sent()

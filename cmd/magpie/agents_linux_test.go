@@ -123,7 +123,7 @@ url = %q
 		return p
 	}
 	p := run()
-	r.calls(bash(fmt.Sprintf("sh attack.sh %s %d >out.txt 2>&1", dir, p.cmd.Process.Pid)), modelsim.Text("完了"))
+	r.calls(bash(fmt.Sprintf("sh attack.sh %s %d >out.txt 2>&1", dir, p.pid())), modelsim.Text("完了"))
 	id := r.sim.Say(r.chat, r.user, "试试看")
 	r.press(r.approval(r.chat, id, 1), doAllow)
 	r.turnDone(r.chat, id)

@@ -19,7 +19,7 @@ import (
 func (r *rig) hasProcess(starts int) {
 	r.Helper()
 	r.until(fmt.Sprintf("an idle process after %d starts", starts), func() bool {
-		s := r.prog.pool.Stats()
+		s := r.pool().Stats()
 		return s.Idle == 1 && s.Started == starts && s.Running == 0
 	})
 }
@@ -52,12 +52,8 @@ func TestTheProcessStartsBeforeTheQuestion(t *testing.T) {
 				room, options = group, append(options, feishusim.Mention())
 			}
 			r.answer(room, r.sim.Say(room, r.user, "我叫小明", options...))
-			key := chat.FeishuChat(room)
-			<-r.prog.pool.Drop(key.String())
-			c, err := r.prog.store.Chats().Get(t.Context(), key)
-			must(t, err)
-			path, err := r.prog.pool.Config().Transcripts(key.String()).Path(c.Session.Cwd, c.Session.ID)
-			must(t, err)
+			r.drop(room)
+			path := r.transcriptOf(r.stored(room))
 			before, err := os.ReadFile(path)
 			must(t, err)
 			asked := len(r.model.Requests())
@@ -74,7 +70,7 @@ func TestTheProcessStartsBeforeTheQuestion(t *testing.T) {
 			if b := r.lastBuilt(); b.Live || !b.Prompt.UseResume || b.Lost != "" {
 				t.Errorf("live %v, resumed %v, lost %q", b.Live, b.Prompt.UseResume, b.Lost)
 			}
-			if n := r.prog.pool.Stats().Started; n != 2 {
+			if n := r.started(); n != 2 {
 				t.Errorf("%d processes were started", n)
 			}
 		})
@@ -130,7 +126,7 @@ func readyAfterRestart(t *testing.T, command string, damage func(path string) er
 	if b := r.lastBuilt(); b.Live || b.Prompt.UseResume != (damage == nil) || (b.Lost == "") != (damage == nil) {
 		t.Errorf("live %v, resumed %v, lost %q", b.Live, b.Prompt.UseResume, b.Lost)
 	}
-	if n := r.prog.pool.Stats().Started; n != 1 {
+	if n := r.started(); n != 1 {
 		t.Errorf("%d processes were started", n)
 	}
 }
@@ -148,36 +144,36 @@ func TestReadReceiptsStartFewProcesses(t *testing.T) {
 				r.sim.Read(answer, r.user)
 			}
 			r.ask("你好") // by then the other events were handled
-			if n := r.prog.pool.Stats().Started; n != 1 {
+			if n := r.started(); n != 1 {
 				t.Fatalf("%d processes were started although there was one", n)
 			}
 			boss := r.sim.AddUser("老板")
 			if allow := []string{r.user.OpenID}; admitted {
-				r.prog.bridge.SetAccess(access.Config{Owner: boss.OpenID, Allow: allow})
+				r.setAccess(access.Config{Owner: boss.OpenID, Allow: allow})
 			} else {
-				r.prog.bridge.SetAccess(access.Config{Owner: boss.OpenID, Deny: allow})
+				r.setAccess(access.Config{Owner: boss.OpenID, Deny: allow})
 			}
-			<-r.prog.pool.Drop(chat.FeishuChat(r.chat).String())
+			r.dropProcess()
 			r.sim.Read(answer, r.user)
 			want := 1
 			if admitted {
 				want = 2
 				r.hasProcess(want)
-				<-r.prog.pool.Drop(chat.FeishuChat(r.chat).String())
+				r.dropProcess()
 				r.sim.Read(answer, r.user)
 			}
 			room := r.sim.PrivateChat(boss)
 			r.answer(room, r.sim.Say(room, boss, "早"))
-			if n := r.prog.pool.Stats().Started; n != want+1 {
+			if n := r.started(); n != want+1 {
 				t.Errorf("%d processes were started, want %d and the owner's", n, want)
 			}
 			if admitted { // after a restart both chats get their processes again, and the reader's is there already
 				r.stop()
 				r.start()
-				r.until("both idle processes", func() bool { return r.prog.pool.Stats().Idle == 2 })
+				r.until("both idle processes", func() bool { return r.pool().Stats().Idle == 2 })
 				r.sim.Read(answer, r.user)
 				r.answer(room, r.sim.Say(room, boss, "好"))
-				if n := r.prog.pool.Stats().Started; n != 2 {
+				if n := r.started(); n != 2 {
 					t.Errorf("%d processes were started after a restart", n)
 				}
 			}
@@ -204,14 +200,14 @@ func TestAProcessStartsAfterNew(t *testing.T) {
 			r.ask("我叫小明")
 			first := r.lastSession()
 			begin(r, 2)
-			if n, now := r.prog.pool.Stats().Started, r.lastSession(); n != 2 || now == first || now == "" {
+			if n, now := r.started(), r.lastSession(); n != 2 || now == first || now == "" {
 				t.Errorf("%d processes were started; session %q after %q", n, now, first)
 			}
 			if got := r.ask("我叫什么名字？"); got == "你叫小明。" {
 				t.Error("the new conversation knows the old one")
 			}
-			if r.transcriptPath(); r.prog.pool.Stats().Started != 2 {
-				t.Errorf("%+v", r.prog.pool.Stats())
+			if r.transcriptPath(); r.started() != 2 {
+				t.Errorf("%+v", r.pool().Stats())
 			}
 			r.ask("/resume " + first)
 			if got := r.ask("我叫什么名字？"); got != "你叫小明。" || r.lastSession() != first {
@@ -253,7 +249,7 @@ func TestTheNextProcessStartsAfterAChange(t *testing.T) {
 				if b := r.lastBuilt(); b.Live {
 					t.Error("the process with the old settings was asked")
 				}
-				if n := r.prog.pool.Stats().Started; n != 2 {
+				if n := r.started(); n != 2 {
 					t.Errorf("%d processes were started", n)
 				}
 			})
@@ -268,14 +264,14 @@ func TestMostHintsStartNoProcess(t *testing.T) {
 	key := chat.FeishuChat(group)
 	r.sim.Say(group, r.user, "大家早") // the bot was never asked anything here
 	r.answer(group, r.sim.Say(group, r.user, "你好", feishusim.Mention()))
-	if n := r.prog.pool.Stats().Started; n != 1 {
+	if n := r.started(); n != 1 {
 		t.Errorf("%d processes", n)
 	}
-	<-r.prog.pool.Drop(key.String())
+	<-r.pool().Drop(key.String())
 	r.sim.Say(group, r.user, "还在吗") // the second hint within ten minutes
 	r.awaitReceived(r.sim.Say(group, r.user, "嗯"))
 	r.ask("私聊")
-	if n := r.prog.pool.Stats().Started; n != 2 {
+	if n := r.started(); n != 2 {
 		t.Errorf("%d processes", n)
 	}
 }
@@ -293,10 +289,10 @@ func TestHintsInASilentChat(t *testing.T) {
 			help := r.answer(group, r.sim.Say(group, r.user, "/help", feishusim.Mention()))
 			started := func(want int) {
 				r.Helper()
-				r.until(fmt.Sprint(want, " starts"), func() bool { return r.prog.pool.Stats().Started == want })
+				r.until(fmt.Sprint(want, " starts"), func() bool { return r.started() == want })
 			}
 			r.sql(`UPDATE chats SET turned_at = turned_at - ? WHERE key = ?`, hours*60*60*1000, key)
-			<-r.prog.pool.Drop(key)
+			<-r.pool().Drop(key)
 			r.awaitReceived(r.sim.Say(group, r.user, "大家早"))
 			if counts {
 				started(2)

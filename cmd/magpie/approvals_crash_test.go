@@ -293,7 +293,7 @@ func pressedDuringRecovery(s *service, id string, card feishusim.Message, allow 
 func (s *service) onlyTranscript() string {
 	s.Helper()
 	var list []string
-	must(s, filepath.WalkDir(filepath.Dir(strings.TrimPrefix(s.cfg.DB.URL, "sqlite://")),
+	must(s, filepath.WalkDir(filepath.Dir(databaseOf(s.cfg)),
 		func(path string, _ fs.DirEntry, err error) error {
 			if strings.HasSuffix(path, ".jsonl") {
 				list = append(list, path)

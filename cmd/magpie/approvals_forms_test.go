@@ -205,7 +205,7 @@ func TestAMessageThatAnswersNoQuestionWaits(t *testing.T) {
 			question := modelsim.Tool(claude.QuestionTool, map[string]any{"questions": tc.questions})
 			r.calls(question, modelsim.Text("知道了"))
 			if tc.by == "an admin" {
-				r.prog.bridge.SetAccess(access.Config{Allow: []string{"*"}, Admins: []string{other.OpenID}})
+				r.setAccess(access.Config{Allow: []string{"*"}, Admins: []string{other.OpenID}})
 			}
 			id := r.sim.Say(group, r.user, "帮我定一件衣服", feishusim.Mention())
 			card := r.approval(group, id, 1)

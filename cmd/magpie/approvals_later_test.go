@@ -559,7 +559,7 @@ func TestATurnGoesOnWithoutADecision(t *testing.T) {
 	boss := r.sim.AddUser("老板")
 	rules := access.Config{Allow: []string{"*"}, Admins: []string{boss.OpenID}}
 	r.cfg.Access = rules
-	r.prog.bridge.SetAccess(rules)
+	r.setAccess(rules)
 	r.chat = r.sim.Group("测试群", r.user, boss)
 	r.calls(bash(appendLine("out.txt")))
 	id := r.sim.Say(r.chat, r.user, "动手吧", feishusim.Mention())
@@ -703,10 +703,10 @@ func TestWhoDecidesAfterTheEndOfTheBridge(t *testing.T) {
 	boss, other := r.sim.AddUser("老板"), r.sim.AddUser("小红")
 	rules := access.Config{Allow: []string{"*"}, Admins: []string{boss.OpenID}}
 	r.cfg.Access = rules
-	r.prog.bridge.SetAccess(rules)
+	r.setAccess(rules)
 	r.chat = r.sim.Group("测试群", r.user, boss, other)
 	// Behind a wall the database is not there; its name is enough for an admin to be asked.
-	names := bash("echo " + strings.TrimPrefix(r.cfg.DB.URL, "sqlite://") + " > named")
+	names := bash("echo " + databaseOf(r.cfg) + " > named")
 	r.calls(names)
 	id := r.sim.Say(r.chat, r.user, "动手吧", feishusim.Mention())
 	r.approval(r.chat, id, 1)

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -48,14 +47,14 @@ func appendLine(file string) string { return "echo 'ran <b> & `x`' >> " + file }
 // script is a command that adds a line to a file of the project each time it runs, and that has a unique beginning.
 func (r *rig) script(file string) string {
 	r.Helper()
-	must(r, os.WriteFile(filepath.Join(r.cfg.Claude.Project, "ran.sh"), []byte("echo ran >> \"$1\"\n"), 0o600))
+	must(r, os.WriteFile(r.inProject("ran.sh"), []byte("echo ran >> \"$1\"\n"), 0o600))
 	return "sh ran.sh " + file
 }
 
 // project reads a file of the project; a missing file is empty.
 func (r *rig) project(name string) string {
 	r.Helper()
-	data, err := os.ReadFile(filepath.Join(r.cfg.Claude.Project, name))
+	data, err := os.ReadFile(r.inProject(name))
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		r.Fatal(err)
 	}
@@ -244,7 +243,7 @@ func TestTheAnswerStandsBelowTheDecision(t *testing.T) {
 func TestAnAdminDecidesToo(t *testing.T) {
 	r := newRig(t)
 	boss := r.sim.AddUser("老板")
-	r.prog.bridge.SetAccess(access.Config{Allow: []string{"*"}, Admins: []string{boss.OpenID}})
+	r.setAccess(access.Config{Allow: []string{"*"}, Admins: []string{boss.OpenID}})
 	group := r.sim.Group("测试群", r.user, boss)
 	r.calls(bash(appendLine("a.txt")), modelsim.Text("完了"))
 	id := r.sim.Say(group, r.user, "动手吧", feishusim.Mention())
@@ -320,9 +319,8 @@ func TestAlwaysInThisChat(t *testing.T) {
 
 func TestAFileToolIsAllowedWithinTheProject(t *testing.T) {
 	r := newRig(t)
-	path := func(name string) string { return filepath.Join(r.cfg.Claude.Project, name) }
 	write := func(name, content string) modelsim.Step {
-		return modelsim.Tool("Write", map[string]string{"file_path": path(name), "content": content})
+		return modelsim.Tool("Write", map[string]string{"file_path": r.inProject(name), "content": content})
 	}
 	content := "一\n```\n<at id=all></at> \u202ex\n"
 	r.calls(
@@ -499,7 +497,7 @@ func TestCallsThatPolicyAllowsNeedNoApproval(t *testing.T) {
 				c.Claude.PermissionMode, c.Claude.AllowedTools = tc.mode, tc.rules
 			})
 			step := modelsim.Tool("Write", map[string]string{
-				"file_path": filepath.Join(r.cfg.Claude.Project, "out.txt"), "content": "x",
+				"file_path": r.inProject("out.txt"), "content": "x",
 			})
 			if tc.tool == "Bash" {
 				step = bash("echo hello")
@@ -522,7 +520,7 @@ func TestALongChangeIsShownWhole(t *testing.T) {
 	}
 	r.calls(
 		modelsim.Tool("Write", map[string]string{
-			"file_path": filepath.Join(r.cfg.Claude.Project, "long.txt"), "content": content.String(),
+			"file_path": r.inProject("long.txt"), "content": content.String(),
 		}),
 		modelsim.Text("写好了"),
 	)
@@ -572,7 +570,7 @@ func TestALongChangeIsShownWhole(t *testing.T) {
 // An edit makes exactly the change on its card, once.
 func TestAnAllowedEditMakesTheChangeThatWasShown(t *testing.T) {
 	r := newRig(t)
-	path := filepath.Join(r.cfg.Claude.Project, "plan.txt")
+	path := r.inProject("plan.txt")
 	before := "一\n二 `x` **b**\n三\n二\n"
 	must(t, os.WriteFile(path, []byte(before), 0o600))
 	r.calls(
@@ -617,7 +615,7 @@ func TestAToolCallWithASecretIsRefused(t *testing.T) {
 	})
 	write := func(name, content string) modelsim.Step {
 		return modelsim.Tool("Write", map[string]string{
-			"file_path": filepath.Join(r.cfg.Claude.Project, name), "content": content,
+			"file_path": r.inProject(name), "content": content,
 		})
 	}
 	r.calls(write("a.txt", "一"), write("b.txt", known), bash("echo "+known+" >> c.txt"), modelsim.Text("好的"))

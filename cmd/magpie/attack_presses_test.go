@@ -33,12 +33,12 @@ func newAttackRig(t *testing.T) *attackRig {
 	}
 	soon := access
 	soon.ApprovalTimeout.Duration = time.Second
-	b.prog.bridge.SetAccess(soon)
+	b.setAccess(soon)
 	b.calls(bash(appendLine("expired.txt")), modelsim.Text("那就算了"))
 	room := b.sim.PrivateChat(b.green)
 	wait := func(feishusim.Message) {}
 	b.expired = b.turnOfApproval(room, b.sim.Say(room, b.green, "动手吧"), "超时无人处理", wait)
-	b.prog.bridge.SetAccess(access)
+	b.setAccess(access)
 
 	b.calls(bash(appendLine("refused.txt")), modelsim.Text("那就算了"))
 	room = b.sim.PrivateChat(b.red)

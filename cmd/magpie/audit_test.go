@@ -19,7 +19,7 @@ import (
 func (r *rig) output(args ...string) string {
 	r.Helper()
 	cmd := magpie(r, r.TempDir(), args...)
-	cmd.Env = append(cmd.Env, "MAGPIE_DB_URL="+r.cfg.DB.URL, "MAGPIE_CLAUDE_PROJECT="+r.cfg.Claude.Project)
+	cmd.Env = append(cmd.Env, "MAGPIE_DB_URL="+r.cfg.DB.URL, "MAGPIE_CLAUDE_PROJECT="+r.inProject())
 	out, err := cmd.Output()
 	must(r, err)
 	return string(out)
@@ -42,7 +42,7 @@ func TestTheRecordOfWhatAgentsDid(t *testing.T) {
 			Time: time.Now().AddDate(0, -1, len(said)),
 		}})
 	}
-	if n, err := r.prog.store.Records().Import(t.Context(), said); err != nil || n != 40 {
+	if n, err := r.store().Records().Import(t.Context(), said); err != nil || n != 40 {
 		t.Fatal(n, err)
 	}
 	long := strings.Repeat("x", 5000)
@@ -115,7 +115,7 @@ func TestTheRecordOfWhatAgentsDid(t *testing.T) {
 		t.Errorf("another chat: %q", out)
 	}
 	cmd := magpie(t, t.TempDir(), "audit", "--chat", "oc_other")
-	cmd.Env = append(cmd.Env, "MAGPIE_DB_URL="+r.cfg.DB.URL, "MAGPIE_CLAUDE_PROJECT="+r.cfg.Claude.Project)
+	cmd.Env = append(cmd.Env, "MAGPIE_DB_URL="+r.cfg.DB.URL, "MAGPIE_CLAUDE_PROJECT="+r.inProject())
 	if out, err := cmd.CombinedOutput(); err == nil || !strings.Contains(string(out), "feishu:chat:oc_other") ||
 		strings.Contains(string(out), "No decisions") {
 		t.Errorf("an unknown chat: %s, %v", out, err)

@@ -138,7 +138,7 @@ func TestEarlierGroupMessagesAreBackfilled(t *testing.T) {
 }
 
 func TestAPrivateChatHasNoBackground(t *testing.T) {
-	r := newRig(t, func(c *config.Config) { c.Claude.KeepAlive.Duration = 0 })
+	r := newRig(t, oneProcessPerTurn)
 	r.ask("数到 3")
 	before := r.countLists(r.chat)
 	r.sql(`INSERT INTO messages (chat_key, seq, epoch, message_id, role, class, content, sent_at)

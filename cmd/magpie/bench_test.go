@@ -14,7 +14,6 @@ import (
 	"github.com/google/uuid"
 	"github.com/tidwall/gjson"
 
-	"magpie/internal/chat"
 	"magpie/internal/config"
 	"magpie/internal/feishusim"
 	"magpie/internal/modelsim"
@@ -176,7 +175,7 @@ func BenchmarkLivingProcess(b *testing.B) {
 
 // BenchmarkNewProcess is the same for a process that has to be started and resumes a session.
 func BenchmarkNewProcess(b *testing.B) {
-	r := newRig(b, realCLI(b), func(c *config.Config) { c.Claude.KeepAlive.Duration = 0 })
+	r := newRig(b, realCLI(b), oneProcessPerTurn)
 	session := uuid.NewString()
 	r.untilRequest("warm up")
 	once(b, r, session, false)
@@ -222,8 +221,8 @@ func BenchmarkOpenedChat(b *testing.B) {
 	var bridged, cli []time.Duration
 	for b.Loop() {
 		for range rounds(2) {
-			<-r.prog.pool.Drop(chat.FeishuChat(r.chat).String())
-			starts := r.prog.pool.Stats().Started
+			r.dropProcess()
+			starts := r.started()
 			r.sim.EnterChat(r.user)
 			r.hasProcess(starts + 1)
 			awaitStart()

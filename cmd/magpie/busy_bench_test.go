@@ -65,7 +65,7 @@ func BenchmarkEightChats(b *testing.B) {
 		err := r.model.Await(ctx, func(list []modelsim.Request) bool { return len(requestTimes(list)) >= expected() })
 		if err != nil {
 			b.Fatalf("%v; asked about %d of %d; %+v",
-				err, len(requestTimes(r.model.Requests())), expected(), r.prog.pool.Stats())
+				err, len(requestTimes(r.model.Requests())), expected(), r.pool().Stats())
 		}
 		cancel()
 	}
@@ -90,14 +90,14 @@ func BenchmarkEightChats(b *testing.B) {
 	if most := start * 3 / 2 * time.Duration(max(1, people/runtime.NumCPU())); whole && slow > most {
 		b.Errorf("95 of 100 messages reach the model within %v, want %v; a start takes %v", slow, most, start)
 	}
-	if n := r.prog.pool.Stats().Started; n > people {
+	if n := r.started(); n > people {
 		b.Errorf("%d processes were started for %d chats", n, people)
 	}
 	b.ReportMetric(ms(usual), "ms-bridged")
 	b.ReportMetric(ms(slow), "ms-bridged-p95")
 	b.ReportMetric(ms(median(cli)), "ms-alone")
 	b.ReportMetric(ms(start), "ms-start-alone")
-	b.ReportMetric(float64(r.prog.pool.Stats().Started), "starts")
+	b.ReportMetric(float64(r.started()), "starts")
 	b.ReportMetric(0, "ns/op")
 }
 

@@ -75,7 +75,7 @@ func TestTheListOfCommandsCanBePressed(t *testing.T) {
 	if got := r.ask("我叫什么名字？"); got != "你叫小明。" {
 		t.Errorf("back in the first session: %q", got)
 	}
-	if b := r.lastBuilt(); !b.Prompt.UseResume || b.Prompt.Stats.Messages != 2 {
+	if b := r.lastBuilt(); !b.Prompt.UseResume || prefixed(b) != 2 {
 		t.Errorf("context: %+v", b.Prompt.Stats)
 	}
 }

@@ -20,23 +20,23 @@ func TestAFollowUpNeedsTheFirstMessage(t *testing.T) {
 	if got := r.ask("我叫什么名字？"); got != "你叫小明。" {
 		t.Errorf("answer %q", got)
 	}
-	if b := <-r.built; b.Live || b.Prompt.UseResume || b.Prompt.Stats.Messages != 0 {
+	if b := <-r.built; b.Live || b.Prompt.UseResume || prefixed(b) != 0 {
 		t.Errorf("first context: %+v", b)
 	}
-	if b := <-r.built; !b.Live || b.Prompt.Stats.Messages != 0 {
+	if b := <-r.built; !b.Live || prefixed(b) != 0 {
 		t.Errorf("second context: %+v, want a running process and no prefix", b)
 	}
 }
 
 // With --resume the request contains both the session's messages and the prefix.
 func TestANewProcessGetsBothContexts(t *testing.T) {
-	r := newRig(t, realCLI(t), func(c *config.Config) { c.Claude.KeepAlive.Duration = 0 })
+	r := newRig(t, realCLI(t), oneProcessPerTurn)
 	r.ask("我叫小明")
 	if got := r.ask("我叫什么名字？"); got != "你叫小明。" {
 		t.Errorf("answer %q", got)
 	}
 	<-r.built
-	if b := <-r.built; b.Live || !b.Prompt.UseResume || b.Prompt.Stats.Messages != 2 ||
+	if b := <-r.built; b.Live || !b.Prompt.UseResume || prefixed(b) != 2 ||
 		b.Prompt.Stats.UserMessages != 1 {
 		t.Errorf("context: %+v", b)
 	}
@@ -107,7 +107,7 @@ func TestNewAndResetForgetButKeepTheHistory(t *testing.T) {
 				t.Errorf("an earlier message reached the model: %s", req.AllText())
 			}
 			kept := 0
-			for m, err := range r.prog.store.History().Range(t.Context(), chat.FeishuChat(r.chat), 0, 0, 1<<62) {
+			for m, err := range r.store().History().Range(t.Context(), chat.FeishuChat(r.chat), 0, 0, 1<<62) {
 				if err != nil || !strings.Contains(m.Text, "小明") {
 					t.Errorf("history: %+v, %v", m, err)
 				}
@@ -120,9 +120,6 @@ func TestNewAndResetForgetButKeepTheHistory(t *testing.T) {
 	}
 }
 
-// dropProcess ends the chat's process properly.
-func (r *rig) dropProcess() { <-r.prog.pool.Drop(chat.FeishuChat(r.chat).String()) }
-
 func TestARestartGoesOnWithTheConversation(t *testing.T) {
 	r := newRig(t, realCLI(t))
 	r.ask("我叫小明")
@@ -132,7 +129,7 @@ func TestARestartGoesOnWithTheConversation(t *testing.T) {
 		t.Errorf("answer %q", got)
 	}
 	<-r.built
-	if b := <-r.built; !b.Prompt.UseResume || b.Prompt.Stats.Messages != 2 {
+	if b := <-r.built; !b.Prompt.UseResume || prefixed(b) != 2 {
 		t.Errorf("context after the restart: %+v", b)
 	}
 }

@@ -15,7 +15,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"magpie/internal/chat"
-	"magpie/internal/config"
 	"magpie/internal/feishusim"
 )
 
@@ -23,7 +22,7 @@ import (
 func (r *rig) context(chatID string, args ...string) *exec.Cmd {
 	r.Helper()
 	cmd := magpie(r, r.TempDir(), append([]string{"context", "--chat", chatID}, args...)...)
-	cmd.Env = append(cmd.Env, "MAGPIE_DB_URL="+r.cfg.DB.URL, "MAGPIE_CLAUDE_PROJECT="+r.cfg.Claude.Project)
+	cmd.Env = append(cmd.Env, "MAGPIE_DB_URL="+r.cfg.DB.URL, "MAGPIE_CLAUDE_PROJECT="+r.inProject())
 	for _, v := range r.cfg.Claude.Environ {
 		if strings.HasPrefix(v, "HOME=") || strings.HasPrefix(v, "CLAUDE_CONFIG_DIR=") {
 			cmd.Env = append(cmd.Env, v)
@@ -35,7 +34,7 @@ func (r *rig) context(chatID string, args ...string) *exec.Cmd {
 // awaitIdle waits until no agent runs: a process writes its transcript until it ends.
 func (r *rig) awaitIdle() {
 	r.Helper()
-	r.until("the end of the processes", func() bool { return r.prog.pool.Stats().Running == 0 })
+	r.until("the end of the processes", func() bool { return r.pool().Stats().Running == 0 })
 }
 
 // preview is what "magpie context --json" prints.
@@ -49,7 +48,7 @@ func (r *rig) preview(chatID, message string, args ...string) (p sentPrompt) {
 
 // The command shows what the next turn then sends.
 func TestTheContextCommandShowsWhatWillBeSent(t *testing.T) {
-	r := newRig(t, func(c *config.Config) { c.Claude.KeepAlive.Duration = 0 })
+	r := newRig(t, oneProcessPerTurn)
 	r.ask("我叫小明")
 	r.ask("数到 3")
 	r.awaitIdle()
@@ -83,7 +82,7 @@ func TestTheContextCommandShowsWhatWillBeSent(t *testing.T) {
 
 // The preview also detects that the session cannot be resumed.
 func TestTheContextOfALostSession(t *testing.T) {
-	r := newRig(t, func(c *config.Config) { c.Claude.KeepAlive.Duration = 0 })
+	r := newRig(t, oneProcessPerTurn)
 	r.ask("我叫小明")
 	r.awaitIdle()
 	must(t, os.Remove(r.transcriptPath()))
@@ -112,7 +111,7 @@ func TestTheContextOfALostSession(t *testing.T) {
 }
 
 func TestTheContextOfAGroup(t *testing.T) {
-	r := newRig(t, func(c *config.Config) { c.Claude.KeepAlive.Duration = 0 })
+	r := newRig(t, oneProcessPerTurn)
 	red := r.sim.AddUser("小红")
 	group := r.sim.Group("测试群", r.user, red)
 	r.mention(group, r.user, "我叫小明")

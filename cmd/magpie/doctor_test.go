@@ -205,7 +205,7 @@ func TestDoctorFindsAHealthyBridge(t *testing.T) {
 	if err := json.Unmarshal([]byte(out), &report); err != nil || !report.OK || code != 0 {
 		t.Errorf("while the bridge runs: exit code %d, %v:\n%s", code, err, out)
 	}
-	served := fmt.Sprintf(" is intact; process %d is using it", service.cmd.Process.Pid)
+	served := fmt.Sprintf(" is intact; process %d is using it", service.pid())
 	if !slices.ContainsFunc(report.Findings, func(f doctor.Finding) bool { return strings.HasSuffix(f.What, served) }) {
 		t.Errorf("the doctor does not say %q:\n%s", served, out)
 	}

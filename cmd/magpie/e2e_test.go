@@ -237,7 +237,7 @@ func TestEachCardOfALongAnswerCanBeQuoted(t *testing.T) {
 	r := newRig(t)
 	cards := r.askLong()
 	r.until("the answer to be delivered", func() bool {
-		b, err := r.prog.store.Outbox().Backlog(r.Context())
+		b, err := r.store().Outbox().Backlog(r.Context())
 		return err == nil && b.Posts == 0
 	})
 	paragraph := regexp.MustCompile(`第 \d+ 段`)

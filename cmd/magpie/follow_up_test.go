@@ -80,7 +80,7 @@ func allowBash(c *config.Config) { c.Claude.AllowedTools = []string{"Bash"} }
 // it may need approvals, costs, and is part of the History. A question in the meantime is answered at once.
 func TestAFollowUp(t *testing.T) {
 	r := newRig(t, allowBash)
-	file := filepath.Join(r.cfg.Claude.Project, "result.txt")
+	file := r.inProject("result.txt")
 	r.model.Script(modelsim.Rule{Match: tells("File created"), Times: 1,
 		Steps: []modelsim.Step{modelsim.Text("写好了。")}})
 	id, end := r.inBackground(modelsim.Text(followUp),
@@ -116,8 +116,8 @@ func TestAFollowUp(t *testing.T) {
 			t.Errorf("%s: %d, want %d", query, got, want)
 		}
 	}
-	started := r.prog.pool.Stats().Started
-	if got := r.ask("数到 2"); got != "1 2" || r.prog.pool.Stats().Started != started {
+	started := r.started()
+	if got := r.ask("数到 2"); got != "1 2" || r.started() != started {
 		t.Errorf("the next answer: %q", got)
 	}
 }
@@ -126,7 +126,7 @@ func TestAFollowUp(t *testing.T) {
 // another process.
 func TestASubagentOfTheCLIGoesOnInTheBackground(t *testing.T) {
 	r := newRig(t, realCLI(t))
-	file := filepath.Join(r.cfg.Claude.Project, "made")
+	file := r.inProject("made")
 	subtask := func(q *modelsim.Request) bool { return strings.Contains(q.Messages[0].Text, "the subtask") }
 	r.model.Script(
 		modelsim.Rule{Match: subtask, Times: 1, Steps: []modelsim.Step{
@@ -165,7 +165,7 @@ func TestASubagentOfTheCLIGoesOnInTheBackground(t *testing.T) {
 // A subagent in the background that waits for a permission goes on waiting after a follow-up about something else.
 func TestASubagentAsksWhileAFollowUpEnds(t *testing.T) {
 	r := newRig(t, realCLI(t))
-	file, hold := filepath.Join(r.cfg.Claude.Project, "made"), make(chan struct{})
+	file, hold := r.inProject("made"), make(chan struct{})
 	of := func(task string) func(q *modelsim.Request) bool {
 		return func(q *modelsim.Request) bool { return strings.Contains(q.Messages[0].Text, task) }
 	}
@@ -208,7 +208,7 @@ func TestASubagentAsksWhileAFollowUpEnds(t *testing.T) {
 // many tokens. The scripted agent has no subagents.
 func (r *rig) addSubagent(tokens int) {
 	r.Helper()
-	models, err := r.prog.store.Ledger().Models(r.Context(), chat.Key{}, time.Time{}, 1)
+	models, err := r.store().Ledger().Models(r.Context(), chat.Key{}, time.Time{}, 1)
 	if err != nil || len(models) != 1 {
 		r.Fatalf("models: %+v, %v", models, err)
 	}
@@ -355,7 +355,7 @@ func TestAStopEndsABackgroundCommand(t *testing.T) {
 	}
 	stop := r.sim.Say(r.chat, r.user, "/stop")
 	r.await("the reply", func(v *feishusim.View) bool { return len(replies(v, r.chat, stop)) == 1 })
-	r.until("the end of its process", func() bool { return r.prog.pool.Stats().Idle+r.prog.pool.Stats().Running == 0 })
+	r.until("the end of its process", func() bool { return r.pool().Stats().Idle+r.pool().Stats().Running == 0 })
 	r.until("the end of the command", func() bool { return len(r.waiting()) == 0 })
 	if got := r.ask("数到 3"); got != "1 2 3" {
 		t.Errorf("the next answer: %q", got)
@@ -392,12 +392,12 @@ func TestAFollowUpWithoutABudget(t *testing.T) {
 	id, end := r.inBackground(modelsim.Text(followUp))
 	limits := r.cfg.Budget
 	limits.ChatDayTokens = 1
-	r.prog.bridge.SetBudget(limits)
+	r.setBudget(limits)
 	end()
 	if got := visibleText(r.awaitFollowUp(id, "额度")); strings.Contains(got, followUp) {
 		t.Errorf("it says %q", got)
 	}
-	r.until("the end of its process", func() bool { return r.prog.pool.Stats().Idle+r.prog.pool.Stats().Running == 0 })
+	r.until("the end of its process", func() bool { return r.pool().Stats().Idle+r.pool().Stats().Running == 0 })
 }
 
 // A background command ends when its time limit is over, and with its process. People are told, and can continue where
@@ -641,7 +641,7 @@ func TestAQuestionIsRecalledWhileAnotherIsAnswered(t *testing.T) {
 				t.Fatal("the background command does not run")
 			}
 			next, goOn := r.startAnswer(r.chat)
-			started := r.prog.pool.Stats().Started
+			started := r.started()
 			r.sim.Recall(id)
 			r.until("the end of the command", func() bool { return len(r.waiting()) == 0 })
 			goOn()
@@ -653,7 +653,7 @@ func TestAQuestionIsRecalledWhileAnotherIsAnswered(t *testing.T) {
 				return r.count(`SELECT COUNT(*) FROM turns WHERE state IN ('queued', 'running')`) == 0
 			})
 			if n := r.count(`SELECT COUNT(*) FROM turns WHERE follows > 0 AND state <> 'cancelled'`); n != 0 ||
-				r.prog.pool.Stats().Started != started || count(r.model.Requests(), tells("<task-notification>")) != 0 {
+				r.started() != started || count(r.model.Requests(), tells("<task-notification>")) != 0 {
 				t.Errorf("%d follow-ups; the agent was told, or its process was ended", n)
 			}
 		})
@@ -737,7 +737,7 @@ func TestAQuestionIsRecalledWhileItsAgentWorksForAnother(t *testing.T) {
 			r := newRig(t, allowBash, change)
 			id, _ := r.inBackground()
 			other, end := r.alsoInBackground()
-			started := r.prog.pool.Stats().Started
+			started := r.started()
 			r.sim.Recall(id)
 			r.until("the end of the command", func() bool { return len(r.waiting()) == 0 })
 			end()
@@ -746,7 +746,7 @@ func TestAQuestionIsRecalledWhileItsAgentWorksForAnother(t *testing.T) {
 				return r.count(`SELECT COUNT(*) FROM turns WHERE state IN ('queued', 'running')`) == 0
 			})
 			if n := r.count(`SELECT COUNT(*) FROM turns WHERE follows = 1 AND state <> 'cancelled'`); n != 0 ||
-				r.prog.pool.Stats().Started != started || count(r.model.Requests(), tellsOfAnEnd) != 1 {
+				r.started() != started || count(r.model.Requests(), tellsOfAnEnd) != 1 {
 				t.Errorf("%d follow-ups of the recalled question; or the process was ended, or the agent told twice", n)
 			}
 		})

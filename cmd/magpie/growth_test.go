@@ -29,7 +29,7 @@ func TestTenTimesTheMessagesTakeTheSameMemory(t *testing.T) {
 	l := newLoad(t, chats)
 	l.cfg.Claude.MaxProcesses = chats
 	l.begin()
-	path, _ := strings.CutPrefix(l.cfg.DB.URL, "sqlite://")
+	path := databaseOf(l.cfg)
 	store, err := sql.Open("sqlite3", path+"?_busy_timeout=5000&mode=ro")
 	must(t, err)
 	defer store.Close() //nolint:errcheck // only read
@@ -164,7 +164,7 @@ func (l *load) size() size {
 		s.goroutines = min(s.goroutines, int(page["go_goroutines"]))
 	}
 	s.resident = l.memory("VmRSS")
-	files, err := os.ReadDir(filepath.Join("/proc", strconv.Itoa(l.cmd.Process.Pid), "fd"))
+	files, err := os.ReadDir(filepath.Join("/proc", strconv.Itoa(l.pid()), "fd"))
 	must(l, err)
 	s.files = len(files)
 	return s

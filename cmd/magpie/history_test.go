@@ -247,7 +247,7 @@ func TestImportAndExportBesideARunningBridge(t *testing.T) {
 	}
 	_, complaints, code := p.run(sample, "history", "import", "-")
 	want := fmt.Sprintf("(process %d): stop it (systemctl stop magpie, or pm2 stop feishu), run this command again, and start it\n",
-		service.cmd.Process.Pid)
+		service.pid())
 	if code != 1 || !strings.HasSuffix(complaints, want) || strings.Contains(complaints, "[db]") {
 		t.Errorf("exit code %d: %s", code, complaints)
 	}

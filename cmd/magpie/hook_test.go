@@ -21,7 +21,7 @@ func TestAHookRefusesAQuestion(t *testing.T) {
 		} {
 			t.Run(name, func(t *testing.T) {
 				r := makeRig(t, feishusim.Config{}, func(c *config.Config) { c.Claude.Command = command })
-				path := filepath.Join(r.cfg.Claude.Project, ".claude", "settings.json")
+				path := r.inProject(".claude", "settings.json")
 				must(t, os.MkdirAll(filepath.Dir(path), 0o700))
 				must(t, os.WriteFile(path, mustJSON(map[string]any{"hooks": map[string]any{"UserPromptSubmit": []any{
 					map[string]any{"hooks": []any{map[string]string{"type": "command", "command": hook}}},

@@ -183,7 +183,7 @@ func TestHealthAndReadiness(t *testing.T) {
 
 	r.sim.RefuseEndpoint(0, "")
 	ready(http.StatusOK, func(got readiness) bool { return got.Ready })
-	raw, err := sql.Open("sqlite3", strings.TrimPrefix(r.cfg.DB.URL, "sqlite://")+"?_txlock=immediate")
+	raw, err := sql.Open("sqlite3", databaseOf(r.cfg)+"?_txlock=immediate")
 	must(t, err)
 	defer raw.Close() //nolint:errcheck // only for the lock
 	lock, err := raw.BeginTx(t.Context(), nil)

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"regexp"
 	"slices"
 	"strings"
@@ -13,7 +12,6 @@ import (
 
 	"magpie/bridge"
 	"magpie/db"
-	"magpie/internal/chat"
 	"magpie/internal/config"
 	"magpie/internal/feishusim"
 	"magpie/internal/modelsim"
@@ -33,14 +31,6 @@ func count(list []modelsim.Request, which func(*modelsim.Request) bool) (n int) 
 		}
 	}
 	return n
-}
-
-// chatNow is the private chat in the store.
-func (r *rig) chatNow() db.Chat {
-	r.Helper()
-	c, err := r.prog.store.Chats().Get(context.WithoutCancel(r.Context()), chat.FeishuChat(r.chat))
-	must(r, err)
-	return c
 }
 
 // lastBuilt is the context that was built last.
@@ -99,7 +89,7 @@ func TestCompactKeepsTheHistory(t *testing.T) {
 		t.Errorf("answer %q", got)
 	}
 	b := r.lastBuilt()
-	if b.Prompt.UseResume || b.Live || b.Prompt.Stats.Messages != 5 ||
+	if b.Prompt.UseResume || b.Live || prefixed(b) != 5 ||
 		!strings.Contains(b.Prompt.Summary.Text, "芝麻开门") {
 		t.Errorf("context %+v", b)
 	}
@@ -202,7 +192,7 @@ func TestAFullSessionIsCompactedAutomatically(t *testing.T) {
 	if got := visibleText(r.answer(r.chat, id)); got != "暗号是芝麻开门。" {
 		t.Errorf("answer %q", got)
 	}
-	if b := r.lastBuilt(); b.Prompt.UseResume || b.Live || b.Prompt.Stats.Messages != 5 || b.Prompt.Summary.Text == "" {
+	if b := r.lastBuilt(); b.Prompt.UseResume || b.Live || prefixed(b) != 5 || b.Prompt.Summary.Text == "" {
 		t.Errorf("context %+v", b)
 	}
 	if got := r.chatNow(); got.Session.ID == full.Session.ID || got.Session.Tokens >= 103_000 || got.Summary.Seq != 3 {
@@ -261,7 +251,7 @@ func TestAFullSessionOfAShortChatIsAbandoned(t *testing.T) {
 	if got := r.ask("我叫什么名字？"); got != "你叫小明。" {
 		t.Errorf("answer %q", got)
 	}
-	if b := r.lastBuilt(); b.Prompt.UseResume || b.Live || b.Prompt.Stats.Messages != 2 {
+	if b := r.lastBuilt(); b.Prompt.UseResume || b.Live || prefixed(b) != 2 {
 		t.Errorf("context %+v", b)
 	}
 	if n := count(r.model.Requests(), isSummary); n != 0 {
@@ -341,7 +331,7 @@ func TestAStaleChatStartsANewConversation(t *testing.T) {
 	if got := r.ask("数到 4"); got != "1 2 3 4" { // although the points are not stored yet
 		t.Errorf("answer %q", got)
 	}
-	if b := r.lastBuilt(); b.Live || b.Prompt.UseResume || b.Prompt.Stats.Messages != 0 {
+	if b := r.lastBuilt(); b.Live || b.Prompt.UseResume || prefixed(b) != 0 {
 		t.Errorf("after 49 hours: %+v", b)
 	}
 	close(hold)
@@ -350,9 +340,7 @@ func TestAStaleChatStartsANewConversation(t *testing.T) {
 	})
 	var learnt []db.Memory
 	r.until("a memory", func() bool {
-		var err error
-		learnt, err = r.prog.store.Memories().List(t.Context(), chat.FeishuChat(r.chat))
-		must(t, err)
+		learnt = r.memories(r.chat)
 		return len(learnt) > 0
 	})
 	if m := learnt[0]; m.Text != "- 用户叫小明\n- 手机 [REDACTED_PHONE]" || len(m.Sources) != 10 ||
@@ -374,7 +362,7 @@ func TestAStaleChatStartsANewConversation(t *testing.T) {
 	}
 	r.dropProcess()
 	r.ask("我叫小红")
-	if b := r.lastBuilt(); !b.Prompt.UseResume || b.Prompt.Stats.Messages != 2 {
+	if b := r.lastBuilt(); !b.Prompt.UseResume || prefixed(b) != 2 {
 		t.Errorf("the next context contains messages of the old conversation: %+v", b)
 	}
 }

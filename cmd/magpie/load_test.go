@@ -99,7 +99,7 @@ func (l *load) metric(name string) float64 {
 // memory reads a line of the service's /proc/<pid>/status, in bytes: VmRSS is now, VmHWM the peak.
 func (l *load) memory(line string) int {
 	l.Helper()
-	return l.memoryOf(l.cmd.Process.Pid, line)
+	return l.memoryOf(l.pid(), line)
 }
 
 // memoryOf reads a line of the status of any process, in bytes.
@@ -304,7 +304,7 @@ func (l *load) watch() (most func() int) {
 // cpu is the processor time that the service has used so far, without the agents.
 func (l *load) cpu() (user, system time.Duration) {
 	l.Helper()
-	data, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(l.cmd.Process.Pid), "stat"))
+	data, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(l.pid()), "stat"))
 	must(l, err)
 	fields := strings.Fields(string(data[strings.LastIndexByte(string(data), ')')+1:]))
 	ticks := func(i int) time.Duration {
@@ -452,7 +452,7 @@ func BenchmarkAtRest(b *testing.B) {
 // children are the processes that the service has started.
 func (l *load) children() (list []int) {
 	l.Helper()
-	tasks, err := filepath.Glob(filepath.Join("/proc", strconv.Itoa(l.cmd.Process.Pid), "task", "*", "children"))
+	tasks, err := filepath.Glob(filepath.Join("/proc", strconv.Itoa(l.pid()), "task", "*", "children"))
 	must(l, err)
 	for _, path := range tasks {
 		data, _ := os.ReadFile(path) //nolint:errcheck // empty for a thread that has ended
@@ -471,7 +471,7 @@ func (l *load) fillHistory() {
 	store, err := db.Open(l.Context(), l.cfg.DB)
 	must(l, err)
 	must(l, store.Close())
-	path, _ := strings.CutPrefix(l.cfg.DB.URL, "sqlite://")
+	path := databaseOf(l.cfg)
 	conn, err := sql.Open("sqlite3", path)
 	must(l, err)
 	const turns = 5 // per chat, as many as VALUES

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"io"
 	"maps"
-	"path/filepath"
 	"reflect"
 	"regexp"
 	"slices"
@@ -35,7 +34,7 @@ func TestLogsOfEveryKindOfTurn(t *testing.T) {
 		return id
 	}
 	r.ask("我叫canary")
-	once(modelsim.Tool("Read", map[string]any{"file_path": filepath.Join(r.cfg.Claude.Project, "canary.txt")}))
+	once(modelsim.Tool("Read", map[string]any{"file_path": r.inProject("canary.txt")}))
 	once(modelsim.Tool("Bash", map[string]any{"command": "echo canary"}))
 	r.ask("用工具 canary")
 	asked := r.sim.Say(r.chat, r.user, "运行 `touch canary.txt`")

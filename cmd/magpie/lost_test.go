@@ -24,7 +24,7 @@ func TestADeletedDatabaseLosesNothing(t *testing.T) {
 	t.Cleanup(func() { r.stop(); r.clean() })
 	r.start()
 	r.ask("数到 3")
-	path := strings.TrimPrefix(r.cfg.DB.URL, "sqlite://")
+	path := databaseOf(r.cfg)
 	must(t, os.Remove(path))
 
 	id := r.sim.Say(r.chat, r.user, "数到 4")

@@ -57,7 +57,7 @@ func (r *rig) losesSessions(chosen func(lostSession) bool) {
 		{"transcript emptied", func() { r.dropProcess(); must(r, os.Truncate(r.transcriptPath(), 0)) }, false, false},
 		{"other project path", func() {
 			move := func(s *db.Settings) { s.Project = "other" }
-			must(r, r.prog.store.Chats().Set(r.Context(), chat.FeishuChat(r.chat), move))
+			must(r, r.store().Chats().Set(r.Context(), chat.FeishuChat(r.chat), move))
 		}, false, false},
 		{"unknown id", func() {
 			c := r.chatNow()

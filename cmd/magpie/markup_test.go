@@ -129,7 +129,7 @@ func (r *rig) posesInATurn(folder string) {
 		modelsim.Tool("mcp__magpie__search_history", map[string]any{"query": "canary"}),
 		modelsim.Tool(claude.QuestionTool, map[string]any{"questions": []any{colors()}}),
 		modelsim.Tool(claude.QuestionTool, map[string]any{"questions": []any{colors()}}),
-		modelsim.Tool("Write", map[string]string{"file_path": r.cfg.Claude.Project + "/x.txt", "content": "x"}),
+		modelsim.Tool("Write", map[string]string{"file_path": r.inProject("x.txt"), "content": "x"}),
 		modelsim.Tool("Bash", map[string]string{
 			"command": "for i in $(seq 600); do [ -e " + gate + " ] && break; sleep 0.1; done", "description": "look",
 		}),

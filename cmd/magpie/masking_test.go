@@ -21,7 +21,7 @@ func TestKeysAndEscapesReachNoCard(t *testing.T) {
 	key := "xai-" + secret
 	r := newRig(t, realCLI(t), func(c *config.Config) { c.Claude.AllowedTools = []string{"Bash(cat *)"} })
 	output := "\x1b[31mred\x1b[0m " + key + "\n 10%\r 99%\rall done\n\x1b]8;;https://a.example\x1b\\link\x1b]8;;\x1b\\\n"
-	if err := os.WriteFile(r.cfg.Claude.Project+"/out.txt", []byte(output), 0o600); err != nil {
+	if err := os.WriteFile(r.inProject("out.txt"), []byte(output), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	command := "curl -u admin:" + secret + " http://127.0.0.1:1/ ; echo " + key + " > key.txt"

@@ -8,7 +8,6 @@ import (
 	"magpie/bridge/access"
 	"magpie/contextmgr"
 	"magpie/db"
-	"magpie/internal/chat"
 	"magpie/internal/config"
 	"magpie/internal/feishusim"
 	"magpie/internal/modelsim"
@@ -35,9 +34,6 @@ func (r *rig) scriptTool(words, tool string, input map[string]any) {
 		Steps: []modelsim.Step{modelsim.Tool("mcp__magpie__"+tool, input)},
 	})
 }
-
-// oneProcessPerTurn makes every prompt contain the whole context.
-func oneProcessPerTurn(c *config.Config) { c.Claude.KeepAlive.Duration = 0 }
 
 func TestWhatAUserSaysIsRemembered(t *testing.T) {
 	r := newRig(t)
@@ -91,10 +87,10 @@ func TestTheAgentRemembersAndSearches(t *testing.T) {
 	if got := r.ask("which color?"); !strings.Contains(got, "[1] 颜色") || !strings.Contains(got, "靛蓝") {
 		t.Errorf("the search in the Memory returned %q", got)
 	}
-	list, err := r.prog.store.Memories().List(t.Context(), chat.FeishuChat(r.chat))
-	if err != nil || len(list) != 1 || list[0].Scope != db.UserScope || list[0].Of != r.user.OpenID ||
+	list := r.memories(r.chat)
+	if len(list) != 1 || list[0].Scope != db.UserScope || list[0].Of != r.user.OpenID ||
 		len(list[0].Sources) != 1 || len(list[0].Keywords) != 3 {
-		t.Errorf("stored %+v, %v", list, err)
+		t.Errorf("stored %+v", list)
 	}
 	if got := r.ask("/memory why 1"); !strings.Contains(got, "助手（回答时）") ||
 		!strings.Contains(got, "请记住我最喜欢靛蓝") {

@@ -18,7 +18,7 @@ func (r *rig) countWithoutName() int {
 
 // Somebody joins a group after its members were listed, and writes: the prompt and the History have the name.
 func TestANewMemberOfAGroupHasAName(t *testing.T) {
-	r := newRig(t, func(c *config.Config) { c.Claude.KeepAlive.Duration = 0 }) // each prompt contains the History
+	r := newRig(t, oneProcessPerTurn) // each prompt contains the History
 	red := r.sim.AddUser("小红")
 	group := r.sim.Group("测试群", r.user)
 	r.mention(group, r.user, "我叫小明")
@@ -49,7 +49,7 @@ func TestANameThatComesLateIsFilledIn(t *testing.T) {
 // nameInGroup is the name of a member in the History of a group, in the member's last message.
 func (r *rig) nameInGroup(group string, u feishusim.User) (name string) {
 	r.Helper()
-	for m, err := range r.prog.store.History().Range(r.Context(), chat.FeishuChat(group), 0, 0, 1<<62) {
+	for m, err := range r.store().History().Range(r.Context(), chat.FeishuChat(group), 0, 0, 1<<62) {
 		must(r, err)
 		if m.Actor.ID == u.OpenID {
 			return m.Actor.Name

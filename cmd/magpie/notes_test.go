@@ -22,7 +22,7 @@ func (r *rig) scriptNotes(steps ...modelsim.Step) {
 
 func (r *rig) memories(chatID string) []db.Memory {
 	r.Helper()
-	list, err := r.prog.store.Memories().List(r.Context(), chat.FeishuChat(chatID))
+	list, err := r.store().Memories().List(r.Context(), chat.FeishuChat(chatID))
 	must(r, err)
 	return list
 }

@@ -30,7 +30,7 @@ func output(c *config.Config) {
 // writeFile writes a file of the project.
 func (r *rig) writeFile(name string, data []byte) {
 	r.Helper()
-	path := filepath.Join(r.cfg.Claude.Project, name)
+	path := r.inProject(name)
 	if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, data, 0o600)); err != nil {
 		r.Fatal(err)
 	}
@@ -86,7 +86,7 @@ func TestTheAgentSendsFilesOfItsProjectOnly(t *testing.T) {
 	}
 	r.writeFile("out/plot.png", plot.Bytes())
 	r.writeFile("报告.pdf", []byte("%PDF-1.7 words"))
-	project, data := r.cfg.Claude.Project, filepath.Dir(strings.TrimPrefix(r.cfg.DB.URL, "sqlite://"))
+	project, data := r.cfg.Claude.Project, filepath.Dir(databaseOf(r.cfg))
 	secret := filepath.Join(filepath.Dir(project), "secret")
 	must(t, errors.Join(
 		os.WriteFile(secret, []byte("secret"), 0o600),
@@ -155,7 +155,7 @@ func TestTopicsAreChatsOfTheirOwn(t *testing.T) {
 	for _, key := range []chat.Key{
 		chat.FeishuChat(room), {Channel: "feishu", Kind: "chat", ID: room, Thread: topic.ThreadID},
 	} {
-		if c, err := r.prog.store.Chats().Get(t.Context(), key); err != nil || c.Session.ID == "" {
+		if c, err := r.store().Chats().Get(t.Context(), key); err != nil || c.Session.ID == "" {
 			t.Errorf("%v: %+v, %v", key, c.Session, err)
 		}
 	}
@@ -176,7 +176,7 @@ func TestTopicsAreChatsOfTheirOwn(t *testing.T) {
 		}
 		return i >= 0
 	})
-	turn, err := r.prog.store.Turns().Running(t.Context())
+	turn, err := r.store().Turns().Running(t.Context())
 	if err != nil || len(turn) != 1 {
 		t.Fatalf("running %+v, %v", turn, err)
 	}
@@ -227,16 +227,16 @@ func TestAGroupFromTheFirstToTheLastDay(t *testing.T) {
 	r.awaitModel("the question", func(list []modelsim.Request) bool { return len(list) == 3 })
 	r.sim.Say(room, r.user, "还有一个问题")
 	r.until("the next question", func() bool {
-		list, err := r.prog.store.Queue().Turns(t.Context(), chat.FeishuChat(room))
+		list, err := r.store().Queue().Turns(t.Context(), chat.FeishuChat(room))
 		return err == nil && len(list) > 0
 	})
 	r.sim.RemoveBot(room, r.user)
 	r.until("silence", func() bool {
-		running, err := r.prog.store.Turns().Running(t.Context())
+		running, err := r.store().Turns().Running(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
-		left, err := r.prog.store.Outbox().Backlog(t.Context())
+		left, err := r.store().Outbox().Backlog(t.Context())
 		return err == nil && len(running) == 0 && left.Turns == 0 && left.Posts == 0
 	})
 	close(rest)

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"database/sql"
 	"regexp"
 	"strings"
 	"testing"
@@ -74,13 +73,12 @@ func TestTheCodeOfTheLogMakesTheOwner(t *testing.T) {
 	if got := r.ask("/status"); got == "" {
 		t.Error("the owner gets no answer")
 	}
-	owner, err := r.prog.store.Owners().Get(t.Context(), r.cfg.Feishu.AppID)
+	owner, err := r.store().Owners().Get(t.Context(), r.cfg.Feishu.AppID)
 	if err != nil || owner.User != r.user.OpenID || owner.Source != db.CodeBearer {
 		t.Errorf("stored: %+v, %v", owner, err)
 	}
 	r.stop()
-	side, err := sql.Open("sqlite3", strings.TrimPrefix(r.cfg.DB.URL, "sqlite://")+"?_busy_timeout=5000")
-	must(t, err)
+	side := r.side()
 	for _, text := range column(r, side, `SELECT content FROM messages`) {
 		if strings.Contains(text, "MAGPIE-") {
 			t.Errorf("the code is in the History: %s", text)

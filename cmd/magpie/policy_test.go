@@ -84,8 +84,8 @@ func TestModes(t *testing.T) {
 			}
 			<-r.built
 			b := <-r.built
-			if b.Prompt.UseResume != tc.resume || (b.Prompt.Stats.Messages > 0) != tc.prefix {
-				t.Errorf("resume %v, %d messages in the prefix", b.Prompt.UseResume, b.Prompt.Stats.Messages)
+			if b.Prompt.UseResume != tc.resume || (prefixed(b) > 0) != tc.prefix {
+				t.Errorf("resume %v, %d messages in the prefix", b.Prompt.UseResume, prefixed(b))
 			}
 			req := r.lastRequest()
 			_, _, prefixed := readPrompt(req.LastUser())

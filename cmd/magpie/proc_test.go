@@ -18,7 +18,7 @@ func (r *rig) killProcess() {
 func (r *rig) agent() (pid int) {
 	r.Helper()
 	session := r.chatNow().Session.ID
-	running, err := r.prog.store.Turns().Running(r.Context())
+	running, err := r.store().Turns().Running(r.Context())
 	must(r, err)
 	if len(running) == 1 {
 		session = running[0].Session

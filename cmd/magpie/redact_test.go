@@ -62,7 +62,7 @@ func TestTheHistoryIsStoredUnredactedByDefault(t *testing.T) {
 	r.model.Script(modelsim.Rule{Times: 1, Steps: []modelsim.Step{modelsim.Text("好的 bob@example.com")}})
 	r.ask(private)
 	var got []string
-	for m, err := range r.prog.store.History().Range(t.Context(), chat.FeishuChat(r.chat), 0, 0, 1<<62) {
+	for m, err := range r.store().History().Range(t.Context(), chat.FeishuChat(r.chat), 0, 0, 1<<62) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -76,8 +76,7 @@ func TestTheHistoryIsStoredUnredactedByDefault(t *testing.T) {
 // everythingStored is every row of every table of the rig's database.
 func everythingStored(r *rig) []string {
 	r.Helper()
-	side, err := sql.Open("sqlite3", strings.TrimPrefix(r.cfg.DB.URL, "sqlite://")+"?_busy_timeout=5000")
-	must(r, err)
+	side := r.side()
 	defer side.Close()
 	names := column(r, side, `SELECT name FROM sqlite_master WHERE type = 'table'`)
 	if len(names) < 5 {

@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -41,7 +40,7 @@ func holds(words ...string) func(modelsim.Message) bool {
 // reads has the agent read a file that says canary.
 func (r *rig) reads(canary string) (answer string) {
 	r.Helper()
-	file := filepath.Join(r.cfg.Claude.Project, "notes.txt")
+	file := r.inProject("notes.txt")
 	must(r, os.WriteFile(file, []byte(canary), 0o600))
 	r.model.Script(modelsim.Rule{Times: 1, Steps: []modelsim.Step{
 		modelsim.Tool("Read", map[string]any{"file_path": file}),

@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"flag"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -18,9 +19,11 @@ import (
 
 	"magpie/bridge"
 	"magpie/bridge/access"
+	"magpie/db"
 	"magpie/db/dbtest"
 	"magpie/feishu"
 	"magpie/internal/chat"
+	"magpie/internal/claude"
 	"magpie/internal/claude/claudetest"
 	"magpie/internal/config"
 	"magpie/internal/feishusim"
@@ -323,19 +326,61 @@ func (r *rig) lastRequest() modelsim.Request {
 	return reqs[len(reqs)-1]
 }
 
+// pool and store are those of the program as it runs now; started counts its processes so far.
+func (r *rig) pool() *claude.Pool { return r.prog.pool }
+func (r *rig) store() *db.DB      { return r.prog.store }
+func (r *rig) started() int       { return r.pool().Stats().Started }
+
+func (r *rig) setAccess(a access.Config) { r.prog.bridge.SetAccess(a) }
+func (r *rig) setBudget(b bridge.Budget) { r.prog.bridge.SetBudget(b) }
+
+// chatNow is the private chat in the store.
+func (r *rig) chatNow() db.Chat {
+	r.Helper()
+	return r.stored(r.chat)
+}
+
+// stored is a chat in the store.
+func (r *rig) stored(chatID string) db.Chat {
+	r.Helper()
+	c, err := r.store().Chats().Get(context.WithoutCancel(r.Context()), chat.FeishuChat(chatID))
+	must(r, err)
+	return c
+}
+
+// dropProcess ends the private chat's process properly.
+func (r *rig) dropProcess() { r.drop(r.chat) }
+
+// drop ends a chat's process properly.
+func (r *rig) drop(chatID string) { <-r.pool().Drop(chat.FeishuChat(chatID).String()) }
+
 // transcriptPath is the transcript of the private chat's session, which must exist.
 func (r *rig) transcriptPath() string {
 	r.Helper()
-	c, err := r.prog.store.Chats().Get(r.Context(), chat.FeishuChat(r.chat))
-	if err != nil || c.Session.ID == "" {
-		r.Fatalf("the chat has no session: %+v, %v", c.Session, err)
+	return r.transcriptOf(r.chatNow())
+}
+
+// transcriptOf is the transcript of a chat's session, which must exist.
+func (r *rig) transcriptOf(c db.Chat) string {
+	r.Helper()
+	if c.Session.ID == "" {
+		r.Fatalf("the chat has no session: %+v", c)
 	}
-	path, err := r.prog.pool.Config().Transcripts(c.Key.String()).Path(c.Session.Cwd, c.Session.ID)
-	if err != nil {
-		r.Fatal(err)
-	}
+	path, err := r.pool().Config().Transcripts(c.Key.String()).Path(c.Session.Cwd, c.Session.ID)
+	must(r, err)
 	return path
 }
+
+// inProject is the path of a file of the project, or of the project itself.
+func (r *rig) inProject(names ...string) string {
+	return filepath.Join(append([]string{r.cfg.Claude.Project}, names...)...)
+}
+
+// oneProcessPerTurn has each question start a process, whose prompt contains the History.
+func oneProcessPerTurn(c *config.Config) { c.Claude.KeepAlive.Duration = 0 }
+
+// prefixed counts the messages of the History that a prompt contains.
+func prefixed(b bridge.BuiltContext) int { return b.Prompt.Stats.Messages }
 
 // asksFor matches the requests whose newest text by the user contains words.
 func asksFor(words string) func(*modelsim.Request) bool {
@@ -362,20 +407,29 @@ func must(t testing.TB, err error) {
 	}
 }
 
+// databaseOf is the file of the database.
+func databaseOf(c config.Config) string { return strings.TrimPrefix(c.DB.URL, "sqlite://") }
+
+// side opens the database beside the program.
+func (r *rig) side() *sql.DB {
+	r.Helper()
+	side, err := sql.Open("sqlite3", databaseOf(r.cfg)+"?_busy_timeout=5000")
+	must(r, err)
+	return side
+}
+
 // sql changes the database without the program.
 func (r *rig) sql(query string, args ...any) {
 	r.Helper()
-	raw, err := sql.Open("sqlite3", strings.TrimPrefix(r.cfg.DB.URL, "sqlite://")+"?_busy_timeout=5000")
-	must(r, err)
-	_, err = raw.ExecContext(r.Context(), query, args...)
-	must(r, errors.Join(err, raw.Close()))
+	side := r.side()
+	_, err := side.ExecContext(r.Context(), query, args...)
+	must(r, errors.Join(err, side.Close()))
 }
 
 // count queries a number from the database.
 func (r *rig) count(query string, args ...any) (n int) {
 	r.Helper()
-	raw, err := sql.Open("sqlite3", strings.TrimPrefix(r.cfg.DB.URL, "sqlite://")+"?_busy_timeout=5000")
-	must(r, err)
-	must(r, errors.Join(raw.QueryRowContext(r.Context(), query, args...).Scan(&n), raw.Close()))
+	side := r.side()
+	must(r, errors.Join(side.QueryRowContext(r.Context(), query, args...).Scan(&n), side.Close()))
 	return n
 }

@@ -61,6 +61,8 @@ type service struct {
 	past int           // websocket connections of earlier processes
 }
 
+func (s *service) pid() int { return s.cmd.Process.Pid }
+
 func newService(t testing.TB, platform feishusim.Config, change ...func(*config.Config)) *service {
 	t.Helper()
 	s := &service{rig: makeRig(t, platform, change...)}

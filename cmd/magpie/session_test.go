@@ -10,7 +10,6 @@ import (
 
 	"magpie/bridge"
 	"magpie/contextmgr"
-	"magpie/internal/chat"
 	"magpie/internal/claude"
 	"magpie/internal/claude/claudetest"
 	"magpie/internal/config"
@@ -94,7 +93,7 @@ func TestTwoMachinesTakeTurns(t *testing.T) {
 			if got := r.ask("我的猫叫花花。我叫什么名字？"); !strings.Contains(got, "小明") {
 				t.Errorf("on the laptop: %q", got)
 			}
-			if b := r.nextBuilt(); b.Lost != claude.LostMachine || b.Prompt.UseResume || b.Prompt.Stats.Messages != 2 {
+			if b := r.nextBuilt(); b.Lost != claude.LostMachine || b.Prompt.UseResume || prefixed(b) != 2 {
 				t.Errorf("context on the laptop: lost %q, %+v", b.Lost, b.Prompt.Stats)
 			}
 			if got := r.ask("/status"); !strings.Contains(got, "会话在另一台电脑上，已恢复 2 条消息") ||
@@ -124,7 +123,7 @@ func TestTwoMachinesTakeTurns(t *testing.T) {
 			r.machine("laptop", laptop)
 			r.ask("我叫什么名字？")
 			if b := r.nextBuilt(); b.Prompt.ResumeID != second ||
-				mode == contextmgr.Economy && b.Prompt.Stats.Messages != 2 {
+				mode == contextmgr.Economy && prefixed(b) != 2 {
 				t.Errorf("context on the laptop again: session %q, want %q; %+v",
 					b.Prompt.ResumeID, second, b.Prompt.Stats)
 			}
@@ -144,12 +143,10 @@ func TestASwappedTranscriptIsRefused(t *testing.T) {
 			r.ask("我叫小明")
 			r.answer(other, r.sim.Say(other, red, "我叫小红"))
 			mine := r.transcriptPath()
-			c, err := r.prog.store.Chats().Get(t.Context(), chat.FeishuChat(other))
-			must(t, err)
-			theirs, err := r.prog.pool.Config().Transcripts(c.Key.String()).Path(c.Session.Cwd, c.Session.ID)
-			must(t, err)
+			c := r.stored(other)
+			theirs := r.transcriptOf(c)
 			r.dropProcess()
-			<-r.prog.pool.Drop(chat.FeishuChat(other).String())
+			r.drop(other)
 			data, err := os.ReadFile(theirs)
 			must(t, err)
 			session := r.lastSession()
@@ -241,7 +238,7 @@ func TestTheContextDegrades(t *testing.T) {
 		},
 	} {
 		t.Run(lang, func(t *testing.T) {
-			r := newRig(t, func(c *config.Config) { c.Claude.KeepAlive.Duration = 0 })
+			r := newRig(t, oneProcessPerTurn)
 			status := func(want string) {
 				t.Helper()
 				if got := r.ask("/status"); !strings.Contains(got, want) {
@@ -251,7 +248,7 @@ func TestTheContextDegrades(t *testing.T) {
 			lose := func() { // after the end of the process, which would write the file again
 				t.Helper()
 				r.until("the end of the process", func() bool {
-					s := r.prog.pool.Stats()
+					s := r.pool().Stats()
 					return s.Running == 0 && s.Idle == 0
 				})
 				must(t, os.Remove(r.transcriptPath()))
@@ -310,7 +307,7 @@ func TestFreshSessions(t *testing.T) {
 				t.Errorf("%d sessions", len(sessions))
 			}
 			r.until("three transcripts", func() bool { // the CLI writes them concurrently
-				files, err := filepath.Glob(filepath.Join(r.prog.pool.Config().State, "*", "projects", "*", "*.jsonl"))
+				files, err := filepath.Glob(filepath.Join(r.pool().Config().State, "*", "projects", "*", "*.jsonl"))
 				must(t, err)
 				return len(files) == 3
 			})

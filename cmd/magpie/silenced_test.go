@@ -21,7 +21,7 @@ func TestStatusShowsPostsWithoutPermission(t *testing.T) {
 	id := r.sim.Say(room, r.user, "我叫小明", feishusim.Mention())
 	r.answer(room, id)
 	heal := r.sim.Inject(feishusim.Fault{Path: "/open-apis/im/v1/messages/" + id, Code: 99991672, Msg: "scopes is required"})
-	must(t, r.prog.store.Outbox().Enqueue(t.Context(), db.Post{
+	must(t, r.store().Outbox().Enqueue(t.Context(), db.Post{
 		Key: chat.FeishuChat(room), Idem: "unsent", ReplyTo: id, Text: "unsent",
 	}))
 	const want = "**等待发出的消息**：1 条（应用缺少权限"
@@ -81,7 +81,7 @@ func TestASilencedChatIsLeftAlone(t *testing.T) {
 			if got := r.ask("/status"); !strings.Contains(got, "发不出消息的聊天") || !strings.Contains(got, why) {
 				t.Errorf("/status: %q", got)
 			}
-			must(t, r.prog.store.Outbox().Enqueue(t.Context(),
+			must(t, r.store().Outbox().Enqueue(t.Context(),
 				db.Post{Key: chat.FeishuChat(room), Idem: "unasked", Text: "unasked"}))
 			r.until("the message to be dropped", func() bool { return r.count(`SELECT COUNT(*) FROM outbox`) == 0 })
 			if n := calls(); n != 0 {

@@ -16,13 +16,13 @@ func oneSpare(c *config.Config) { c.Claude.Spare = 1 }
 // hasSpare waits until there is a spare process.
 func (r *rig) hasSpare() {
 	r.Helper()
-	r.until("a spare process", func() bool { return r.prog.pool.Stats().Spare == 1 })
+	r.until("a spare process", func() bool { return r.pool().Stats().Spare == 1 })
 }
 
 // folder is the folder in which a chat's agents keep their state.
 func (r *rig) folder(key chat.Key) string {
 	r.Helper()
-	id, err := r.prog.store.Folders().Get(r.Context(), key)
+	id, err := r.store().Folders().Get(r.Context(), key)
 	must(r, err)
 	return id
 }
@@ -35,7 +35,7 @@ func TestTheFirstMessageFindsASpareProcess(t *testing.T) {
 	if n := len(r.model.Requests()); n != 0 {
 		t.Errorf("the model was asked %d times", n)
 	}
-	started := r.prog.pool.Stats().Started
+	started := r.started()
 	r.scriptTool("请记住", "remember", map[string]any{
 		"title": "发布日", "text": "发布总是在星期二", "keywords": []string{"发布"},
 	})
@@ -52,7 +52,7 @@ func TestTheFirstMessageFindsASpareProcess(t *testing.T) {
 	room := r.sim.PrivateChat(other)
 	r.answer(room, r.sim.Say(room, other, "我叫小红"))
 	r.hasSpare()
-	if n := r.prog.pool.Stats().Started - started; n != 2 {
+	if n := r.started() - started; n != 2 {
 		t.Errorf("%d processes were started for two chats with spare processes", n)
 	}
 	if r.folder(chat.FeishuChat(room)) == r.folder(chat.FeishuChat(r.chat)) {
@@ -63,7 +63,7 @@ func TestTheFirstMessageFindsASpareProcess(t *testing.T) {
 			t.Errorf("answer %q in session %s, want %s", got, r.lastSession(), session)
 		}
 		r.stop()
-		if left, err := filepath.Glob(filepath.Join(r.prog.pool.Config().State, "spares", "*")); len(left) > 0 ||
+		if left, err := filepath.Glob(filepath.Join(r.pool().Config().State, "spares", "*")); len(left) > 0 ||
 			err != nil {
 			t.Errorf("leftover folders of spare processes: %v %v", left, err)
 		}
@@ -75,7 +75,7 @@ func TestTheFirstMessageFindsASpareProcess(t *testing.T) {
 func TestTheFirstMessageIsAFile(t *testing.T) {
 	r := newRig(t, oneSpare, withFiles)
 	r.hasSpare()
-	started := r.prog.pool.Stats().Started
+	started := r.started()
 	key := r.sim.Upload("a.txt", "text/plain", []byte("the secret word is heron"))
 	r.awaitReceived(r.sim.Send(r.chat, r.user, "file", mustJSON(map[string]string{
 		"file_key": key, "file_name": "a.txt",
@@ -88,7 +88,7 @@ func TestTheFirstMessageIsAFile(t *testing.T) {
 		t.Errorf("the model was asked %q", req.LastUser())
 	}
 	r.hasSpare()
-	if n := r.prog.pool.Stats().Started - started; n != 1 {
+	if n := r.started() - started; n != 1 {
 		t.Errorf("%d processes were started, want only the next spare one", n)
 	}
 	r.calls(modelsim.Tool("Read", map[string]any{"file_path": path}))

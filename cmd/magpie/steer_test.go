@@ -37,7 +37,7 @@ func (r *rig) handedOver(text string) {
 	r.Helper()
 	r.until("the message to be handed over", func() (found bool) {
 		// what is renamed or deleted meanwhile is looked at again
-		_ = filepath.WalkDir(filepath.Dir(strings.TrimPrefix(r.cfg.DB.URL, "sqlite://")),
+		_ = filepath.WalkDir(filepath.Dir(databaseOf(r.cfg)),
 			func(path string, _ fs.DirEntry, err error) error {
 				if err == nil && strings.HasSuffix(path, ".jsonl") {
 					data, _ := os.ReadFile(path)
@@ -399,13 +399,13 @@ func TestAnAdditionNeedsABudget(t *testing.T) {
 			r := newRig(t)
 			r.ask("数到 2")
 			id, goOn := r.startAnswer(r.chat)
-			r.prog.bridge.SetBudget(limit)
+			r.setBudget(limit)
 			refused := r.sim.Say(r.chat, r.user, "补充：三")
 			r.await("the refusal", func(v *feishusim.View) bool {
 				list := replies(v, r.chat, refused)
 				return len(list) == 1 && strings.Contains(list[0].Text(), "今天的额度已用完")
 			})
-			r.prog.bridge.SetBudget(bridge.Budget{UserDayTokens: 1 << 40})
+			r.setBudget(bridge.Budget{UserDayTokens: 1 << 40})
 			added := r.sim.Say(r.chat, r.user, "补充：四")
 			r.handedOver("补充：四")
 			goOn()

@@ -69,7 +69,7 @@ func TestASpareProcessSuggests(t *testing.T) {
 	r.suggesting("数到 4")
 	r.suggested(r.sim.Say(r.chat, r.user, "数到 3"))
 	r.hasSpare()
-	if n := r.prog.pool.Stats().Started; n != 2 {
+	if n := r.started(); n != 2 {
 		t.Errorf("%d processes were started, want only the next spare one", n)
 	}
 }

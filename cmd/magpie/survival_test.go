@@ -479,7 +479,7 @@ func fullDisk(t *testing.T, dir string) {
 		}
 		return false
 	})
-	if err := r.prog.store.CheckHealth(t.Context()); !errors.Is(err, sqlite.ErrFull) {
+	if err := r.store().CheckHealth(t.Context()); !errors.Is(err, sqlite.ErrFull) {
 		t.Errorf("the error of the store: %v", err)
 	}
 	must(t, os.Remove(filler))
@@ -495,7 +495,7 @@ func TestALockedDatabase(t *testing.T) {
 	r.start()
 	t.Cleanup(func() { r.stop(); r.clean() })
 	r.ask("我叫小明")
-	free := lockDatabase(t, strings.TrimPrefix(r.cfg.DB.URL, "sqlite://"), 8*time.Second)
+	free := lockDatabase(t, databaseOf(r.cfg), 8*time.Second)
 	id := r.sim.Say(r.chat, r.user, "我叫什么名字？")
 	<-free
 	if got := visibleText(r.answer(r.chat, id)); got != "你叫小明。" {

@@ -68,6 +68,8 @@ type process struct {
 	done chan error
 }
 
+func (p *process) pid() int { return p.cmd.Process.Pid }
+
 func startProcess(t testing.TB, cmd *exec.Cmd) *process {
 	t.Helper()
 	p := &process{t, cmd, &logbook{tb: t}, make(chan error, 1)}

@@ -2,7 +2,6 @@ package main
 
 import (
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -96,7 +95,7 @@ func TestTheProcessDiesInTheMiddleOfATurn(t *testing.T) {
 	t.Run("after a tool", func(t *testing.T) {
 		r := newRig(t, realCLI(t), func(c *config.Config) { c.Claude.AllowedTools = []string{"Bash"} })
 		r.ask("我叫小明")
-		count := filepath.Join(r.cfg.Claude.Project, "count")
+		count := r.inProject("count")
 		used := modelsim.Rule{Times: 1, Steps: []modelsim.Step{
 			modelsim.Tool("Bash", map[string]any{"command": "echo x >> " + count, "description": "count"}),
 		}}

@@ -79,7 +79,7 @@ func TestABadRowBlocksNothingElse(t *testing.T) {
 	r.ask("数到 3")
 	r.stop()
 	r.sql(`INSERT INTO chats (rowid, no, key, kind) VALUES (992, 992, 'feishu:chat:oc_other', 'p2p')`)
-	data, err := os.ReadFile(strings.TrimPrefix(r.cfg.DB.URL, "sqlite://"))
+	data, err := os.ReadFile(databaseOf(r.cfg))
 	must(t, err)
 	key := chat.FeishuChat(r.chat)
 	var all []string

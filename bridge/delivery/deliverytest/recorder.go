@@ -85,6 +85,19 @@ func (r *Recorder) SetReaction(_ context.Context, to chat.Ref, s chat.Reaction) 
 	return r.Fail
 }
 
+// Reaction returns the last reaction to a message, or "?".
+func (r *Recorder) Reaction(id string) chat.Reaction {
+	r.Mu.Lock()
+	defer r.Mu.Unlock()
+	last := "?"
+	for _, s := range r.Reactions {
+		if reaction, ok := strings.CutPrefix(s, id+" "); ok {
+			last = reaction
+		}
+	}
+	return chat.Reaction(last)
+}
+
 // Edit records a card.
 func (r *Recorder) Edit(_ context.Context, _ string, c chat.Card) error {
 	r.Mu.Lock()
