@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/rs/zerolog"
 
+	"magpie/bridge/access"
 	"magpie/bridge/workqueue"
 	"magpie/db"
 	"magpie/internal/chat"
@@ -20,6 +21,7 @@ import (
 type aheadStarts struct {
 	preview *Preview
 	db      *db.DB
+	access  *access.Authorizer
 	pool    *claude.Pool
 	specs   processSpecs
 	due     func(db.Chat) bool // reports whether a summary is made before the next turn
@@ -52,10 +54,9 @@ func (a *aheadStarts) noteActivity(key chat.Key) { a.noteActivityOf(key, nil) }
 // notePress notes that a button was pressed. Whoever presses is there, however long the chat was silent.
 func (a *aheadStarts) notePress(key chat.Key) { a.noteSign(recentSign{key, true}, aheadSign{}) }
 
-// noteActivityOf is noteActivity for somebody whose access is not checked yet. admitted is called only if the sign
-// counts; nil = admitted.
-func (a *aheadStarts) noteActivityOf(key chat.Key, admitted func(context.Context) (bool, error)) {
-	a.noteSign(recentSign{key: key}, aheadSign{age: signAge, admitted: admitted})
+// noteActivityOf is noteActivity for somebody whose access is checked only if the sign counts; nil = it is checked.
+func (a *aheadStarts) noteActivityOf(key chat.Key, by *chat.Actor) {
+	a.noteSign(recentSign{key: key}, aheadSign{age: signAge, by: by})
 }
 
 func (a *aheadStarts) noteSign(r recentSign, s aheadSign) {
@@ -133,20 +134,20 @@ func (a *aheadStarts) startAgain(ctx context.Context, c chat.Activity) error {
 
 // aheadSign is a sign that a question is likely to come.
 type aheadSign struct {
-	isNew    bool                                // it would be the first of a new conversation
-	replaces bool                                // an existing process that does not fit is ended
-	spoke    time.Time                           // the chat's process is started again; zero = it is the first
-	age      time.Duration                       // ignored if the chat was silent for longer; 0 = never ignored
-	admitted func(context.Context) (bool, error) // reports whether the sender may ask; nil = yes
+	isNew    bool          // it would be the first of a new conversation
+	replaces bool          // an existing process that does not fit is ended
+	spoke    time.Time     // the chat's process is started again; zero = it is the first
+	age      time.Duration // ignored if the chat was silent for longer; 0 = never ignored
+	by       *chat.Actor   // ignored unless they may ask; nil = they may
 }
 
 func (a *aheadStarts) enqueue(key chat.Key, s aheadSign) {
 	a.jobs.Enqueue(func(ctx context.Context) {
-		ok, err := true, error(nil)
-		if s.admitted != nil {
-			ok, err = s.admitted(ctx)
+		who, err := access.Admitted, error(nil)
+		if s.by != nil {
+			who, err = a.access.Authorize(ctx, key, *s.by)
 		}
-		if ok && err == nil {
+		if who == access.Admitted && err == nil {
 			err = a.start(ctx, key, s)
 		}
 		a.logFailure(key, err)

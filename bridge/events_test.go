@@ -10,52 +10,63 @@ import (
 
 	"magpie/db"
 	"magpie/internal/chat"
+	"magpie/internal/claude"
 )
 
 // What happens to a chat is data: it can be kept, and be decided on later or elsewhere.
 func TestWhatHappensToAChatIsData(t *testing.T) {
 	t.Parallel()
-	for _, event := range []any{
-		commandResult{}, chat.Press{}, db.Inbound{}, db.Decision{}, db.Settling{}, db.AskAgain{}, db.TurnResult{},
-		db.Compaction{}, db.Post{},
+	for _, list := range [][]any{
+		{
+			commandResult{}, aheadSign{}, chat.Press{}, chat.Change{}, db.Inbound{}, db.Decision{}, db.Settling{},
+			db.AskAgain{}, db.TurnResult{}, db.Compaction{}, db.Post{},
+		},
+		allThatHave(t, "apply", "../db", []any{
+			db.StartConversation{}, db.RequestSummary{}, db.StopTurns{}, db.DropTurn{}, db.DropFollowUp{},
+			db.DecideApproval{}, db.ResumeSession{}, db.IfLast{}, db.SetTitle{}, db.SetProject{}, db.SetMode{},
+			db.SetModel{}, db.SetEffort{}, db.SetLang{}, db.SetMention{}, db.SetNotify{}, db.SetDigest{}, db.EndDigest{},
+			db.SaveMemory{}, db.ForgetMemory{}, db.GrantAccess{}, db.RevokeAccess{}, db.RevokeRule{},
+		}),
+		allThatHave(t, "event", "../internal/claude", []any{
+			claude.Started{}, claude.Text{}, claude.Rewind{}, claude.Thinking{}, claude.ToolCall{}, claude.ToolUse{},
+			claude.ToolResult{}, claude.ToolAsk{}, claude.ToolAskEnd{}, claude.ToolAllowed{}, claude.ToolDenied{},
+			claude.Steered{}, claude.Retrying{}, claude.Compacting{}, claude.Result{}, claude.RateLimit{},
+		}),
 	} {
-		checkData(t, reflect.TypeOf(event), reflect.TypeOf(event).String(), map[reflect.Type]bool{})
-	}
-	var names []string
-	for _, effect := range []db.Effect{
-		db.StartConversation{}, db.RequestSummary{}, db.StopTurns{}, db.DropTurn{}, db.DropFollowUp{}, db.DecideApproval{},
-		db.ResumeSession{}, db.IfLast{}, db.SetTitle{}, db.SetProject{}, db.SetMode{}, db.SetModel{}, db.SetEffort{},
-		db.SetLang{}, db.SetMention{}, db.SetNotify{}, db.SetDigest{}, db.EndDigest{}, db.SaveMemory{}, db.ForgetMemory{},
-		db.GrantAccess{}, db.RevokeAccess{}, db.RevokeRule{},
-	} {
-		of := reflect.TypeOf(effect)
-		names = append(names, of.Name())
-		checkData(t, of, of.String(), map[reflect.Type]bool{})
-	}
-	if all := effectsOf(t); !slices.Equal(slices.Sorted(slices.Values(names)), all) {
-		t.Errorf("checked %q, but the effects are %q", names, all)
+		for _, event := range list {
+			of := reflect.TypeOf(event)
+			checkData(t, of, of.String(), map[reflect.Type]bool{})
+		}
 	}
 }
 
-// effectsOf lists the types of effects that package db declares.
-func effectsOf(t *testing.T) (names []string) {
+// allThatHave returns list, after it has checked that these are all types of a package with that method.
+func allThatHave(t *testing.T, method, dir string, list []any) []any {
 	t.Helper()
-	files, err := filepath.Glob("../db/*.go")
+	files, err := filepath.Glob(dir + "/*.go")
 	if err != nil {
 		t.Fatal(err)
 	}
-	method := regexp.MustCompile(`(?m)^func \((?:\w+ )?(\w+)\) apply\(`)
+	var want, got []string
+	of := regexp.MustCompile(`(?m)^func \((?:\w+ )?(\w+)\) ` + method + `\(`)
 	for _, file := range files {
 		data, err := os.ReadFile(file)
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, m := range method.FindAllStringSubmatch(string(data), -1) {
-			names = append(names, m[1])
+		for _, m := range of.FindAllStringSubmatch(string(data), -1) {
+			want = append(want, m[1])
 		}
 	}
-	slices.Sort(names)
-	return names
+	for _, v := range list {
+		got = append(got, reflect.TypeOf(v).Name())
+	}
+	slices.Sort(want)
+	slices.Sort(got)
+	if !slices.Equal(got, want) {
+		t.Errorf("%s has %q, not %q", dir, want, got)
+	}
+	return list
 }
 
 // checkData reports what is not data in a type. An interface is none either, since anything may be in it; but the types

@@ -41,10 +41,7 @@ func (b *Bridge) HandleMembership(ctx context.Context, c chat.Change) error {
 
 // HandleRead handles a read receipt for a message of the bot in a private chat. There is one for each message.
 func (b *Bridge) HandleRead(_ context.Context, key chat.Key, reader chat.Actor) {
-	b.membership.ahead.noteActivityOf(key, func(ctx context.Context) (bool, error) {
-		who, err := b.access.Authorizer.Authorize(ctx, key, reader)
-		return who == access.Admitted, err
-	})
+	b.membership.ahead.noteActivityOf(key, &reader)
 }
 
 // PrivateChat is the private chat with a person who has written there before; the zero key if there is none.

@@ -138,8 +138,8 @@ func newWiring(cfg Config, store *db.DB, pool *claude.Pool, out delivery.Messeng
 	w.servers = &serverStates{list: map[string][]claude.MCPServer{}}
 	w.specs = processSpecs{w.cfg, w.budget, w.tools, w.files}
 	w.ahead = &aheadStarts{
-		preview: NewPreview(*w.cfg, store, w.context, pool.Config()), db: store, pool: pool, specs: w.specs,
-		due: maintenance{cfg: w.cfg, scheduler: w.scheduler}.isDue, turns: w.turns, jobs: w.scheduler.jobs,
+		preview: NewPreview(*w.cfg, store, w.context, pool.Config()), db: store, access: w.authorizer, pool: pool,
+		specs: w.specs, due: maintenance{cfg: w.cfg, scheduler: w.scheduler}.isDue, turns: w.turns, jobs: w.scheduler.jobs,
 		log: log, last: map[recentSign]time.Time{},
 	}
 	return w
