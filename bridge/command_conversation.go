@@ -40,8 +40,11 @@ func (cs conversationCommands) forget(ctx context.Context, o invocation, answer 
 		return commandResult{}, err
 	}
 	done, err := o.do(db.StartConversation{}, answer)
+	if err != nil {
+		return commandResult{}, err
+	}
 	done.ask, done.files = o.args, files
-	return done, err
+	return cs.cutOff.endWith(ctx, o, done)
 }
 
 func (cs conversationCommands) stop(ctx context.Context, o invocation) (commandResult, error) {

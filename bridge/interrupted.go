@@ -35,6 +35,8 @@ type interruptedTurns struct {
 	store  *db.DB
 	turns  *turnQueue
 	outbox *delivery.Outbox
+	// the language of a chat
+	language func(context.Context, chat.Key) i18n.Lang
 }
 
 // AwaitRecovery waits until the turns of the previous run are recovered.
@@ -77,6 +79,37 @@ func (it interruptedTurns) decidedCard(
 		return chat.Card{}, err
 	}
 	return v.Finish(turncard.Outcome{State: db.Done, Notice: notice}).Card(time.Now()), nil
+}
+
+// endWith adds to a command that ends the conversation what ends with it: the interrupted turns that wait for a
+// decision.
+func (it interruptedTurns) endWith(ctx context.Context, o invocation, done commandResult) (commandResult, error) {
+	list, err := it.store.Turns().Interruptions().Undecided(ctx, o.m.Key)
+	for _, t := range list {
+		over, err := it.decidedCard(ctx, t.Key, t.ID, o.lang, i18n.ConversationOver)
+		if err != nil {
+			return commandResult{}, err
+		}
+		done.effects = append(done.effects, db.DropTurn{Turn: t.ID, Over: over})
+	}
+	return done, err
+}
+
+// endOutdated ends the interrupted turns that wait for a decision although their conversation has ended: it may have
+// ended while they were being stored.
+func (it interruptedTurns) endOutdated(ctx context.Context) error {
+	list, err := it.store.Turns().Interruptions().Outdated(ctx)
+	for _, t := range list {
+		over, err := it.decidedCard(ctx, t.Key, t.ID, it.language(ctx, t.Key), i18n.ConversationOver)
+		if err == nil {
+			err = it.store.Turns().Interruptions().Decide(ctx, db.Decision{Key: t.Key, Turn: t.ID, Over: over})
+		}
+		if err != nil && !errors.Is(err, db.ErrNotFound) { // somebody has dropped it just now
+			return err
+		}
+		it.outbox.Wake(t.Key)
+	}
+	return err
 }
 
 // view is what the agent of an interrupted turn had said.

@@ -51,6 +51,11 @@ func failedOutcome(log *zerolog.Logger, err error) turncard.Outcome {
 	return turncard.Outcome{State: db.Failed, Failure: "internal", Notice: i18n.FailUnknown}
 }
 
+// conversationOver is the outcome of a turn that was cut off after its conversation had ended: nobody can continue it.
+var conversationOver = turncard.Outcome{
+	State: db.Cancelled, Failure: turncard.FailOver, Notice: i18n.ConversationOver,
+}
+
 // stoppedOutcome is the outcome of a turn that a user has stopped, or whose question was recalled.
 func stoppedOutcome(ctx context.Context, turns db.Turns, t db.Turn) turncard.Outcome {
 	gone, err := turns.AllRecalled(context.WithoutCancel(ctx), t)

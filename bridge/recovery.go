@@ -26,14 +26,15 @@ const maxAttempts = 3
 
 // recovery takes over what an earlier process left behind.
 type recovery struct {
-	db        *db.DB
-	pool      *claude.Pool
-	approvals *approval.Requests
-	cutOff    cutOffTurns
-	turns     *turnQueue
-	scheduler *compactionScheduler
-	display   turnDisplay
-	log       zerolog.Logger
+	db          *db.DB
+	pool        *claude.Pool
+	approvals   *approval.Requests
+	cutOff      cutOffTurns
+	interrupted interruptedTurns
+	turns       *turnQueue
+	scheduler   *compactionScheduler
+	display     turnDisplay
+	log         zerolog.Logger
 }
 
 // run ends leftover agents, but those that may finish their turns; see [recovery.letFinish]. The other turns that were
@@ -67,12 +68,15 @@ func (r recovery) run(ctx context.Context) error {
 			return err
 		}
 	}
-	for err := r.approvals.Recover(ctx); err != nil && !db.Permanent(err); err = r.approvals.Recover(ctx) {
-		if ctx.Err() != nil {
-			return ctx.Err()
+	// The turns come first: whether an approval is needed depends on them.
+	for _, step := range []func(context.Context) error{r.interrupted.endOutdated, r.approvals.Recover} {
+		for err := step(ctx); err != nil && !db.Permanent(err); err = step(ctx) {
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
+			r.log.Error().Err(err).Msg("what waits for a decision not recovered; trying again")
+			workqueue.Sleep(ctx, workqueue.StoreRetry)
 		}
-		r.log.Error().Err(err).Msg("approvals not recovered; trying again")
-		workqueue.Sleep(ctx, workqueue.StoreRetry)
 	}
 	for _, t := range left {
 		r.turns.wake(t.Key) // it may have been requeued
@@ -165,7 +169,7 @@ func (r cutOffTurns) recover(ctx context.Context, t db.Turn) error {
 		}
 		return r.db.Queue().Requeue(ctx, t, r.halfDone(t, did, dir))
 	}
-	end := r.outcome(ctx, t, did, unanswered, log)
+	end := r.outcome(log.WithContext(ctx), c, t, did, unanswered)
 	text := cutOffText(t, did, unanswered)
 	parts, err := r.db.Turns().Drafts().Parts(ctx, t.ID, text)
 	if err != nil {
@@ -216,20 +220,24 @@ func (r cutOffTurns) halfDone(t db.Turn, did claude.Outcome, dir string) db.Sess
 // outcome is the outcome of a turn that is not run again, from what the agent did. unanswered means that users were
 // being asked.
 func (r cutOffTurns) outcome(
-	ctx context.Context, t db.Turn, did claude.Outcome, unanswered bool, log zerolog.Logger,
+	ctx context.Context, c db.Chat, t db.Turn, did claude.Outcome, unanswered bool,
 ) turncard.Outcome {
+	log := zerolog.Ctx(ctx)
 	switch {
 	case t.Stopped && !(did.Ended && did.Failure == ""):
 		log.Warn().Msg("turn was cut off while it was being stopped")
 		return stoppedOutcome(ctx, r.db.Turns(), t)
-	case unanswered: // the agent may have continued without the permission, but nobody has decided that it should
-		log.Warn().Msg("turn was cut off while people were asked; people decide whether it goes on")
-		return turncard.Outcome{State: db.Interrupted, Notice: i18n.InterruptedAsking}
-	case did.Ended:
+	case did.Ended && !unanswered:
 		end := ownOutcome(did.Failure)
 		log.Warn().Str("state", string(end.State)).
 			Msg("turn was cut off after the agent had finished; delivering its answer")
 		return end
+	case c.Epoch != t.Epoch:
+		log.Warn().Msg("turn was cut off after its conversation had ended; it is not continued")
+		return conversationOver
+	case unanswered: // the agent may have continued without the permission, but nobody has decided that it should
+		log.Warn().Msg("turn was cut off while people were asked; people decide whether it goes on")
+		return turncard.Outcome{State: db.Interrupted, Notice: i18n.InterruptedAsking}
 	}
 	log.Warn().Msg("turn was cut off; people decide whether it goes on")
 	return turncard.Outcome{State: db.Interrupted, Notice: i18n.Interrupted}
@@ -281,6 +289,7 @@ func (r cutOffTurns) followUpResult(ctx context.Context, t db.Turn, cut turncard
 	}
 	if c.Epoch != t.Epoch { // /new came just before the shutdown
 		cut = replaced
+		cut.Failure = conversationOver.Failure
 	}
 	did := r.readUnasked(log.WithContext(ctx), c, t)
 	usage := r.usage(ctx, r.transcriptDir(c, t), t, did, time.Time{})

@@ -26,13 +26,14 @@ const (
 
 // sessionCommands are the commands about the past sessions of a chat.
 type sessionCommands struct {
-	cfg   *Config
-	chats db.Chats
-	index db.Index
-	pool  *claude.Pool
-	turns *turnQueue
-	zone  *time.Location
-	log   zerolog.Logger
+	cfg    *Config
+	chats  db.Chats
+	index  db.Index
+	pool   *claude.Pool
+	turns  *turnQueue
+	cutOff interruptedTurns
+	zone   *time.Location
+	log    zerolog.Logger
 }
 
 // resume is the command /resume: it lists the chat's past sessions, or returns to one.
@@ -98,8 +99,12 @@ func (cs sessionCommands) goBack(ctx context.Context, o invocation, list []db.Pa
 	if _, err := cs.pool.Config().Transcripts(o.m.Key.String()).Verify(dir, past.ID, nil); errors.As(err, &lost) {
 		done = i18n.ResumeLost // the conversation continues from the History
 	}
-	return o.do(db.ResumeSession{Session: db.Session{ID: past.ID, Node: cs.cfg.Node, Cwd: dir}},
+	back, err := o.do(db.ResumeSession{Session: db.Session{ID: past.ID, Node: cs.cfg.Node, Cwd: dir}},
 		done, i18n.Excerpt(past.Question, contextWords))
+	if err != nil || past.Epoch == o.chat.Epoch { // the conversation goes on
+		return back, err
+	}
+	return cs.cutOff.endWith(ctx, o, back)
 }
 
 func isNumber(s string) bool { _, err := strconv.Atoi(s); return err == nil }

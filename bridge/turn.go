@@ -121,8 +121,8 @@ func (r *turnRunner) runWith(ctx context.Context, t *turn, answer func(context.C
 	if end.State == db.Cancelled {
 		end = stoppedOutcome(ctx, r.db.Turns(), t.claim.Turn)
 	}
-	if end.State == db.Interrupted && r.agents.attempts.approvals.Pending(t.claim.Turn.ID) {
-		end.Notice = i18n.InterruptedAsking
+	if end.State == db.Interrupted {
+		end = r.cutOffOutcome(context.WithoutCancel(ctx), t.claim.Turn, end)
 	}
 	r.agents.withdrawRequests(ctx, t, end.State)
 	if t.unasked && end.State == db.Done {
@@ -157,6 +157,21 @@ func (r *turnRunner) runWith(ctx context.Context, t *turn, answer func(context.C
 		ownCommand: r.agents.attempts.ownCommand(t) != "", unasked: t.unasked,
 	})
 	r.report(ctx, t, end, err)
+}
+
+// cutOffOutcome is the outcome of a turn that a shutdown has cut off.
+func (r *turnRunner) cutOffOutcome(ctx context.Context, t db.Turn, end turncard.Outcome) turncard.Outcome {
+	c, err := r.db.Chats().Get(ctx, t.Key)
+	switch {
+	case err != nil: // the next start looks again
+		zerolog.Ctx(ctx).Error().Err(err).Msg("chat not reloaded")
+	case c.Epoch != t.Epoch:
+		return conversationOver
+	}
+	if r.agents.attempts.approvals.Pending(t.ID) {
+		end.Notice = i18n.InterruptedAsking
+	}
+	return end
 }
 
 // prepare keeps a claimed turn from running in a full or stale session. Errors are only logged: an answer in the old

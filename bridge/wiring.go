@@ -54,7 +54,7 @@ func New(cfg Config, store *db.DB, pool *claude.Pool, out delivery.Messenger, lo
 		},
 		recovery: recovery{
 			db: store, pool: pool, approvals: w.approvals, turns: w.turns, scheduler: w.scheduler, log: log,
-			cutOff: w.followUps.cutOff, display: w.display(),
+			cutOff: w.followUps.cutOff, interrupted: w.cutOff, display: w.display(),
 		},
 	}
 	w.turns.run = b.runner.run
@@ -125,7 +125,7 @@ func newWiring(cfg Config, store *db.DB, pool *claude.Pool, out delivery.Messeng
 		access: w.authorizer, budget: w.budget, cards: w.out, always: pool.Config().WhileBusy == claude.Steers,
 		log: log,
 	}
-	w.cutOff = interruptedTurns{store, w.turns, w.outbox}
+	w.cutOff = interruptedTurns{store, w.turns, w.outbox, w.languages.OfChat}
 	w.approvals = approval.NewRequests(approval.Config{
 		Protected: cfg.protectedPaths(), Secrets: cfg.Secrets, Language: w.languages.OfChat, Interrupted: w.cutOff,
 		RedactForHistory: cfg.excerptForHistory,
@@ -182,7 +182,7 @@ func (w *wiring) commandSet() *commandSet {
 	zone := w.context.Zone()
 	return &commandSet{
 		conversationCommands: conversationCommands{w.cfg, w.db, w.files, w.turns, w.pool, w.approvals, w.cutOff},
-		sessionCommands:      sessionCommands{w.cfg, w.db.Chats(), w.db.Index(), w.pool, w.turns, zone, w.log},
+		sessionCommands:      sessionCommands{w.cfg, w.db.Chats(), w.db.Index(), w.pool, w.turns, w.cutOff, zone, w.log},
 		memoryCommands:       memoryCommands{w.cfg, w.db, w.authorizer, zone},
 		settingCommands:      settingCommands{w.cfg, w.authorizer, w.pool, w.log},
 		reportCommands: reportCommands{w.cfg, w.db, w.context, w.pool, w.turns, w.authorizer, w.servers, w.limits,

@@ -310,7 +310,7 @@ func (ts Turns) withdraw(ctx context.Context, tx *sql.Tx, m chat.Message, over c
 	case t.State == Queued || t.State == Interrupted && t.Failure == Late:
 		return 0, ts.db.Queue().cancel(ctx, tx, t, over)
 	case t.State == Interrupted: // nobody can continue it
-		if _, err := decideInterrupted(ctx, tx, t.Key, t.ID, dropped); err != nil {
+		if _, err := tx.ExecContext(ctx, dropTurn, t.ID); err != nil {
 			return 0, err
 		}
 	}

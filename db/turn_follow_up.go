@@ -231,7 +231,7 @@ func (r *Recalled) withdrawFollowUp(ctx context.Context, d *DB, tx *sql.Tx, t Tu
 		return err
 	}
 	if t.State == Interrupted { // nobody can continue it
-		if _, err := decideInterrupted(ctx, tx, t.Key, t.ID, dropped); err != nil {
+		if _, err := tx.ExecContext(ctx, dropTurn, t.ID); err != nil {
 			return err
 		}
 	}

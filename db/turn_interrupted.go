@@ -32,6 +32,33 @@ type Interruptions struct{ db *DB }
 // Interruptions returns the interrupted turns in the database.
 func (ts Turns) Interruptions() Interruptions { return Interruptions(ts) }
 
+// undecided matches the interrupted turns that wait for a decision.
+const undecided = `state = 'interrupted' AND failure NOT IN ('` + continued + `', '` + dropped + `')`
+
+const undecidedTurns = `SELECT ` + turnColumns + ` FROM turns INDEXED BY turns_interrupted
+	WHERE chat_key = ?1 AND ` + undecided
+
+// Undecided lists the interrupted turns of a chat that wait for a decision.
+func (is Interruptions) Undecided(ctx context.Context, key chat.Key) ([]Turn, error) {
+	list, err := queryAll(ctx, is.db.read, scanTurn, undecidedTurns, key.String())
+	if err != nil {
+		return nil, fmt.Errorf("interrupted turns of %v: %w", key, err)
+	}
+	return list, nil
+}
+
+const outdatedTurns = `SELECT ` + turnColumns + ` FROM turns INDEXED BY turns_interrupted
+	WHERE ` + undecided + ` AND epoch <> (SELECT epoch FROM chats WHERE key = chat_key)`
+
+// Outdated lists the interrupted turns of all chats that wait for a decision although their conversation has ended.
+func (is Interruptions) Outdated(ctx context.Context) ([]Turn, error) {
+	list, err := queryAll(ctx, is.db.read, scanTurn, outdatedTurns)
+	if err != nil {
+		return nil, fmt.Errorf("interrupted turns of ended conversations: %w", err)
+	}
+	return list, nil
+}
+
 const interruptedTurn = `SELECT id FROM turns INDEXED BY turns_interrupted WHERE chat_key = ?1
 	AND state = 'interrupted' AND NOT EXISTS (
 	SELECT 1 FROM messages m WHERE m.chat_key = ?1 AND m.turn_id > turns.id AND m.turn_id > 0) ORDER BY id DESC LIMIT 1`
@@ -47,7 +74,8 @@ func (is Interruptions) Newest(ctx context.Context, key chat.Key) (Turn, error) 
 	return loadUndecided(ctx, is.db.read, key, id)
 }
 
-// loadUndecided loads an interrupted turn without a decision, or returns [ErrNotFound].
+// loadUndecided loads an interrupted turn that may still continue: one without a decision, of the conversation that
+// goes on. Otherwise it returns [ErrNotFound].
 func loadUndecided(ctx context.Context, q querier, key chat.Key, id int64) (Turn, error) {
 	t, err := loadTurn(ctx, q, key, id)
 	if err != nil {
@@ -63,15 +91,15 @@ func loadUndecided(ctx context.Context, q querier, key chat.Key, id int64) (Turn
 	return t, nil
 }
 
-const decideTurn = `UPDATE turns SET failure = ?2 WHERE id = ?1`
+const setContinued = `UPDATE turns SET failure = '` + continued + `' WHERE id = ?1`
 
 const wakeTurn = `UPDATE turns SET state = 'queued', failure = '' WHERE id = ?1`
 
 const forgetPosts = `DELETE FROM outbox WHERE turn_id = ?1`
 
-// decideInterrupted decides about an interrupted turn. A late one that is to continue is simply queued; it has never
-// begun. It returns the zero Turn if there is nothing for another turn to continue.
-func decideInterrupted(ctx context.Context, tx *sql.Tx, key chat.Key, id int64, decision string) (Turn, error) {
+// takeInterrupted decides that an interrupted turn continues. A late one is simply queued; it has never begun. It
+// returns the zero Turn if there is nothing for another turn to continue.
+func takeInterrupted(ctx context.Context, tx *sql.Tx, key chat.Key, id int64) (Turn, error) {
 	if id == 0 {
 		return Turn{}, nil
 	}
@@ -81,14 +109,14 @@ func decideInterrupted(ctx context.Context, tx *sql.Tx, key chat.Key, id int64, 
 	} else if err != nil {
 		return Turn{}, err
 	}
-	if t.Failure == Late && decision == continued {
+	if t.Failure == Late {
 		_, err = tx.ExecContext(ctx, wakeTurn, t.ID)
 		if err == nil {
 			_, err = tx.ExecContext(ctx, forgetPosts, t.ID) // it draws its card itself
 		}
 		return Turn{}, err
 	}
-	_, err = tx.ExecContext(ctx, decideTurn, t.ID, decision)
+	_, err = tx.ExecContext(ctx, setContinued, t.ID)
 	return t, err
 }
 
@@ -122,7 +150,7 @@ func (is Interruptions) Decide(ctx context.Context, w Decision) error {
 			return err
 		}
 		if t.Failure == Late {
-			_, err := decideInterrupted(ctx, tx, w.Key, t.ID, continued)
+			_, err := takeInterrupted(ctx, tx, w.Key, t.ID)
 			return err
 		}
 		if _, err := tx.ExecContext(ctx, countContinued, w.Approval); err != nil {
@@ -163,14 +191,20 @@ func (is Interruptions) Redraw(
 	return nil
 }
 
-// drop drops an interrupted turn, or returns [ErrNotFound].
+const dropTurn = `UPDATE turns SET state = 'cancelled', failure = '` + dropped + `' WHERE id = ?1 AND ` + undecided
+
+// drop drops an interrupted turn, even of an ended conversation, or returns [ErrNotFound].
 func (is Interruptions) drop(ctx context.Context, tx *sql.Tx, key chat.Key, id int64, over chat.Card) error {
-	t, err := loadUndecided(ctx, tx, key, id)
+	t, err := loadTurn(ctx, tx, key, id)
 	if err != nil {
 		return err
 	}
-	if _, err := decideInterrupted(ctx, tx, key, t.ID, dropped); err != nil {
+	res, err := tx.ExecContext(ctx, dropTurn, t.ID)
+	if err != nil {
 		return err
+	}
+	if n, err := res.RowsAffected(); err != nil || n == 0 {
+		return errors.Join(err, ErrNotFound)
 	}
 	if _, err := tx.ExecContext(ctx, forgetSteers, t.ID); err != nil {
 		return fmt.Errorf("drop what turn %d has not read: %w", t.ID, err)

@@ -79,7 +79,7 @@ func (q Queue) enqueue(ctx context.Context, tx *sql.Tx, m chat.Message, e Inboun
 	if e.Held != nil {
 		state, failure, waiting, of = Interrupted, Late, lateTurn, append(of, millis(q.db.now().Add(-together)), m.ID)
 	}
-	old, err := decideInterrupted(ctx, tx, m.Key, e.Continues, continued)
+	old, err := takeInterrupted(ctx, tx, m.Key, e.Continues)
 	if err != nil {
 		return 0, err
 	}

@@ -58,31 +58,45 @@ func (ls *leftovers) Recover(ctx context.Context) error {
 			ls.keepOpen(ctx, a)
 			continue
 		}
-		a.State = db.Withdrawn
-		ls.log.Warn().Stringer("chat", a.Key).Int64("turn", a.Turn).Str("approval", a.ID).
-			Msg("no turn needs what people were asked")
-		s := db.Settling{From: db.Waiting, Card: Card(a, ls.language(ctx, a.Key))}
-		if err := ls.settle(ctx, a, s); err != nil && !db.Permanent(err) {
+		if err := ls.withdraw(ctx, a); err != nil && !db.Permanent(err) {
 			return err
 		}
-		ls.outbox.Wake(a.Key)
 	}
 	return ls.deliver(ctx)
+}
+
+// withdraw ends an approval that no turn needs.
+func (ls *leftovers) withdraw(ctx context.Context, a db.Approval) error {
+	from := a.State
+	a.Settlement = db.Settlement{State: db.Withdrawn}
+	ls.log.Warn().Stringer("chat", a.Key).Int64("turn", a.Turn).Str("approval", a.ID).
+		Msg("no turn needs what people were asked")
+	err := ls.settle(ctx, a, db.Settling{From: from, Card: Card(a, ls.language(ctx, a.Key))})
+	ls.outbox.Wake(a.Key)
+	return err
 }
 
 // mostContinued is how often a start of the program continues a turn for the same decision. The turn may be what ends
 // the program.
 const mostContinued = 3
 
-// deliver continues turns that were interrupted just after their decision was made.
+// deliver continues turns that were interrupted just after their decision was made. If the turn has ended since, nothing
+// was run.
 func (ls *leftovers) deliver(ctx context.Context) error {
 	list, err := ls.store.Approvals().Undelivered(ctx)
 	if err != nil {
 		return err
 	}
 	for _, a := range list {
+		needed, err := ls.store.Approvals().IsNeeded(ctx, a)
+		if err != nil {
+			return err
+		}
 		pass := ls.continueTurn
-		if a.Continued >= mostContinued {
+		switch {
+		case !needed && a.State == db.Approved:
+			pass = ls.withdraw
+		case a.Continued >= mostContinued:
 			pass = ls.giveUp
 		}
 		// If it is not found, the turn continues already, or has ended.

@@ -16,6 +16,8 @@ var (
 		"The answer was interrupted. Press “Continue” or send “continue” to resume."}
 	InterruptedAsking = Phrase{"服务重启了。下面的请求还在等你确认，确认后我会接着做。",
 		"The service was restarted. I'm still waiting for your decision on the request below and will continue after that."}
+	ConversationOver = Phrase{"已开始新对话，这里没有完成的不再继续。",
+		"A new conversation has begun; what was unfinished here won't be continued."}
 	Restarting = Phrase{"服务正在重启，稍后继续回答。", "Restarting. I'll continue in a moment."}
 	NoAnswer   = Phrase{"（已完成，没有文字回复）", "(Done – no text reply.)"}
 	Denied     = Phrase{"已拒绝：%s", "Denied: %s"}

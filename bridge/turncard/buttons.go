@@ -35,7 +35,7 @@ func (v State) buttons() []chat.Button {
 			turnButton(v.turn, v.Lang, i18n.ContinueButton, DoContinue),
 			turnButton(v.turn, v.Lang, i18n.DropButton, DoDrop),
 		}
-	case v.outcome.Failure == FailRecalled:
+	case v.outcome.Failure == FailRecalled || v.outcome.Failure == FailOver:
 		return nil
 	case v.outcome.State == db.Cancelled && (len(v.steps) > 0 || v.Answer() != ""):
 		return []chat.Button{turnButton(v.turn, v.Lang, i18n.ContinueButton, DoGoOn)}

@@ -13,6 +13,7 @@ const (
 	FailDied     = "died"
 	FailBudget   = "budget"
 	FailRecalled = "recalled" // not a failure: the question was recalled
+	FailOver     = "over"     // not a failure: its conversation has ended
 )
 
 // Outcome is how a turn ended.

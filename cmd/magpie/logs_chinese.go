@@ -106,6 +106,7 @@ var logInChinese = map[string]string{
 	"transcript not found":                                                       "没有找到会话记录",
 	"turn was cut off while it was being stopped":                                "回答在停止时被中断",
 	"turn was cut off while people were asked; people decide whether it goes on": "回答在等人确认时被中断，是否继续由聊天里的人决定",
+	"turn was cut off after its conversation had ended; it is not continued":     "回答在对话结束后被中断，不再继续",
 	"turn was cut off; people decide whether it goes on":                         "回答被中断，是否继续由聊天里的人决定",
 	"work in the background was cut off":                                         "后台任务被中断",
 	"agents of an earlier run were ended":                                        "已结束上次运行留下的助手进程",
@@ -120,7 +121,7 @@ var logInChinese = map[string]string{
 
 	"turn not recovered":                                                      "没能恢复中断的回答",
 	"turn not recovered; trying again":                                        "没能恢复中断的回答，稍后再试",
-	"approvals not recovered; trying again":                                   "没能恢复等待确认的操作，稍后再试",
+	"what waits for a decision not recovered; trying again":                   "没能恢复等待决定的内容，稍后再试",
 	"what processes without a chat have left is not removed":                  "没能清理备用进程留下的文件",
 	"transcript not read":                                                     "会话记录读取失败",
 	"turn was cut off after the agent had finished; delivering its answer":    "回答已经写完，发送前被中断，现在发出",
