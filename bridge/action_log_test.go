@@ -23,12 +23,8 @@ func TestWhatTheAgentDidIsNotLost(t *testing.T) {
 		t.Fatal(err)
 	}
 	c, err := store.Queue().Claim(t.Context(), key, db.TurnIDs{Session: "s", Prompt: "p"}, true)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := gone.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, gone.Close())
 	l := newActionLog(&Config{}, gone, c.Turn)
 	own := agenttools.Prefix + "remember"
 	for _, ev := range []claude.Event{
@@ -41,14 +37,10 @@ func TestWhatTheAgentDidIsNotLost(t *testing.T) {
 		l.unstored()
 	}
 	e := db.TurnResult{Turn: c.Turn, State: db.Done, Answer: "done", Actions: l.unstored()}
-	if err := store.Turns().Finish(t.Context(), e); err != nil {
-		t.Fatal(err)
-	}
+	must(t, store.Turns().Finish(t.Context(), e))
 	var got []string
 	for r, err := range store.Records().Range(t.Context(), key) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if r.Role == chat.Tool {
 			got = append(got, r.Text)
 		}

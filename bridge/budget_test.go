@@ -230,15 +230,11 @@ func TestADayIsThatOfTheTimeZone(t *testing.T) {
 		"Europe/Berlin": {"2026-03-29T12:00:00Z": 23, "2026-10-25T12:00:00Z": 25},
 	} {
 		z, err := time.LoadLocation(zone)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		p := &budget{zone: z}
 		for at, want := range hours {
 			now, err := time.Parse(time.RFC3339, at)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			begin, end := p.midnight(now, 0), p.midnight(now, 1)
 			if h, m, _ := begin.In(z).Clock(); h != 0 || m != 0 || now.Before(begin) || !now.Before(end) ||
 				end.Sub(begin).Hours() != want {
@@ -269,9 +265,7 @@ func TestModelsThatCostNothingAreNotListed(t *testing.T) {
 	p.Store(&Budget{})
 	for turn, used := range []db.Usage{{}, {Model: "opus", Input: 1000, CostUSD: 0.25}} {
 		e := db.Expense{Key: room, User: "ou_1", Purpose: "test", Turn: int64(turn + 1), Usage: used}
-		if err := p.ledger.Book(t.Context(), e); err != nil {
-			t.Fatal(err)
-		}
+		must(t, p.ledger.Book(t.Context(), e))
 	}
 	done, err := p.showCost(t.Context(), invocation{m: chat.Incoming{Key: room}, lang: i18n.Chinese})
 	if err != nil || done.card == nil || len(done.card.Panels) != 2 ||
@@ -295,9 +289,7 @@ func costsByDay(t *testing.T) {
 	spend(t, p.ledger, room, "ou_1", 0.5)
 	answer := db.Expense{Key: room, User: "ou_1", Purpose: "test", Turn: 1,
 		Usage: db.Usage{Model: "opus", Input: 1000, CostUSD: 0.25}}
-	if err := p.ledger.Book(t.Context(), answer); err != nil {
-		t.Fatal(err)
-	}
+	must(t, p.ledger.Book(t.Context(), answer))
 	for name, label := range map[string]string{"": now.In(zone).Format("15") + ":00",
 		"week": now.In(zone).Format("01-02"), "月": now.In(zone).Format("01-02")} {
 		s, ok := findPeriod(name)
@@ -382,9 +374,7 @@ func TestTheCostsOfAllChats(t *testing.T) {
 			{Key: chat.FeishuChat("oc_2"), User: "ou_1", Usage: db.Usage{Model: "claude-opus-4-8[1m]", CostUSD: 0.25}},
 		} {
 			e.Purpose, e.Turn, e.Usage.Input = "test", int64(i+1), 500
-			if err := p.ledger.Book(t.Context(), e); err != nil {
-				t.Fatal(err)
-			}
+			must(t, p.ledger.Book(t.Context(), e))
 		}
 		for args, limits := range map[string][]float64{"": {0, 3, 4, 0}, "week": {0, 0, 0, 0}} {
 			done, err := adminCommands{budget: p}.adminCost(t.Context(), invocation{args: args, lang: i18n.English})

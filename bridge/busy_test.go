@@ -52,6 +52,16 @@ func (c *busyRig) answered() {
 	})
 }
 
+// live counts the questions that met a living process.
+func (c *busyRig) live() (n int) {
+	for _, b := range c.built {
+		if b.Live {
+			n++
+		}
+	}
+	return n
+}
+
 // Eight people who write in turn keep a process each, despite background tasks.
 func TestEightChatsKeepTheirProcesses(t *testing.T) {
 	t.Parallel()
@@ -107,12 +117,7 @@ func TestTasksEndNoProcess(t *testing.T) {
 		}
 		c.answered()
 	}
-	live := 0
-	for _, b := range c.built {
-		if b.Live {
-			live++
-		}
-	}
+	live := c.live()
 	// Before all chats have their processes there is room for one more.
 	if s := c.pool.Stats(); live != people*(rounds-1) || s.Idle != people {
 		t.Errorf("%d questions met a living process, %+v", live, s)
@@ -135,12 +140,7 @@ func TestSixtyFourChatsOnOneMachine(t *testing.T) {
 		}
 		c.answered()
 	}
-	live := 0
-	for _, b := range c.built {
-		if b.Live {
-			live++
-		}
-	}
+	live := c.live()
 	again := len(c.built) - people // the first question of each chat starts its process
 	if len(c.built) != people*rounds || live*100 < again*95 {
 		t.Errorf("%d of %d questions met a living process, %+v", live, again, c.pool.Stats())

@@ -501,9 +501,7 @@ func TestEveryCommandIsDescribed(t *testing.T) {
 	t.Parallel()
 	for _, page := range []string{"../docs/commands.md", "../docs/commands.zh.md"} {
 		data, err := os.ReadFile(page)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		for _, c := range commands() {
 			if text := string(data); !strings.Contains(text, "`/"+c.name+"`") &&
 				!strings.Contains(text, "`/"+c.name+" ") {

@@ -86,13 +86,6 @@ func inScene(t *testing.T, act func(s *streamRig)) {
 	})
 }
 
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
 // defaultTransport is held while the default transport is another one.
 var defaultTransport sync.Mutex
 

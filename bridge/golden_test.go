@@ -304,14 +304,10 @@ func TestCards(t *testing.T) {
 				t.Errorf("the summary %q has more than one line of plain words", s)
 			}
 			if *update {
-				if err := os.WriteFile(file, got, 0o600); err != nil {
-					t.Fatal(err)
-				}
+				must(t, os.WriteFile(file, got, 0o600))
 			}
 			want, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			if diff := cmp.Diff(string(want), string(got)); diff != "" {
 				t.Error(diff)
 			}
@@ -336,9 +332,7 @@ func summary(card any) string {
 func checkGoldenNames(t *testing.T, names []string) {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join("testdata", "cards", "*"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, file := range files {
 		if name, ok := strings.CutSuffix(filepath.Base(file), ".json"); !ok || !slices.Contains(names, name) {
 			t.Errorf("no card is like %s", file)
@@ -358,20 +352,14 @@ func checkGoldenNames(t *testing.T, names []string) {
 func readable(t *testing.T, c any) []byte {
 	t.Helper()
 	data, err := json.Marshal(c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var tree any
-	if err := json.Unmarshal(data, &tree); err != nil {
-		t.Fatal(err)
-	}
+	must(t, json.Unmarshal(data, &tree))
 	var out bytes.Buffer
 	e := json.NewEncoder(&out)
 	e.SetEscapeHTML(false)
 	e.SetIndent("", "  ")
-	if err := e.Encode(inLines(tree)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, e.Encode(inLines(tree)))
 	return out.Bytes()
 }
 

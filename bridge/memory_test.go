@@ -66,9 +66,7 @@ func newMemoryRig(t tester, dir string, change ...func(*Config)) *memoryRig {
 		t.Fatal(err)
 	}
 	store, err := db.Open(ctx, db.Config{URL: dbtest.URL(path)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	cfg := Config{Access: access.Config{Owner: "ou_boss", Allow: []string{"*"}}, Project: "/srv/one",
 		Context: contextmgr.Defaults()}
 	cfg.Context.TimeZone = "UTC"
@@ -427,9 +425,7 @@ func TestTheAgentOfAGroupIsNotInvitedToRememberUnasked(t *testing.T) {
 func offered(t *testing.T, kind chat.Kind, capture bool) map[string]string {
 	t.Helper()
 	server, err := agenttools.Listen(zerolog.Nop())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() { done <- server.Serve(ctx) }()
@@ -486,9 +482,7 @@ func TestNobodyIsCalledYou(t *testing.T) {
 func TestEveryToolHasAName(t *testing.T) {
 	t.Parallel()
 	server, err := agenttools.Listen(zerolog.Nop())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { _ = server.Close() })
 	w := testWorld(t, func(c *Config) { c.Outgoing, c.Context.Memory.Tools = "x", true })
 	d := w.tools()

@@ -8,45 +8,22 @@ import (
 	"testing"
 
 	"magpie/bridge/approval"
+	"magpie/bridge/delivery/deliverytest"
 	"magpie/bridge/turncard"
 	"magpie/db"
 	"magpie/internal/claude"
 )
 
-// folders makes folders below a temporary one, whose path it returns.
-func folders(t *testing.T, names ...string) string {
-	t.Helper()
-	dir, err := filepath.EvalSymlinks(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, name := range names {
-		if err := os.MkdirAll(filepath.Join(dir, name), 0o700); err != nil {
-			t.Fatal(err)
-		}
-	}
-	return dir
-}
-
-func link(t *testing.T, to, from string) {
-	t.Helper()
-	if err := os.Symlink(to, from); err != nil {
-		t.Fatal(err)
-	}
-}
-
 // However the path is written, no agent works in the root, in a home folder, or in the program's own folders.
 func TestWhereNoAgentWorks(t *testing.T) {
 	t.Parallel()
-	dir := folders(t, "home/me/work", "home/me/magpie/data/agents", "home/me/data2")
+	dir := deliverytest.Folders(t, "home/me/work", "home/me/magpie/data/agents", "home/me/data2")
 	home, data := filepath.Join(dir, "home/me"), filepath.Join(dir, "home/me/magpie/data")
-	link(t, home, filepath.Join(dir, "link-home"))
-	link(t, "/", filepath.Join(dir, "link-root"))
-	link(t, data, filepath.Join(dir, "home/me/work/link-data"))
-	link(t, filepath.Join(dir, "home/me/work"), filepath.Join(dir, "link-work"))
-	if err := os.WriteFile(filepath.Join(dir, "file"), nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	deliverytest.Link(t, home, filepath.Join(dir, "link-home"))
+	deliverytest.Link(t, "/", filepath.Join(dir, "link-root"))
+	deliverytest.Link(t, data, filepath.Join(dir, "home/me/work/link-data"))
+	deliverytest.Link(t, filepath.Join(dir, "home/me/work"), filepath.Join(dir, "link-work"))
+	must(t, os.WriteFile(filepath.Join(dir, "file"), nil, 0o600))
 	g := Guard{Homes: []string{"/no/such/home", filepath.Join(dir, "link-home")}, Data: data}
 	for name, fine := range map[string]bool{
 		"/": false, "home/me": false, "home": false, "": false, "link-home": false, "link-root": false,
@@ -97,13 +74,11 @@ func TestWhereAnAgentOnlyReads(t *testing.T) {
 // An agent that works beside the configuration reads the app secret, and writes what it may do.
 func TestNoAgentWorksBesideTheConfiguration(t *testing.T) {
 	t.Parallel()
-	dir := folders(t, "bridge/work", "etc", "linked", "secrets/run")
+	dir := deliverytest.Folders(t, "bridge/work", "etc", "linked", "secrets/run")
 	for _, name := range []string{"bridge/magpie.toml", "etc/magpie.toml", "secrets/run/secret"} {
-		if err := os.WriteFile(filepath.Join(dir, name), nil, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(filepath.Join(dir, name), nil, 0o600))
 	}
-	link(t, filepath.Join(dir, "etc/magpie.toml"), filepath.Join(dir, "linked/magpie.toml"))
+	deliverytest.Link(t, filepath.Join(dir, "etc/magpie.toml"), filepath.Join(dir, "linked/magpie.toml"))
 	g := Guard{Files: []string{filepath.Join(dir, "bridge/magpie.toml"), filepath.Join(dir, "linked/magpie.toml"),
 		filepath.Join(dir, "secrets/run/secret")}}
 	for name, fine := range map[string]bool{
@@ -121,7 +96,7 @@ func TestNoAgentWorksBesideTheConfiguration(t *testing.T) {
 
 func TestProjectsSayWhatIsWrong(t *testing.T) {
 	t.Parallel()
-	dir := folders(t, "a", "data/web")
+	dir := deliverytest.Folders(t, "a", "data/web")
 	cfg := Config{Project: dir, Guard: Guard{Data: filepath.Join(dir, "data")}, Projects: map[string]Project{
 		"fine": {Path: filepath.Join(dir, "a")}, "bad name": {Path: filepath.Join(dir, "a")},
 		"default": {Path: filepath.Join(dir, "a")},
@@ -253,7 +228,7 @@ func TestTheToolHandlersKnowWhereTheAgentWorks(t *testing.T) {
 func TestAChatChangesItsProject(t *testing.T) {
 	t.Parallel()
 	l := newRig(t)
-	dir := folders(t, "a", "secret")
+	dir := deliverytest.Folders(t, "a", "secret")
 	l.remake(func(c *Config) {
 		c.PermissionMode = "default"
 		c.Projects = map[string]Project{"Web": {Path: filepath.Join(dir, "a"), Mode: editsMode},
@@ -278,10 +253,8 @@ func TestAChatChangesItsProject(t *testing.T) {
 	if c := l.chat(); c.Settings.Project != "Web" || c.Settings.Mode != editsMode {
 		t.Errorf("settings %+v", c.Settings)
 	}
-	if err := os.Remove(filepath.Join(dir, "a")); err != nil {
-		t.Fatal(err)
-	}
-	link(t, "/", filepath.Join(dir, "a")) // since the program has started
+	must(t, os.Remove(filepath.Join(dir, "a")))
+	deliverytest.Link(t, "/", filepath.Join(dir, "a")) // since the program has started
 	l.say("om_question", "你好")
 	l.until("the end of the turn", func() bool {
 		return l.count(`SELECT COUNT(*) FROM turns WHERE state = 'failed' AND failure = 'project'`) == 1

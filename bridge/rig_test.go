@@ -67,6 +67,13 @@ func newBridgeRig(t *testing.T, out delivery.Messenger, change ...func(*claude.C
 	return l
 }
 
+func must(t tester, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 func (l *bridgeRig) must(err error) {
 	l.Helper()
 	if err != nil {

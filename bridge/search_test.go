@@ -37,9 +37,7 @@ func TestSearchFindsConversations(t *testing.T) {
 		got, err := cs.search(t.Context(), invocation{
 			m: chat.Incoming{Key: key, Time: time.Now()}, args: words, lang: i18n.English, chat: c,
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		return got
 	}
 	for words, want := range map[string]struct {

@@ -118,9 +118,7 @@ func TestWhereASessionCanBeResumed(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	link := filepath.Join(t.TempDir(), "link")
-	if err := os.Symlink(dir, link); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Symlink(dir, link))
 	b := &Bridge{cfg: &Config{Node: "here", Project: link,
 		Projects: map[string]Project{"other": {Path: t.TempDir()}, "away": {Path: filepath.Join(dir, "gone")}}}}
 	for name, tc := range map[string]struct {

@@ -185,9 +185,7 @@ func TestWhatIsTooLongToShow(t *testing.T) {
 		"mcp__a__b": {"x": strings.ReplaceAll(whole, "\n", "")},
 	} {
 		data, err := json.Marshal(input)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		_, body := requestText(askingFor(tool, string(data)), i18n.Chinese)
 		if strings.Count(body, "字") != 5_000 || strings.Count(body, "x") < 9_000 {
 			t.Errorf("%s: %d bytes are shown", tool, len(body))

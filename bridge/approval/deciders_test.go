@@ -36,12 +36,10 @@ var (
 
 func newDeciding(t *testing.T, kind chat.Kind, rules access.Config) *deciding {
 	t.Helper()
-	root := folders(t, "work", "data")
+	root := deliverytest.Folders(t, "work", "data")
 	d := &deciding{T: t, dir: filepath.Join(root, "work"), data: filepath.Join(root, "data")}
 	path := filepath.Join(d.data, "magpie.db")
-	if err := dbtest.Write(path); err != nil {
-		t.Fatal(err)
-	}
+	must(t, dbtest.Write(path))
 	store := dbtest.Open(t, path)
 	d.store = store
 	key := chat.FeishuChat("oc_1")
@@ -96,9 +94,7 @@ func (d *deciding) card() (c chat.Card) {
 	if err != nil || post.Card == nil {
 		d.Fatalf("%+v, %v", post, err)
 	}
-	if err := d.store.Outbox().MarkDelivered(d.Context(), post, "om_card"); err != nil {
-		d.Fatal(err)
-	}
+	must(d, d.store.Outbox().MarkDelivered(d.Context(), post, "om_card"))
 	return *post.Card
 }
 

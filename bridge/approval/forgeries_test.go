@@ -25,9 +25,7 @@ func TestTheAgentsTextIsQuoted(t *testing.T) {
 	t.Parallel()
 	for _, text := range forgeries {
 		data, err := json.Marshal(text)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		quoted, code := string(data), i18n.InlineCode(text)
 		for _, tc := range []struct{ tool, input, want string }{
 			{"Bash", `{"command":"ls","description":` + quoted + `}`, code},

@@ -23,9 +23,7 @@ func TestTimeGrowsWithTheText(t *testing.T) {
 			in[pairs[i]] = pairs[i+1]
 		}
 		data, err := json.Marshal(in)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		return data
 	}
 	show := func(tool string, input func(s string) json.RawMessage) func(string) {
@@ -60,9 +58,7 @@ func TestTimeGrowsWithTheText(t *testing.T) {
 			data, err := json.Marshal(of{"questions": []of{{
 				"question": s, "header": s, "options": []of{{"label": s, "description": s}, {"label": "b"}},
 			}}})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			return data
 		}),
 		"RefusalText": func(s string) { _ = RefusalText("Bash", s) },

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"magpie/bridge/delivery/deliverytest"
 	"magpie/db"
 	"magpie/internal/claude"
 )
@@ -15,15 +16,13 @@ import (
 // "Always Write in this project" does not cover files that are executed or obeyed, however their path is written.
 func TestGuardedFilesNeedApprovalEachTime(t *testing.T) {
 	t.Parallel()
-	dir := folders(t, "p/.github/workflows", "p/docs", "p/src", "other")
+	dir := deliverytest.Folders(t, "p/.github/workflows", "p/docs", "p/src", "other")
 	dir = filepath.Join(dir, "p")
-	link(t, filepath.Join(dir, ".github"), filepath.Join(dir, "notes"))
-	link(t, "CLAUDE.md", filepath.Join(dir, "readme2.md"))
-	link(t, "docs/agents.txt", filepath.Join(dir, "AGENTS.md"))
+	deliverytest.Link(t, filepath.Join(dir, ".github"), filepath.Join(dir, "notes"))
+	deliverytest.Link(t, "CLAUDE.md", filepath.Join(dir, "readme2.md"))
+	deliverytest.Link(t, "docs/agents.txt", filepath.Join(dir, "AGENTS.md"))
 	for _, name := range []string{"CLAUDE.md", "docs/agents.txt"} {
-		if err := os.WriteFile(filepath.Join(dir, name), nil, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(filepath.Join(dir, name), nil, 0o600))
 	}
 	guardedNames := strings.Fields(`
 		CLAUDE.md claude.md docs/CLAUDE.md CLAUDE.local.md AGENTS.md agents.override.md GEMINI.md .cursorrules .cursor/rules/a.mdc .windsurfrules
@@ -53,9 +52,7 @@ func TestGuardedFilesNeedApprovalEachTime(t *testing.T) {
 		try := func(name string, want bool) {
 			for _, path := range []string{name, dir + "/" + name} {
 				input, err := json.Marshal(map[string]string{field: path})
-				if err != nil {
-					t.Fatal(err)
-				}
+				must(t, err)
 				if got := Covers(inside, tool, input, dir); got != want {
 					t.Errorf("%s %s is covered: %v", tool, path, got)
 				}
@@ -137,14 +134,12 @@ var guardedExamples = strings.Fields(`
 // Each pattern is needed: it guards an example that no other pattern guards.
 func TestEachGuardedPatternIsNeeded(t *testing.T) {
 	t.Parallel()
-	dir := folders(t, "p")
+	dir := deliverytest.Folders(t, "p")
 	inside := db.Permit{Tool: "Write", Kind: db.InsideRule}
 	needed := map[string]bool{}
 	for _, name := range guardedExamples {
 		input, err := json.Marshal(map[string]string{"file_path": filepath.Join(dir, name)})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if Covers(inside, "Write", input, dir) {
 			t.Errorf("%s is not asked for each time", name)
 		}

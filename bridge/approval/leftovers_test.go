@@ -73,14 +73,10 @@ func (a *asking) interrupt() db.Claim {
 	ctx, turn := a.Context(), a.approval.Turn
 	a.as.EndTurn(ctx, db.Turn{ID: turn}, db.Interrupted)
 	claimed := db.Turn{ID: turn, Key: a.approval.Key, State: db.Running}
-	if err := a.store.Turns().Finish(ctx, db.TurnResult{Turn: claimed, State: db.Interrupted}); err != nil {
-		a.Fatal(err)
-	}
+	a.must(a.store.Turns().Finish(ctx, db.TurnResult{Turn: claimed, State: db.Interrupted}))
 	w := db.Decision{Key: a.approval.Key, Turn: turn, GoOn: true,
 		ContinueMessage: chat.Message{Actor: asker, Text: "go on"}}
-	if err := a.store.Turns().Interruptions().Decide(ctx, w); err != nil {
-		a.Fatal(err)
-	}
+	a.must(a.store.Turns().Interruptions().Decide(ctx, w))
 	c, err := a.store.Queue().Claim(ctx, a.approval.Key, db.TurnIDs{Session: "s2", Prompt: "p2"}, true)
 	if err != nil || c.Turn.Continues != turn {
 		a.Fatalf("%+v, %v", c.Turn, err)
@@ -182,9 +178,7 @@ func TestADecisionIsPassedOnAFewTimes(t *testing.T) {
 		starts := 0
 		for ; starts < 10; starts++ {
 			// the program ends in the turn, which the next start finds
-			if err := a.store.Turns().Finish(t.Context(), db.TurnResult{Turn: turn, State: db.Interrupted}); err != nil {
-				t.Fatal(err)
-			}
+			must(t, a.store.Turns().Finish(t.Context(), db.TurnResult{Turn: turn, State: db.Interrupted}))
 			a.restart()
 			c, err := a.store.Queue().Claim(t.Context(), a.approval.Key, db.TurnIDs{Session: "s", Prompt: "p"}, true)
 			if errors.Is(err, db.ErrNotFound) {

@@ -31,29 +31,26 @@ func (a *asking) posts() (list []db.Post) {
 			a.Fatal(err)
 		}
 		list = append(list, p)
-		if err := a.store.Outbox().MarkDelivered(a.Context(), p, ""); err != nil {
-			a.Fatal(err)
-		}
+		a.must(a.store.Outbox().MarkDelivered(a.Context(), p, ""))
 	}
 }
 
 // seen lets the card of the approval be shown.
 func (a *asking) seen() {
 	a.Helper()
-	if err := a.store.Approvals().SetCard(a.Context(), a.approval.ID, "om_card/entity/0/oc_1/om_1"); err != nil {
-		a.Fatal(err)
-	}
+	a.must(a.store.Approvals().SetCard(a.Context(), a.approval.ID, "om_card/entity/0/oc_1/om_1"))
 }
+
+// die ends the timers, as the end of the program does.
+func (a *asking) die() { a.as.open.takeAll(func(pending) bool { return true }) }
 
 // restart is a new program that takes over the approvals.
 func (a *asking) restart() {
 	a.Helper()
-	a.as.open.takeAll(func(pending) bool { return true }) // the timers end with the program
+	a.die()
 	a.as = NewRequests(Config{Language: english, Interrupted: nothingInterrupted{}}, a.store, a.outbox, a.as.access,
 		zerolog.Nop())
-	if err := a.as.Recover(context.WithoutCancel(a.Context())); err != nil {
-		a.Fatal(err)
-	}
+	a.must(a.as.Recover(context.WithoutCancel(a.Context())))
 	a.work()
 }
 
@@ -89,7 +86,7 @@ func TestPeopleAreNotifiedAfterARestart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := newAsking(t, time.Hour)
 		a.seen()
-		a.as.open.takeAll(func(pending) bool { return true })
+		a.die()
 		time.Sleep(40 * time.Minute)
 		a.as.access.Store(&access.Config{Owner: "ou_boss", Admins: []string{"ou_2"}, Deciders: access.AdminsDecide})
 		a.restart()

@@ -32,6 +32,11 @@ type asking struct {
 	gone      bool // the agent no longer accepts answers
 }
 
+func (a *asking) must(err error) {
+	a.Helper()
+	must(a, err)
+}
+
 func newAsking(t *testing.T, patience time.Duration) *asking {
 	t.Helper()
 	return askingOn(t, patience, &deliverytest.Recorder{})
@@ -47,13 +52,9 @@ func askingOn(t *testing.T, patience time.Duration, out delivery.Messenger) *ask
 	key := chat.FeishuChat("oc_1")
 	m := chat.Incoming{Key: key, ID: "om_1", Text: "go", Actor: asker}
 	_, err := store.Messages().Accept(t.Context(), db.Inbound{Incoming: m, Class: chat.Talk})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	claim, err := store.Queue().Claim(t.Context(), key, db.TurnIDs{Session: "s", Prompt: "p"}, true)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	rules := access.Config{Allow: []string{"*"}}
 	rules.ApprovalTimeout.Duration = patience
 	a := &asking{T: t, store: store, decisions: make(chan claude.Decision, 10)}
@@ -156,9 +157,7 @@ func (a *asking) decision() claude.Decision {
 func (a *asking) state() db.ApprovalState {
 	a.Helper()
 	got, err := a.store.Approvals().Get(a.Context(), a.approval.ID)
-	if err != nil {
-		a.Fatal(err)
-	}
+	a.must(err)
 	return got.State
 }
 
@@ -272,9 +271,7 @@ func TestAnApprovalThatCameTooLate(t *testing.T) {
 			t.Fatal(err)
 		}
 		last = p
-		if err := a.store.Outbox().MarkDelivered(t.Context(), p, ""); err != nil {
-			t.Fatal(err)
-		}
+		must(t, a.store.Outbox().MarkDelivered(t.Context(), p, ""))
 	}
 	if last.Card == nil || !strings.Contains(last.Card.Status, "not run") {
 		t.Errorf("the card says %+v", last.Card)
@@ -317,9 +314,7 @@ func TestATurnLeavesNothingOpen(t *testing.T) {
 func TestAQuestionThatCannotBeStored(t *testing.T) {
 	t.Parallel()
 	a := newAsking(t, time.Hour)
-	if err := a.store.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, a.store.Close())
 	claim := db.Claim{Turn: db.Turn{ID: a.approval.Turn, Key: a.approval.Key}}
 	var got claude.Decision
 	ask := claude.ToolAsk{Name: "Bash", Input: json.RawMessage(`{"command":"make"}`)}
@@ -381,18 +376,10 @@ func TestPeopleHaveHalfAnHour(t *testing.T) {
 // cards takes the cards that are to be shown out of the outbox.
 func (a *asking) cards() (list []chat.Card) {
 	a.Helper()
-	for {
-		p, err := a.store.Outbox().Next(a.Context(), a.approval.Key)
-		if errors.Is(err, db.ErrNotFound) {
-			return list
-		} else if err != nil {
-			a.Fatal(err)
-		}
+	for _, p := range a.posts() {
 		list = append(list, *p.Card)
-		if err := a.store.Outbox().MarkDelivered(a.Context(), p, ""); err != nil {
-			a.Fatal(err)
-		}
 	}
+	return list
 }
 
 // The field for a reason comes on request, once, and the approval stays open: it can be decided in any way meanwhile.
@@ -480,9 +467,7 @@ func TestTheFieldForAReasonIsTriedAgain(t *testing.T) {
 	t.Parallel()
 	a := newAsking(t, time.Hour)
 	a.work()
-	if err := a.store.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, a.store.Close())
 	for range 2 {
 		if _, err := a.as.askReason(t.Context(), a.approval, i18n.English); err == nil {
 			t.Error("nothing was stored, and no error was shown")

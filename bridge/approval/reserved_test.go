@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"magpie/bridge/delivery/deliverytest"
 	"magpie/db"
 	"magpie/db/dbtest"
 	"magpie/internal/chat"
@@ -26,29 +27,23 @@ func TestWhatIsForAdminsOnly(t *testing.T) {
 		}
 	}
 	mine, theirs := own.StableID(""), other.StableID("")
-	dir := folders(t, "me/work/docs", "me/.local/share/magpie/files/"+mine, "me/.local/share/magpie/files/"+theirs,
+	dir := deliverytest.Folders(t, "me/work/docs", "me/.local/share/magpie/files/"+mine, "me/.local/share/magpie/files/"+theirs,
 		"me/.local/share/magpie/agents", "me/.config/magpie")
 	home := filepath.Join(dir, "me")
 	project, data, config := filepath.Join(home, "work"), filepath.Join(home, ".local/share/magpie"),
 		filepath.Join(home, ".config/magpie/magpie.toml")
 	for _, file := range []string{config, filepath.Join(data, "magpie.db"),
 		filepath.Join(data, "files", theirs, "1-1-a.pdf"), filepath.Join(data, "files", mine, "1-1-b.pdf")} {
-		if err := os.WriteFile(file, nil, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(file, nil, 0o600))
 	}
-	link(t, data, filepath.Join(project, "store"))
-	link(t, filepath.Join(data, "files", theirs), filepath.Join(project, "theirs"))
-	link(t, config, filepath.Join(project, "docs/settings"))
-	link(t, filepath.Join(data, "files", mine), filepath.Join(project, "mine"))
+	deliverytest.Link(t, data, filepath.Join(project, "store"))
+	deliverytest.Link(t, filepath.Join(data, "files", theirs), filepath.Join(project, "theirs"))
+	deliverytest.Link(t, config, filepath.Join(project, "docs/settings"))
+	deliverytest.Link(t, filepath.Join(data, "files", mine), filepath.Join(project, "mine"))
 	mineState, err := store.Folders().FindOrCreate(t.Context(), own)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	theirState, err := store.Folders().FindOrCreate(t.Context(), other)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	state := filepath.Join(data, "agents")
 	r := NewReservedPaths(ProtectedPaths{
 		Homes: []string{home}, Data: data, State: state, Files: []string{config}, Received: filepath.Join(data, "files"),
@@ -118,8 +113,6 @@ func TestWhatIsForAdminsOnly(t *testing.T) {
 func askFor(t *testing.T, tool string, input map[string]any) claude.ToolAsk {
 	t.Helper()
 	data, err := json.Marshal(input)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return claude.ToolAsk{ID: "r2", Use: "t2", Name: tool, Input: data}
 }

@@ -14,9 +14,7 @@ import (
 func bashInput(t *testing.T, command string) json.RawMessage {
 	t.Helper()
 	data, err := json.Marshal(map[string]string{"command": command, "description": "x"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return data
 }
 
@@ -159,20 +157,14 @@ func TestWhatARuleCovers(t *testing.T) {
 // Files are where their real path is, not where their name says.
 func TestFilesOfTheProject(t *testing.T) {
 	root, err := filepath.EvalSymlinks(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	dir, other := filepath.Join(root, "p"), filepath.Join(root, "other")
 	for _, d := range []string{dir, other, filepath.Join(dir, ".git")} {
-		if err := os.Mkdir(d, 0o700); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.Mkdir(d, 0o700))
 	}
 	for from, to := range map[string]string{"out": other, "git": filepath.Join(dir, ".git"), "in": dir,
 		"gone": filepath.Join(other, "nothing")} {
-		if err := os.Symlink(to, filepath.Join(dir, from)); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.Symlink(to, filepath.Join(dir, from)))
 	}
 	inside := db.Permit{Tool: "Write", Kind: db.InsideRule}
 	for path, want := range map[string]bool{
@@ -185,9 +177,7 @@ func TestFilesOfTheProject(t *testing.T) {
 			path = dir + "/" + path
 		}
 		input, err := json.Marshal(map[string]string{"file_path": path, "content": "x"})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if got := Covers(inside, "Write", input, dir); got != want {
 			t.Errorf("%s: %v", path, got)
 		}
@@ -221,9 +211,7 @@ func TestCommandsWithoutAlways(t *testing.T) {
 	t.Parallel()
 	listed := func(page, from, to string) string {
 		data, err := os.ReadFile(filepath.Join("..", "..", "docs", page))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		_, rest, _ := strings.Cut(string(data), from)
 		list, _, found := strings.Cut(rest, to)
 		if !found {

@@ -14,23 +14,6 @@ import (
 	"testing"
 )
 
-// WriteFile writes a file and the folders above it. It returns the path.
-func WriteFile(t testing.TB, path string, data []byte) string {
-	t.Helper()
-	if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, data, 0o600)); err != nil {
-		t.Fatal(err)
-	}
-	return path
-}
-
-// Link makes a symbolic link.
-func Link(t testing.TB, to, path string) {
-	t.Helper()
-	if err := os.Symlink(to, path); err != nil {
-		t.Fatal(err)
-	}
-}
-
 // Picture is a small PNG.
 func Picture(t testing.TB) []byte {
 	t.Helper()
