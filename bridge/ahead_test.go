@@ -112,7 +112,7 @@ func TestAProcessThatCannotStartAgainIsNotMissed(t *testing.T) {
 func TestNoProcessStartsAgainWhereNoneIsKept(t *testing.T) {
 	t.Parallel()
 	l := restartRig(t, someChats("oc_1"), func(c *claude.Config) { c.KeepAlive.Duration = 0 })
-	l.bridge.runner.ahead.restore(t.Context())
+	l.runner().ahead.restore(t.Context())
 	if s := l.pool.Stats(); s.Started != 0 {
 		t.Errorf("%+v", s)
 	}

@@ -21,7 +21,7 @@ func TestStopDoesNotStopTheNextTurn(t *testing.T) {
 	l.must(err)
 	ctx, end := context.WithCancelCause(t.Context())
 	l.beginTurn(room, 8, end)
-	l.bridge.receiver.commands.carryOut(invocation{m: incoming("om_1", "/stop")}, o)
+	l.receiver().commands.carryOut(invocation{m: incoming("om_1", "/stop")}, o)
 	if ctx.Err() != nil {
 		t.Error("the next turn was stopped")
 	}
@@ -102,7 +102,7 @@ func TestACommandChangesTheSettings(t *testing.T) {
 	own := t.TempDir()
 	l.remake(func(c *Config) { c.Projects = map[string]Project{"own": {Path: own}} })
 	l.start()
-	l.must(l.bridge.receiver.commands.execute(t.Context(), invocation{m: incoming("om_1", "/lang en"), args: "en"},
+	l.must(l.receiver().commands.execute(t.Context(), invocation{m: incoming("om_1", "/lang en"), args: "en"},
 		func(_ context.Context, o invocation) (commandResult, error) {
 			if o.args != "en" || o.lang != i18n.Chinese || o.chat.Kind != "" {
 				t.Errorf("ordered %+v", o)
@@ -115,7 +115,7 @@ func TestACommandChangesTheSettings(t *testing.T) {
 	if c.Settings.Lang != "en" || l.cfg().projectDir(c) != own || l.cfg().permissionMode(c) != "plan" {
 		t.Errorf("settings %+v", c.Settings)
 	}
-	if got := l.bridge.receiver.languages.LanguageFor(t.Context(), room, string(i18n.Chinese)); got != i18n.English {
+	if got := l.receiver().languages.LanguageFor(t.Context(), room, string(i18n.Chinese)); got != i18n.English {
 		t.Errorf("the chat is answered in %q", got)
 	}
 	l.say("om_2", "/状态")

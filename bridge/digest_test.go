@@ -23,7 +23,7 @@ func TestTheOwnerGetsADailyDigest(t *testing.T) {
 		w.order(boss, "/lang en")
 		nextDigest := func() string {
 			t.Helper()
-			w.must(w.bridge.digests.send(w.ctx, time.Now()))
+			w.must(w.digest(w.ctx, time.Now()))
 			return waiting(w, boss.key)
 		}
 		for _, wrong := range []place{{boss.key, chat.Private, "ou_user"}, {team.key, chat.Group, "ou_boss"}} {
@@ -98,7 +98,7 @@ func TestTheDigestTellsOfTheDay(t *testing.T) {
 			return l.count(`SELECT COUNT(*) FROM turns WHERE state IN ('done', 'failed')`) == i-1 && l.unsent() == 0
 		})
 	}
-	l.must(l.bridge.digests.send(t.Context(), time.Now().Add(23*time.Hour)))
+	l.must(l.digest(t.Context(), time.Now().Add(23*time.Hour)))
 	want := i18n.DigestReport.Sprintf(i18n.English, 3, 1, "$2.25", 0)
 	l.until("the digest", func() bool {
 		said, _, _ := l.rec.SoFar()

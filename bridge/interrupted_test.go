@@ -101,7 +101,7 @@ func TestWhatWaitsEndsWithItsConversation(t *testing.T) {
 			t.Parallel()
 			l := newRig(t)
 			turn := tc.waits(l)
-			l.must(l.bridge.recovery.run(t.Context()))
+			l.must(l.recover(t.Context()))
 			l.must(tc.end(l))
 			if n := l.count(`SELECT COUNT(*) FROM turns WHERE id = ` + fmt.Sprint(turn) + ` AND state = 'cancelled'`); n != 1 {
 				t.Error("it still waits")
@@ -185,7 +185,7 @@ func TestAnUnusedDecisionEndsWithItsConversation(t *testing.T) {
 	a.State = db.Approved
 	l.must(l.store.Approvals().Settle(t.Context(), a, db.Settling{From: db.Waiting}))
 	l.say("om_2", "/new")
-	l.must(l.bridge.recovery.run(t.Context()))
+	l.must(l.recover(t.Context()))
 	if n := l.count(`SELECT COUNT(*) FROM turns WHERE state = 'cancelled' AND failure = 'over'`); n != 1 {
 		t.Error("the turn has not ended with its conversation")
 	}
@@ -205,7 +205,7 @@ func TestWhatIsCutOffInAnEndedConversationOffersNothing(t *testing.T) {
 			l.abandonedTurn("om_1", "hello")
 			l.sql(`UPDATE turns SET draft = 'half', ` + how)
 			l.say("om_2", "/new")
-			l.must(l.bridge.recovery.run(t.Context()))
+			l.must(l.recover(t.Context()))
 			if n := l.count(`SELECT COUNT(*) FROM turns WHERE state = 'cancelled' AND failure = 'over'`); n != 1 {
 				t.Error("it has not ended with its conversation")
 			}

@@ -156,11 +156,11 @@ func (w *memoryRig) ask(p place, text, answer string, during func()) contextmgr.
 	w.Helper()
 	w.receive(p, text, true)
 	c := w.claim(p)
-	prompt := w.bridge.context.Build(w.ctx, contextmgr.Request{
+	prompt := w.prompts().Build(w.ctx, contextmgr.Request{
 		Key: p.key, Kind: p.kind, Project: "/srv/one", Epoch: c.Turn.Epoch, Turn: c.Turn.ID, Asked: c.Asked, Live: c.Resume,
 		Synced: contextmgr.Synced{Seen: c.Chat.Session.Turn},
 	})
-	w.bridge.context.RecordSent(p.key, prompt, c.Resume)
+	w.prompts().RecordSent(p.key, prompt, c.Resume)
 	leave := w.tools().setRunningTurn(c, "/srv/one")
 	if during != nil {
 		during()

@@ -69,7 +69,7 @@ func TestWhatWasSaidWaitsUntilItsAuthorIsKnown(t *testing.T) {
 			Time: began.Add(time.Minute)}
 	}
 	g := &group{said: []chat.Incoming{said("om_boss", "ou_boss"), said("om_1", "ou_1")}}
-	b := newBackground(Config{Groups: g, Context: l.cfg().Context}, l.bridge.db, l.authorizer())
+	b := newBackground(Config{Groups: g, Context: l.cfg().Context}, l.store.DB, l.authorizer())
 	b.redact, b.wait = func(text string) string { return text }, time.Minute
 	question := func(id string, at time.Time) db.Claim {
 		q := said(id, "ou_boss")

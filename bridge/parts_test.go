@@ -2,6 +2,7 @@ package bridge
 
 import (
 	"context"
+	"time"
 
 	"magpie/bridge/access"
 	"magpie/bridge/approval"
@@ -9,6 +10,7 @@ import (
 	"magpie/bridge/delivery"
 	"magpie/bridge/turncard"
 	"magpie/bridge/workqueue"
+	"magpie/contextmgr"
 	"magpie/db"
 	"magpie/internal/chat"
 	"magpie/internal/claude"
@@ -19,30 +21,44 @@ import (
 type parts struct{ bridge *Bridge }
 
 func (p parts) cfg() *Config                    { return p.bridge.cfg }
+func (p parts) prompts() *contextmgr.Manager    { return p.bridge.context }
 func (p parts) authorizer() *access.Authorizer  { return p.bridge.access.Authorizer }
 func (p parts) ownership() *access.Ownership    { return p.bridge.access.Ownership }
-func (p parts) commandSet() *commandSet         { return p.bridge.receiver.commands.set }
-func (p parts) listening() listening            { return p.bridge.receiver.listening }
-func (p parts) steering() *steering             { return p.bridge.receiver.steering }
-func (p parts) logins() *logins                 { return p.bridge.receiver.logins }
-func (p parts) history() historyWriter          { return p.bridge.receiver.inbox.history }
-func (p parts) files() *attachment.Store        { return p.bridge.receiver.files }
+func (p parts) receiver() *receiver             { return p.bridge.receiver }
+func (p parts) commandSet() *commandSet         { return p.receiver().commands.set }
+func (p parts) listening() listening            { return p.receiver().listening }
+func (p parts) steering() *steering             { return p.receiver().steering }
+func (p parts) logins() *logins                 { return p.receiver().logins }
+func (p parts) files() *attachment.Store        { return p.receiver().files }
+func (p parts) history() historyWriter          { return p.receiver().inbox.history }
+func (p parts) presses() *pressHandler          { return p.bridge.presses }
 func (p parts) approvals() *approval.Requests   { return p.bridge.queues.approvals }
 func (p parts) outbox() *delivery.Outbox        { return p.bridge.queues.outbox }
 func (p parts) reactions() *delivery.Reactions  { return p.bridge.queues.reactions }
 func (p parts) queue() *turnQueue               { return p.bridge.queues.turns }
 func (p parts) scheduler() *compactionScheduler { return p.bridge.queues.scheduler }
-func (p parts) budget() *budget                 { return p.bridge.runner.agents.budget }
-func (p parts) attempts() attemptRunner         { return p.bridge.runner.agents.attempts }
+func (p parts) runner() *turnRunner             { return p.bridge.runner }
+func (p parts) agents() agentRunner             { return p.runner().agents }
+func (p parts) budget() *budget                 { return p.agents().budget }
+func (p parts) attempts() attemptRunner         { return p.agents().attempts }
 func (p parts) tools() *toolHandlers            { return p.attempts().specs.tools }
-func (p parts) maintenance() maintenance        { return p.bridge.runner.maintenance }
+func (p parts) maintenance() maintenance        { return p.runner().maintenance }
 func (p parts) limits() *usageLimits            { return p.bridge.limits }
+
+// recover takes up what an earlier process has left, and work does what waits, as when the bridge runs.
+func (p parts) recover(ctx context.Context) error { return p.bridge.recovery.run(ctx) }
+func (p parts) work(ctx context.Context)          { p.bridge.queues.run(ctx, p.bridge.cfg.Shutdown) }
+
+// digest sends the daily digests that are due.
+func (p parts) digest(ctx context.Context, now time.Time) error {
+	return p.bridge.digests.send(ctx, now)
+}
 
 // turnOf is the turn of a claim, before it runs; runWith runs it.
 func (p parts) turnOf(c db.Claim) *turn { return newTurn(p.bridge.cfg, p.bridge.db, c) }
 
 func (p parts) runWith(ctx context.Context, t *turn, answer func(context.Context, *turn) turncard.Outcome) {
-	p.bridge.runner.runWith(ctx, t, answer)
+	p.runner().runWith(ctx, t, answer)
 }
 
 // awaitRecovery waits until what an earlier process has left is taken up.
@@ -105,7 +121,7 @@ type agent func(t *turn, take func(claude.Event)) claude.Result
 // actAs lets the test be the agent.
 func (p parts) actAs(a agent) {
 	p.answerWith(func(ctx context.Context, t *turn) turncard.Outcome {
-		p.bridge.runner.prepare(ctx, t)
+		p.runner().prepare(ctx, t)
 		take := func(e claude.Event) { p.handle(ctx, t, e) }
 		result := a(t, take)
 		take(result)
@@ -120,5 +136,5 @@ func (p parts) handle(ctx context.Context, t *turn, e claude.Event) {
 
 // outcome is how a turn ends with a result of its agent.
 func (p parts) outcome(ctx context.Context, t *turn, r claude.Result) turncard.Outcome {
-	return p.bridge.runner.agents.failures.resultOutcome(ctx, t.claim, r)
+	return p.agents().failures.resultOutcome(ctx, t.claim, r)
 }

@@ -242,7 +242,7 @@ func (l *bridgeRig) endsStopped(how string) {
 	l.Helper()
 	ctx, stop := context.WithCancel(l.Context())
 	var running sync.WaitGroup
-	running.Go(func() { l.bridge.queues.run(ctx, l.bridge.cfg.Shutdown) })
+	running.Go(func() { l.work(ctx) })
 	l.isStopped(how)
 	stop()
 	running.Wait()
@@ -253,7 +253,7 @@ func TestAStopRightAfterTheRecovery(t *testing.T) {
 	t.Parallel()
 	stopEachWay(t, func(l *bridgeRig) {
 		l.abandonedTurn("om_1", "hello")
-		l.must(l.bridge.recovery.run(l.Context()))
+		l.must(l.recover(l.Context()))
 	})
 }
 

@@ -30,11 +30,10 @@ func TestSearchFindsConversations(t *testing.T) {
 	for _, s := range sessions {
 		ofEpoch[s.Epoch] = s
 	}
-	cs := sessionCommands{cfg: l.bridge.cfg, chats: l.store.Chats(), index: l.store.Index(), zone: time.UTC}
 	search := func(key chat.Key, words string) commandResult {
 		t.Helper()
 		c := l.chat()
-		got, err := cs.search(t.Context(), invocation{
+		got, err := l.commandSet().search(t.Context(), invocation{
 			m: chat.Incoming{Key: key, Time: time.Now()}, args: words, lang: i18n.English, chat: c,
 		})
 		must(t, err)

@@ -413,7 +413,7 @@ func TestOldFilesAreSweptUp(t *testing.T) {
 	d.send("om_2", "[文件 b.pdf] read", document("om_2", "k2", "b.pdf"))
 	d.prompt(2)
 	d.sql("UPDATE files SET created_at = 1 WHERE message_id = 'om_1'")
-	n, err := d.files().Sweep(t.Context(), d.bridge.db, 24*time.Hour)
+	n, err := d.files().Sweep(t.Context(), d.store.DB, 24*time.Hour)
 	if err != nil || n != 2 {
 		t.Errorf("%d files, %v", n, err)
 	}

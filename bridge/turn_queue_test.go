@@ -168,7 +168,7 @@ func TestAnAdditionBehindTheResult(t *testing.T) {
 	l := newRig(t)
 	turns := 0
 	l.answerWith(func(ctx context.Context, t *turn) turncard.Outcome {
-		end := l.bridge.runner.agents.answer(ctx, t)
+		end := l.agents().answer(ctx, t)
 		if turns++; turns == 1 {
 			l.say("om_2", "also: two")
 			if n := l.count(`SELECT COUNT(*) FROM steers WHERE turn_id = 1`); n != 1 {
