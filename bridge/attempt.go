@@ -522,7 +522,7 @@ func (r attemptRunner) storeEffects(ctx context.Context, t *turn) {
 	if t.progress.effects.stored == now {
 		return
 	}
-	if err := r.turns.SetActed(context.WithoutCancel(ctx), t.claim.Turn.ID, now); err != nil {
+	if err := r.turns.SetActed(context.WithoutCancel(ctx), t.claim.Turn, now); err != nil {
 		zerolog.Ctx(ctx).Error().Err(err).Msg("use of a tool not stored")
 		return
 	}

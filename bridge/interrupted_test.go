@@ -34,7 +34,7 @@ func TestAPressThatFailedCountsWhenItIsToldAgain(t *testing.T) {
 	t.Parallel()
 	l := newRig(t)
 	press := pressed("ev_1", turncard.DoContinue, l.cutOff("om_1"))
-	l.sql(`CREATE TRIGGER broken BEFORE UPDATE OF failure ON turns BEGIN SELECT RAISE(FAIL, 'broken'); END`)
+	l.sql(`CREATE TRIGGER broken BEFORE UPDATE OF failure ON turns WHEN NEW.failure <> OLD.failure BEGIN SELECT RAISE(FAIL, 'broken'); END`)
 	if got, err := l.bridge.HandlePress(t.Context(), press); err == nil || got != i18n.PressFailed.EN {
 		t.Fatalf("told %q, %v", got, err)
 	}

@@ -73,7 +73,7 @@ func TestTheUseOfAToolIsRecordedAtTheEnd(t *testing.T) {
 	l.abandonedTurn("om_1", "hello")
 	turn := l.turnOf(db.Claim{Turn: l.left()})
 	turn.painter = turncard.NewPainter(nil, turncard.Target{}, turncard.State{})
-	l.sql(`CREATE TRIGGER broken BEFORE UPDATE OF acted ON turns BEGIN SELECT RAISE(FAIL, 'broken'); END`)
+	l.sql(`CREATE TRIGGER broken BEFORE UPDATE OF acted ON turns WHEN NEW.acted <> OLD.acted BEGIN SELECT RAISE(FAIL, 'broken'); END`)
 	l.handle(t.Context(), turn, claude.ToolCall{})
 	l.sql(`DROP TRIGGER broken`)
 	l.handle(t.Context(), turn, claude.ToolResult{})
@@ -87,7 +87,7 @@ func TestRecoveryWaitsForTheStore(t *testing.T) {
 	t.Parallel()
 	l := newRig(t)
 	l.abandonedTurn("om_1", "hello")
-	l.sql(`CREATE TRIGGER broken BEFORE UPDATE OF state ON turns BEGIN SELECT RAISE(FAIL, 'broken'); END`)
+	l.sql(`CREATE TRIGGER broken BEFORE UPDATE OF state ON turns WHEN NEW.state <> OLD.state BEGIN SELECT RAISE(FAIL, 'broken'); END`)
 	l.start()
 	l.until("a try", func() bool { return strings.Contains(l.logs.String(), "turn was cut off") })
 	l.sql(`DROP TRIGGER broken`)
@@ -201,7 +201,7 @@ func TestAStopDuringTheRecovery(t *testing.T) {
 			if tc.left != "" {
 				l.sql(`UPDATE turns SET ` + tc.left)
 			}
-			l.sql(`CREATE TRIGGER broken BEFORE UPDATE OF state ON turns BEGIN SELECT RAISE(FAIL, 'broken'); END`)
+			l.sql(`CREATE TRIGGER broken BEFORE UPDATE OF state ON turns WHEN NEW.state <> OLD.state BEGIN SELECT RAISE(FAIL, 'broken'); END`)
 			l.start()
 			l.until("a try", func() bool {
 				return strings.Contains(l.logs.String(), "turn not recovered; trying again")

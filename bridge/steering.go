@@ -165,7 +165,7 @@ func (s *steering) requeueUnread(ctx context.Context, t *turn) error {
 		prompts = append(prompts, u.prompt)
 		t.claim.Asked = append(t.claim.Asked, u.message)
 	}
-	return s.store.MarkAsked(context.WithoutCancel(ctx), t.claim.Turn.ID, prompts...)
+	return s.store.MarkAsked(context.WithoutCancel(ctx), t.claim.Turn, prompts...)
 }
 
 // unreadMessages are the messages of a turn that its agent has not read.
@@ -199,7 +199,7 @@ func (s *steering) markRead(ctx context.Context, t *turn, prompt string) (chat.M
 	failpoint.At("steer: read")
 	t.steersRead = append(t.steersRead, prompt)
 	defer failpoint.At("steer: noted")
-	if err := s.store.MarkRead(context.WithoutCancel(ctx), t.claim.Turn.ID, prompt); err != nil { // stored at the end
+	if err := s.store.MarkRead(context.WithoutCancel(ctx), t.claim.Turn, prompt); err != nil { // stored at the end
 		zerolog.Ctx(ctx).Error().Err(err).Msg("message read by the agent not recorded")
 	}
 	return m, true

@@ -85,12 +85,14 @@ func TestAQuestionIsStoredThoughItsTurnCannotBegin(t *testing.T) {
 	t.Parallel()
 	l, release := newHeldRig(t)
 	release()
-	l.sql(`CREATE TRIGGER broken BEFORE UPDATE OF state ON turns BEGIN SELECT RAISE(FAIL, 'broken'); END`)
+	l.sql(`CREATE TRIGGER broken BEFORE UPDATE OF state ON turns WHEN NEW.state <> OLD.state BEGIN SELECT RAISE(FAIL, 'broken'); END`)
+	l.sql(`CREATE TRIGGER claimed BEFORE INSERT ON turns WHEN NEW.state = 'running' BEGIN SELECT RAISE(FAIL, 'broken'); END`)
 	l.say("om_1", "one")
 	if got := l.statesOf(); len(got) != 1 || got[0] != db.Queued {
 		t.Errorf("%v", got)
 	}
 	l.sql(`DROP TRIGGER broken`)
+	l.sql(`DROP TRIGGER claimed`)
 	l.ended(db.Done, 1)
 }
 

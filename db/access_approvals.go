@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"magpie/internal/chat"
+	"magpie/internal/convo"
 )
 
 // ApprovalState is the state of an approval.
@@ -315,7 +316,7 @@ func (as Approvals) settle(ctx context.Context, tx *sql.Tx, a Approval, s Settli
 		}
 	}
 	if s.Prompt != "" {
-		if err := execForSteers(ctx, tx, readSteer, neededBy, []string{s.Prompt}); err != nil {
+		if _, err := as.db.decide(ctx, tx, a.Key, convo.Reads{Turn: neededBy, Prompts: []string{s.Prompt}}); err != nil {
 			return err
 		}
 	}

@@ -64,7 +64,7 @@ const bookExpense = `INSERT INTO ledger (at, chat_key, user_id, purpose, turn_id
 
 // A question that was recalled before it was asked costs nothing. A recall of one that is being asked stops its turn.
 const askersOfTurn = `SELECT actor_id FROM messages WHERE chat_key = ?1 AND turn_id = ?2 AND turn_id > 0
-	AND role = 'user' AND (state <> 'recalled' OR EXISTS (SELECT 1 FROM turns WHERE id = ?2 AND stopped = 1)
+	AND role = 'user' AND (state <> 'recalled' OR EXISTS (SELECT 1 FROM turns WHERE id = ?2 AND stopped > 0)
 	OR NOT EXISTS (SELECT 1 FROM messages WHERE chat_key = ?1 AND turn_id = ?2 AND turn_id > 0
 		AND role = 'user'` + notRecalled + `))
 	GROUP BY actor_id ORDER BY MIN(sent_at), MIN(seq)`

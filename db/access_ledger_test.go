@@ -155,7 +155,7 @@ func TestWhoPaysForATurnOfWhichAQuestionIsRecalled(t *testing.T) {
 			recall(t, d, id)
 		}
 		c := claim(t, d, "s")
-		if err := d.Turns().SetActed(t.Context(), c.Turn.ID, true); err != nil {
+		if err := d.Turns().SetActed(t.Context(), c.Turn, true); err != nil {
 			t.Fatal(err)
 		}
 		for _, id := range tc.running {

@@ -30,6 +30,8 @@ type Config struct {
 	// Progress reports the progress of work that may take minutes, see [sqlite.Options]. The caller sets it; nil = no
 	// reports.
 	Progress func(w sqlite.Work, done, total int64) `toml:"-" env:"-"`
+	// Verify has each change of a chat's turns fail whose rows do not give back what was decided. The tests set it.
+	Verify bool `toml:"-" env:"-"`
 }
 
 // Defaults returns the default configuration.
@@ -93,6 +95,7 @@ type DB struct {
 	engine *sqlite.DB
 	read   *sql.DB
 	now    func() time.Time
+	verify bool       // see [Config.Verify]
 	chats  *chatCache // nil if read-only
 
 	indexing    *indexer              // nil if read-only
@@ -140,7 +143,7 @@ func Open(ctx context.Context, c Config) (_ *DB, err error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &DB{now: time.Now, chats: newChatCache(hotChats)}
+	d := &DB{now: time.Now, verify: c.Verify, chats: newChatCache(hotChats)}
 	d.indexing = newIndexer(d)
 	engine, err := sqlite.Open(ctx, path, optionsOf(d, c))
 	if err != nil {

@@ -85,8 +85,12 @@ func TestMessagesThatComeWhileATurnRunsAreAskedTogetherByTheNext(t *testing.T) {
 	early := say("om_3", "two")
 	early.Time = time.UnixMilli(2000)
 	accept(t, d, early)
-	second := claim(t, d, "x")
+	if _, err := d.Queue().Claim(t.Context(), oc, turnIDs("x"), true); !errors.Is(err, db.ErrNotFound) {
+		t.Fatalf("two turns at once: %v", err)
+	}
 	finish(t, d, db.TurnResult{Turn: first.Turn, Answer: "1"})
+	second := claim(t, d, "x")
+	finish(t, d, db.TurnResult{Turn: second.Turn, Answer: "2"})
 	if _, err := d.Queue().Claim(t.Context(), oc, turnIDs("x"), true); !errors.Is(err, db.ErrNotFound) {
 		t.Fatalf("a third turn: %v", err)
 	}
@@ -348,6 +352,7 @@ func TestARestartFindsWhatWasOpen(t *testing.T) {
 	if err != nil || len(keys) != 1 || keys[0] != oc {
 		t.Fatalf("queued = %v, %v", keys, err)
 	}
+	finish(t, again, db.TurnResult{Turn: cut[0], State: db.Interrupted})
 	if c := claim(t, again, "s2"); texts(c.Asked) != "u:q2" {
 		t.Errorf("next turn asks %q", texts(c.Asked))
 	}

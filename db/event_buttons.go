@@ -28,3 +28,6 @@ const foreignPrefix = "foreign:"
 // messages to other programs.
 const written = ` AND message_id NOT LIKE '` + pressPrefix + `%' AND message_id NOT LIKE '` + continuePrefix + `%'` +
 	` AND message_id NOT LIKE '` + foreignPrefix + `%'`
+
+// isWritten says of a message ID what [written] says.
+func isWritten(id string) bool { return !IsPressID(id) && !strings.HasPrefix(id, foreignPrefix) }

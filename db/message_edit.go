@@ -96,5 +96,7 @@ func (ms Messages) replace(ctx context.Context, tx *sql.Tx, old version, e Inbou
 	if err := e.countBotTurns(ctx, tx); err != nil {
 		return 0, err
 	}
-	return ms.db.Queue().enqueue(ctx, tx, m, e)
+	var a AcceptResult
+	_, err := ms.db.Queue().ask(ctx, tx, &a, m, e)
+	return a.Turn, err
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"magpie/internal/chat"
+	"magpie/internal/convo"
 )
 
 // Effect is one change caused by a message, made in the transaction that stores the message. Only this package declares
@@ -68,12 +69,8 @@ type StopTurns struct{ Turns []int64 }
 
 // apply matches the chat as well as the turn, so that a forged turn number stops nothing elsewhere.
 func (e StopTurns) apply(ctx context.Context, tx *sql.Tx, a *acceptance) error {
-	for _, turn := range e.Turns {
-		if _, err := tx.ExecContext(ctx, stopTurn, turn, a.in.Key.String()); err != nil {
-			return fmt.Errorf("stop turn %d: %w", turn, err)
-		}
-	}
-	return nil
+	_, err := a.db.decide(ctx, tx, a.in.Key, convo.Stops{Turns: e.Turns})
+	return err
 }
 
 // DropTurn drops an interrupted turn of the chat, so that nobody can continue it. Over is its final card. It has no

@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"magpie/internal/chat"
+	"magpie/internal/convo"
 )
 
 // Recalled tells the caller what is left to do after a recall.
@@ -93,7 +94,7 @@ func (v version) withdraw(ctx context.Context, d *DB, tx *sql.Tx, state string) 
 
 // Recall marks a message as recalled, with its files, and with the answer and its follow-ups if it was the only
 // question, also if its turn was interrupted and another one continues it. The other questions of a running turn are
-// asked again, unless a tool may have been used for it. A turn that waited to answer it ends, and its card shows over.
+// asked again when it has stopped, unless a tool may have been used for it. A turn that waited to answer it ends, and its card shows over.
 // The session that may contain it is dropped, as are the summary that covers it and memories derived from it. An unknown
 // message is recorded as recalled in case it still arrives, and Recall returns [ErrNotFound].
 func (ms Messages) Recall(ctx context.Context, room chat.Key, id string, over chat.Card) (r Recalled, err error) {
@@ -118,17 +119,18 @@ func (ms Messages) Recall(ctx context.Context, room chat.Key, id string, over ch
 			if v.state == recalled {
 				continue
 			}
+			if err := r.takeOut(ctx, ms.db, tx, v.Message, over); err != nil {
+				return err
+			}
 			if err := v.withdraw(ctx, ms.db, tx, recalled); err != nil {
 				return err
 			}
 			if err := v.forgetContext(ctx, tx); err != nil {
 				return err
 			}
-			running, err := ms.db.Turns().withdraw(ctx, tx, v.Message, over)
-			if err != nil {
+			if err := ms.db.Turns().hideUnasked(ctx, tx, v.Message); err != nil {
 				return err
 			}
-			r.Running = max(r.Running, running)
 			if err := r.withdrawFollowUps(ctx, ms.db, tx, v.Message); err != nil {
 				return err
 			}
@@ -267,10 +269,19 @@ func countQuestions(ctx context.Context, q querier, key chat.Key, turn int64) (l
 	return left, gone, nil
 }
 
-// AllRecalled reports whether all questions that a turn answers were recalled, or moved to another turn after some of
-// them were.
-func (ts Turns) AllRecalled(ctx context.Context, t Turn) (bool, error) {
-	return allRecalled(ctx, ts.db.read, t.Key, t.questionTurn())
+// A recall has stopped the turn, and what it has asked besides is asked again.
+const isAskedAgain = `SELECT EXISTS (SELECT 1 FROM turns WHERE id = ?1 AND stopped = 2 AND acted = 0)`
+
+// AllRecalled reports whether all questions that a turn answers were recalled, or are asked by another turn after some
+// of them were.
+func (ts Turns) AllRecalled(ctx context.Context, t Turn) (gone bool, err error) {
+	if gone, err = allRecalled(ctx, ts.db.read, t.Key, t.questionTurn()); err != nil || gone {
+		return gone, err
+	}
+	if err := ts.db.read.QueryRowContext(ctx, isAskedAgain, t.ID).Scan(&gone); err != nil {
+		return false, fmt.Errorf("why turn %d was stopped: %w", t.ID, err)
+	}
+	return gone, nil
 }
 
 func allRecalled(ctx context.Context, q querier, key chat.Key, turn int64) (bool, error) {
@@ -278,107 +289,57 @@ func allRecalled(ctx context.Context, q querier, key chat.Key, turn int64) (bool
 	return gone > 0 && left == 0, err
 }
 
-const cancelTurn = `UPDATE turns SET state = 'cancelled', failure = 'recalled', ended_at = ?2, draft = '' WHERE id = ?1`
-
-// withdraw removes a question from its turn, and returns the turn's number if it is running. A turn
-// without questions ends, and its answer is hidden.
-func (ts Turns) withdraw(ctx context.Context, tx *sql.Tx, m chat.Message, over chat.Card) (running int64, err error) {
+// takeOut takes a question out of its turn. A turn that is running stops; one that waits and asks nothing else ends.
+func (r *Recalled) takeOut(ctx context.Context, d *DB, tx *sql.Tx, m chat.Message, over chat.Card) error {
 	if m.Turn == 0 || m.Role != chat.User {
-		return 0, nil
+		return nil
 	}
-	t, err := loadTurn(ctx, tx, m.Key, m.Turn)
-	if errors.Is(err, ErrNotFound) {
-		return 0, nil
-	} else if err != nil {
-		return 0, err
-	}
-	left, _, err := countQuestions(ctx, tx, m.Key, t.ID)
-	switch {
-	case err != nil:
-		return 0, err
-	case t.State == Running:
-		if _, err := tx.ExecContext(ctx, stopTurn, t.ID, t.Key.String()); err != nil {
-			return 0, fmt.Errorf("stop turn %d: %w", t.ID, err)
-		}
-		// The rest is asked again, unless the agent has already used tools: repeating its commands could do harm.
-		if left > 0 && !t.Acted {
-			return t.ID, ts.db.Queue().requeueRest(ctx, tx, t)
-		}
-		return t.ID, ts.db.Turns().Steers().requeueUnread(ctx, tx, t) // nothing of that has run yet
-	case left > 0:
-		return 0, nil
-	case t.State == Queued || t.State == Interrupted && t.Failure == Late:
-		return 0, ts.db.Queue().cancel(ctx, tx, t, over)
-	case t.State == Interrupted: // nobody can continue it
-		if _, err := tx.ExecContext(ctx, dropTurn, t.ID); err != nil {
-			return 0, err
-		}
-	}
-	return 0, hideAnswer(ctx, ts.db, tx, t)
-}
-
-const moveQuestions = `UPDATE messages SET turn_id = ?3 WHERE chat_key = ?1 AND turn_id = ?2 AND turn_id > 0
-	AND role = 'user'` + notRecalled
-
-const lastQuestion = `SELECT message_id FROM messages WHERE chat_key = ?1 AND turn_id = ?2 AND turn_id > 0
-	AND role = 'user'` + notRecalled + written + `
-	ORDER BY seq DESC LIMIT 1`
-
-// requeueRest moves the remaining questions of a turn that is being stopped into the waiting turn, or into a new one:
-// they were not recalled, and are older than what waits.
-func (q Queue) requeueRest(ctx context.Context, tx *sql.Tx, t Turn) error {
-	continues := t.Continues
-	if recalled, err := allRecalled(ctx, tx, t.Key, continues); err != nil {
-		return err
-	} else if recalled {
-		continues = 0
-	}
-	if err := q.requeueQuestions(ctx, tx, t, moveQuestions, continues); err != nil {
-		return err
-	}
-	_, err := tx.ExecContext(ctx, forgetSteers, t.ID)
-	return err
-}
-
-// requeueQuestions moves questions of a turn that ends into the waiting turn, or into a new one, which continues the
-// same turn as the old one did.
-func (q Queue) requeueQuestions(ctx context.Context, tx *sql.Tx, t Turn, move string, continues int64) error {
-	var id int64
-	var last string
-	err := tx.QueryRowContext(ctx, queuedTurn, t.Key.String(), t.Epoch).Scan(&id)
-	if errors.Is(err, sql.ErrNoRows) {
-		err = tx.QueryRowContext(ctx, insertTurn, t.Key.String(), t.Epoch, Queued, "", millis(q.db.now())).Scan(&id)
-	}
-	if err == nil {
-		_, err = tx.ExecContext(ctx, move, t.Key.String(), t.ID, id)
-	}
-	if err == nil {
-		err = tx.QueryRowContext(ctx, lastQuestion, t.Key.String(), id).Scan(&last)
-	}
-	if errors.Is(err, sql.ErrNoRows) {
-		last, err = t.ReplyTo, nil
-	}
-	if err == nil {
-		_, err = tx.ExecContext(ctx, askTurn, id, PlatformID(last), continues)
-	}
+	effects, err := d.decide(ctx, tx, m.Key, convo.Recalls{Turn: m.Turn, Seq: m.Seq})
 	if err != nil {
-		return fmt.Errorf("ask questions of turn %d again: %w", t.ID, err)
+		return err
+	}
+	for _, f := range effects {
+		switch f := f.(type) {
+		case convo.Halt:
+			r.Running = max(r.Running, f.Turn)
+		case convo.Settled:
+			err = d.cancelled(ctx, tx, m.Key, f, over)
+		}
+		if err != nil {
+			return fmt.Errorf("turn %d: %w", m.Turn, err)
+		}
 	}
 	return nil
 }
 
-// cancel ends a turn that has not begun, or will not continue.
-func (q Queue) cancel(ctx context.Context, tx *sql.Tx, t Turn, over chat.Card) error {
-	if _, err := tx.ExecContext(ctx, cancelTurn, t.ID, millis(q.db.now())); err != nil {
-		return fmt.Errorf("cancel turn %d: %w", t.ID, err)
-	}
-	if t.State == Queued && t.Card == "" { // nobody has seen it
-		_, err := tx.ExecContext(ctx, forgetPosts, t.ID)
+// cancelled shows that a turn ended before it began, if people have seen it.
+func (d *DB) cancelled(ctx context.Context, tx *sql.Tx, key chat.Key, f convo.Settled, over chat.Card) error {
+	t, err := loadTurn(ctx, tx, key, f.Turn.ID)
+	if err == nil && t.Card == "" && f.Was == convo.Queued {
+		_, err = tx.ExecContext(ctx, forgetPosts, t.ID)
+		return err
+	} else if err != nil {
 		return err
 	}
-	return q.db.Outbox().post(
-		ctx, tx, Post{Key: t.Key, Turn: t.ID, Idem: cardIdem(t, recalled), ReplyTo: t.ReplyTo, Card: &over},
-	)
+	return d.postSettled(ctx, tx, key, f, over)
+}
+
+// hideUnasked hides the answer of a turn that is over if all its questions were recalled.
+func (ts Turns) hideUnasked(ctx context.Context, tx *sql.Tx, m chat.Message) error {
+	if m.Turn == 0 || m.Role != chat.User {
+		return nil
+	}
+	t, err := loadTurn(ctx, tx, m.Key, m.Turn)
+	if errors.Is(err, ErrNotFound) {
+		return nil
+	} else if err != nil || t.State == Running || t.State == Queued {
+		return err
+	}
+	left, _, err := countQuestions(ctx, tx, m.Key, t.ID)
+	if err != nil || left > 0 {
+		return err
+	}
+	return hideAnswer(ctx, ts.db, tx, t)
 }
 
 const recallActions = `UPDATE messages SET state = 'recalled' WHERE chat_key = ?1 AND turn_id = ?2

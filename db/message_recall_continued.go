@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"magpie/internal/chat"
+	"magpie/internal/convo"
 )
 
 // A follow-up that was interrupted is continued as well.
@@ -13,11 +14,9 @@ const continuationsOf = `SELECT ` + turnColumns + ` FROM turns WHERE chat_key = 
 	OR continues > 0 AND continues IN (SELECT id FROM turns WHERE chat_key = ?1 AND id > ?2 AND follows = ?2))
 	ORDER BY id`
 
-const continueNothing = `UPDATE turns SET continues = 0 WHERE id = ?1 AND state = 'queued'`
-
 // withdrawContinuations reaches the turns that continue the interrupted turn of a recalled question. It returns the
 // requests to continue of those that answer nothing else: they are recalled together with the question. A running turn
-// that also answers other questions is stopped, and asked these again.
+// is stopped; what else it answers is asked again.
 func (r *Recalled) withdrawContinuations(
 	ctx context.Context, d *DB, tx *sql.Tx, m chat.Message,
 ) (requests []version, err error) {
@@ -38,13 +37,17 @@ func (r *Recalled) withdrawContinuations(
 			if own, err = requestsToContinue(ctx, tx, t); err != nil {
 				return nil, err
 			}
-			if _, err := tx.ExecContext(ctx, continueNothing, t.ID); err != nil {
-				return nil, err
-			}
 		}
-		if len(own) == 0 && t.State == Running {
-			if err := r.stopContinuation(ctx, d, tx, t); err != nil {
-				return nil, fmt.Errorf("stop turn %d: %w", t.ID, err)
+		loses := convo.Loses{Turn: t.ID}
+		if t.Continues == m.Turn {
+			loses.Seq = m.Seq
+		}
+		if recalled || len(own) == 0 && t.State == Running {
+			effects, err := d.decide(ctx, tx, t.Key, loses)
+			if err != nil {
+				return nil, err
+			} else if len(effects) > 0 {
+				r.Running = max(r.Running, t.ID)
 			}
 		}
 		requests = append(requests, own...)
@@ -69,28 +72,4 @@ func requestsToContinue(ctx context.Context, tx *sql.Tx, t Turn) (list []version
 		list = append(list, found...)
 	}
 	return list, nil
-}
-
-// stopContinuation stops a running turn because a question was recalled that it goes on with, besides others. These, and
-// what is left of the interrupted turn, are asked again unless a tool may have been used for them.
-func (r *Recalled) stopContinuation(ctx context.Context, d *DB, tx *sql.Tx, t Turn) error {
-	r.Running = max(r.Running, t.ID)
-	if _, err := tx.ExecContext(ctx, stopTurn, t.ID, t.Key.String()); err != nil {
-		return err
-	}
-	old, err := loadTurn(ctx, tx, t.Key, t.Continues)
-	if err != nil {
-		return err
-	}
-	if t.Acted || old.Acted {
-		return d.Turns().Steers().requeueUnread(ctx, tx, t)
-	}
-	left, _, err := countQuestions(ctx, tx, t.Key, old.ID)
-	if err == nil && left > 0 {
-		err = d.Queue().requeueRest(ctx, tx, old)
-	}
-	if err != nil {
-		return err
-	}
-	return d.Queue().requeueRest(ctx, tx, t)
 }

@@ -132,7 +132,7 @@ func TestOneQuestionOfAContinuedTurnIsRecalled(t *testing.T) {
 		goOn(t, d, turn.ID)
 		c := claim(t, d, "s-2")
 		if acted {
-			if err := d.Turns().SetActed(t.Context(), c.Turn.ID, true); err != nil {
+			if err := d.Turns().SetActed(t.Context(), c.Turn, true); err != nil {
 				t.Fatal(err)
 			}
 		}

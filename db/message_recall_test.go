@@ -97,7 +97,7 @@ func TestOtherQuestionsAreAskedAgain(t *testing.T) {
 		accept(t, d, say("om_2", "two"))
 		c := claim(t, d, "s")
 		if acted {
-			if err := d.Turns().SetActed(t.Context(), c.Turn.ID, true); err != nil {
+			if err := d.Turns().SetActed(t.Context(), c.Turn, true); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -119,6 +119,51 @@ func TestOtherQuestionsAreAskedAgain(t *testing.T) {
 		if got := history(t, d, 0, again.Turn.ID); got != "" {
 			t.Errorf("history %q", got)
 		}
+	}
+}
+
+// What a running turn asks besides a recalled question is decided about when it has stopped: until then its agent may
+// use a tool, or give the answer.
+func TestTheRestOfARecalledTurnWaitsForItsEnd(t *testing.T) {
+	for name, tc := range map[string]struct {
+		meanwhile bool // a tool is used between the recall and the stop
+		end       db.TurnState
+		again     bool
+	}{
+		"stopped":             {false, db.Cancelled, true},
+		"a tool was used":     {true, db.Cancelled, false},
+		"answered meanwhile":  {false, db.Done, false},
+		"failed meanwhile":    {false, db.Failed, false},
+		"stopped by a person": {false, "", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := fresh(t)
+			accept(t, d, say("om_1", "one"))
+			accept(t, d, say("om_2", "two"))
+			c := claim(t, d, "s")
+			recall(t, d, "om_2")
+			if waiting, err := d.Queue().Turns(t.Context(), oc); err != nil || len(waiting) > 0 {
+				t.Errorf("turns %v wait while the agent may still work, %v", waiting, err)
+			}
+			if tc.end == "" {
+				tc.end = db.Cancelled
+				if _, err := d.Turns().Stop(t.Context(), oc, c.Turn.ID); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if tc.meanwhile {
+				if err := d.Turns().SetActed(t.Context(), c.Turn, true); err != nil {
+					t.Fatal(err)
+				}
+			}
+			finish(t, d, db.TurnResult{Turn: c.Turn, State: tc.end, Answer: "one is"})
+			switch again, err := d.Queue().Claim(t.Context(), oc, turnIDs("s2"), true); {
+			case tc.again && (err != nil || texts(again.Asked) != "u:one"):
+				t.Errorf("asked again: %q, %v", texts(again.Asked), err)
+			case !tc.again && !errors.Is(err, db.ErrNotFound):
+				t.Errorf("asked again: %q, %v", texts(again.Asked), err)
+			}
+		})
 	}
 }
 

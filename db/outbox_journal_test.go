@@ -225,7 +225,7 @@ func TestARequeuedTurnAnswersTheSameMessage(t *testing.T) {
 	accept(t, d, say("om_1", "one"))
 	turn := claim(t, d, "s").Turn
 	if err := errors.Join(d.Turns().Drafts().Set(t.Context(), turn.ID, "so far"),
-		d.Turns().SetActed(t.Context(), turn.ID, true)); err != nil {
+		d.Turns().SetActed(t.Context(), turn, true)); err != nil {
 		t.Fatal(err)
 	}
 	list, err := d.Turns().Running(t.Context())

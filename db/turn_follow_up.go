@@ -8,6 +8,7 @@ import (
 	"fmt"
 
 	"magpie/internal/chat"
+	"magpie/internal/convo"
 )
 
 // FollowUps stores the turns that agents start by themselves when one of their background tasks has ended. Such a turn
@@ -227,11 +228,11 @@ func (r *Recalled) withdrawFollowUp(ctx context.Context, d *DB, tx *sql.Tx, t Tu
 			return err
 		}
 		r.Running = t.ID // its end hides its answer
-		_, err = tx.ExecContext(ctx, stopTurn, t.ID, t.Key.String())
+		_, err = d.decide(ctx, tx, t.Key, convo.Stops{Turns: []int64{t.ID}})
 		return err
 	}
 	if t.State == Interrupted { // nobody can continue it
-		if _, err := tx.ExecContext(ctx, dropTurn, t.ID); err != nil {
+		if _, err := d.decide(ctx, tx, t.Key, convo.Decides{Turn: t.ID}); err != nil {
 			return err
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"magpie/internal/chat"
+	"magpie/internal/convo"
 )
 
 // The decisions about an interrupted turn, which are stored as its Failure.
@@ -91,34 +92,7 @@ func loadUndecided(ctx context.Context, q querier, key chat.Key, id int64) (Turn
 	return t, nil
 }
 
-const setContinued = `UPDATE turns SET failure = '` + continued + `' WHERE id = ?1`
-
-const wakeTurn = `UPDATE turns SET state = 'queued', failure = '' WHERE id = ?1`
-
 const forgetPosts = `DELETE FROM outbox WHERE turn_id = ?1`
-
-// takeInterrupted decides that an interrupted turn continues. A late one is simply queued; it has never begun. It
-// returns the zero Turn if there is nothing for another turn to continue.
-func takeInterrupted(ctx context.Context, tx *sql.Tx, key chat.Key, id int64) (Turn, error) {
-	if id == 0 {
-		return Turn{}, nil
-	}
-	t, err := loadUndecided(ctx, tx, key, id)
-	if errors.Is(err, ErrNotFound) {
-		return Turn{}, nil
-	} else if err != nil {
-		return Turn{}, err
-	}
-	if t.Failure == Late {
-		_, err = tx.ExecContext(ctx, wakeTurn, t.ID)
-		if err == nil {
-			_, err = tx.ExecContext(ctx, forgetPosts, t.ID) // it draws its card itself
-		}
-		return Turn{}, err
-	}
-	_, err = tx.ExecContext(ctx, setContinued, t.ID)
-	return t, err
-}
 
 // Decision is the effect of a pressed button on an interrupted turn.
 type Decision struct {
@@ -150,7 +124,10 @@ func (is Interruptions) Decide(ctx context.Context, w Decision) error {
 			return err
 		}
 		if t.Failure == Late {
-			_, err := takeInterrupted(ctx, tx, w.Key, t.ID)
+			if _, err := is.db.decide(ctx, tx, w.Key, convo.Decides{Turn: t.ID, GoesOn: true}); err != nil {
+				return err
+			}
+			_, err := tx.ExecContext(ctx, forgetPosts, t.ID) // it draws its card itself
 			return err
 		}
 		if _, err := tx.ExecContext(ctx, countContinued, w.Approval); err != nil {
@@ -191,27 +168,15 @@ func (is Interruptions) Redraw(
 	return nil
 }
 
-const dropTurn = `UPDATE turns SET state = 'cancelled', failure = '` + dropped + `' WHERE id = ?1 AND ` + undecided
-
 // drop drops an interrupted turn, even of an ended conversation, or returns [ErrNotFound].
 func (is Interruptions) drop(ctx context.Context, tx *sql.Tx, key chat.Key, id int64, over chat.Card) error {
-	t, err := loadTurn(ctx, tx, key, id)
-	if err != nil {
+	effects, err := is.db.decide(ctx, tx, key, convo.Decides{Turn: id})
+	if err == nil && len(effects) == 0 {
+		return ErrNotFound
+	} else if err != nil {
 		return err
 	}
-	res, err := tx.ExecContext(ctx, dropTurn, t.ID)
-	if err != nil {
-		return err
-	}
-	if n, err := res.RowsAffected(); err != nil || n == 0 {
-		return errors.Join(err, ErrNotFound)
-	}
-	if _, err := tx.ExecContext(ctx, forgetSteers, t.ID); err != nil {
-		return fmt.Errorf("drop what turn %d has not read: %w", t.ID, err)
-	}
-	return is.db.Outbox().post(
-		ctx, tx, Post{Key: key, Turn: t.ID, Idem: cardIdem(t, dropped), ReplyTo: t.ReplyTo, Card: &over},
-	)
+	return is.db.postSettled(ctx, tx, key, effects[0].(convo.Settled), over)
 }
 
 // continueTurn creates a turn that continues an interrupted one.
@@ -221,7 +186,7 @@ func (is Interruptions) continueTurn(ctx context.Context, tx *sql.Tx, t Turn, ho
 	if _, err := is.db.Messages().insert(ctx, tx, &m); err != nil {
 		return err
 	}
-	_, err := is.db.Queue().enqueue(ctx, tx, m, Inbound{Continues: t.ID, Over: how.Over})
+	_, err := is.db.Queue().ask(ctx, tx, new(AcceptResult), m, Inbound{Continues: t.ID, Over: how.Over})
 	return err
 }
 

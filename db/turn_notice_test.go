@@ -76,7 +76,7 @@ func TestALongTurnMentionsItsAskers(t *testing.T) {
 		}},
 		"something is added": {during: func(t *testing.T, d *db.DB, c db.Claim) {
 			steered(t, d, "om_3", c.Turn.ID)
-			must(t, d.Turns().Steers().MarkRead(t.Context(), c.Turn.ID, "prompt-om_3"))
+			must(t, d.Turns().Steers().MarkRead(t.Context(), c.Turn, "prompt-om_3"))
 		}},
 		"one decides at last": {want: "ou_2", during: func(t *testing.T, d *db.DB, c db.Claim) {
 			decide(t, d, c.Turn.ID, "ou_1", ends.Add(-time.Minute))

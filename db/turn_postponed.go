@@ -3,11 +3,11 @@ package db
 import (
 	"context"
 	"database/sql"
-	"errors"
 	"fmt"
 	"time"
 
 	"magpie/internal/chat"
+	"magpie/internal/convo"
 )
 
 // Postponed stores the turns that wait until a time.
@@ -16,14 +16,10 @@ type Postponed struct{ db *DB }
 // Postponed returns the turns that wait until a time.
 func (q Queue) Postponed() Postponed { return Postponed(q) }
 
-// Attempts are counted because of crashes, which did not happen.
-const postponeTurn = `UPDATE turns SET state = 'queued', session_id = '', ` + askedBefore + `, prompt_id = '',
-	started_at = 0, attempts = 1, due_at = ?2 WHERE id = ?1 AND state = 'running'`
-
 // Postpone puts a claimed turn back that has not begun, until a time. Its card says so.
 func (ps Postponed) Postpone(ctx context.Context, t Turn, until time.Time, card chat.Card) error {
 	err := ps.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
-		return ps.wait(ctx, tx, t, postponeTurn, until, card)
+		return ps.wait(ctx, tx, t, convo.PutBack{Turn: t.ID, Until: dueAt(until)}, until, card)
 	})
 	if err != nil {
 		return fmt.Errorf("postpone turn %d: %w", t.ID, err)
@@ -31,16 +27,18 @@ func (ps Postponed) Postpone(ctx context.Context, t Turn, until time.Time, card 
 	return nil
 }
 
+// dueAt is a time until which a turn waits, as it is stored: never none.
+func dueAt(until time.Time) time.Time { return fromMillis(max(millis(until), 1)) }
+
 // wait carries out a change that makes a turn wait, and shows it.
 func (ps Postponed) wait(
-	ctx context.Context, tx *sql.Tx, t Turn, change string, until time.Time, card chat.Card,
+	ctx context.Context, tx *sql.Tx, t Turn, change convo.Event, until time.Time, card chat.Card,
 ) error {
-	res, err := tx.ExecContext(ctx, change, t.ID, max(millis(until), 1))
-	if err != nil {
+	effects, err := ps.db.decide(ctx, tx, t.Key, change)
+	if err == nil && len(effects) == 0 {
+		return ErrNotFound
+	} else if err != nil {
 		return err
-	}
-	if n, err := res.RowsAffected(); err != nil || n == 0 {
-		return errors.Join(err, ErrNotFound)
 	}
 	return ps.db.Outbox().post(ctx, tx, Post{
 		Key: t.Key, Turn: t.ID, Idem: cardIdem(t, fmt.Sprintf("due:%d", millis(until))), ReplyTo: t.ReplyTo, Card: &card,
@@ -56,10 +54,6 @@ type AskAgain struct {
 	Card  chat.Card // of the turn while it waits
 }
 
-const askTurnAgain = `UPDATE turns SET state = 'queued', failure = '', session_id = '', ` + askedBefore + `, prompt_id = '',
-	started_at = 0, ended_at = 0, due_at = ?2
-	WHERE id = ?1 AND state = 'failed' AND acted = 0 AND stopped = 0`
-
 // AskAgain queues a failed turn once more. It returns [ErrNotFound] if that is not possible any more, and [ErrRepeated]
 // if the press is known.
 func (ps Postponed) AskAgain(ctx context.Context, w AskAgain) error {
@@ -71,17 +65,11 @@ func (ps Postponed) AskAgain(ctx context.Context, w AskAgain) error {
 		if err != nil {
 			return err
 		}
-		c, err := loadChat(ctx, tx, w.Key)
+		old, err := loadOver(ctx, tx, w.Key, w.Turn)
 		if err != nil {
 			return err
 		}
-		left, _, err := countQuestions(ctx, tx, w.Key, t.ID)
-		if err != nil {
-			return err
-		} else if t.Epoch != c.Epoch || left == 0 { // another conversation, or its questions were recalled
-			return ErrNotFound
-		}
-		return ps.wait(ctx, tx, t, askTurnAgain, w.Until, w.Card)
+		return ps.wait(ctx, tx, t, convo.AskedAgain{Turn: old, Until: dueAt(w.Until)}, w.Until, w.Card)
 	})
 	if err != nil {
 		return fmt.Errorf("ask turn %d again: %w", w.Turn, err)
@@ -89,11 +77,9 @@ func (ps Postponed) AskAgain(ctx context.Context, w AskAgain) error {
 	return nil
 }
 
-const dueNow = `UPDATE turns SET due_at = 1 WHERE chat_key = ?1 AND due_at > 1 AND state = 'queued'`
-
 // Release makes the chat's waiting turns due.
 func (ps Postponed) Release(ctx context.Context, key chat.Key) error {
-	if _, err := ps.db.engine.Exec(ctx, dueNow, key.String()); err != nil {
+	if err := ps.db.decideAlone(ctx, key, convo.Due{}); err != nil {
 		return fmt.Errorf("end the wait in %v: %w", key, err)
 	}
 	return nil

@@ -4,11 +4,11 @@ import (
 	"cmp"
 	"context"
 	"database/sql"
-	"errors"
 	"fmt"
 	"time"
 
 	"magpie/internal/chat"
+	"magpie/internal/convo"
 )
 
 // Queue stores the turns that wait to run.
@@ -17,122 +17,91 @@ type Queue struct{ db *DB }
 // Queue returns the waiting turns in the database.
 func (d *DB) Queue() Queue { return Queue{d} }
 
-const queuedTurn = `SELECT id FROM turns INDEXED BY turns_open WHERE chat_key = ?1 AND epoch = ?2
-	AND state = 'queued' AND stopped = 0 AND follows = 0 AND due_at = 0` + isOpen + ` ORDER BY id DESC LIMIT 1`
-
-// An edited question waits in a turn of its own: the offer to answer it is about that question only.
-const lateTurn = `SELECT id FROM turns INDEXED BY turns_interrupted WHERE chat_key = ?1 AND epoch = ?2
-	AND state = 'interrupted' AND failure = 'late' AND created_at >= ?3
-	AND NOT EXISTS (
-		SELECT 1 FROM messages WHERE chat_key = ?1 AND turn_id = turns.id AND turn_id > 0 AND message_id LIKE 'edit:%'
-	)
-	AND ?4 NOT LIKE 'edit:%' ORDER BY id DESC LIMIT 1`
-
-// together is how long after a late question another one belongs to the same turn. Later the notice may be out of
-// sight.
-const together = 10 * time.Minute
-
-const insertTurn = `INSERT INTO turns (chat_key, epoch, state, failure, created_at)
-	VALUES (?1, ?2, ?3, ?4, ?5) RETURNING id`
-
-// A turn that has begun keeps its message to reply to: its card may already exist.
-const askTurn = `UPDATE turns SET reply_to = CASE WHEN attempts = 0 THEN ?2 ELSE reply_to END,
-	continues = MAX(continues, ?3) WHERE id = ?1`
-
-// A pressed button is not a message that could be replied to.
-const askTurnByPress = `UPDATE turns SET reply_to = CASE WHEN reply_to = '' THEN ?2 ELSE reply_to END,
-	continues = MAX(continues, ?3) WHERE id = ?1`
-
-const setMessageTurn = `UPDATE messages SET turn_id = ?3 WHERE chat_key = ?1 AND seq = ?2`
-
 // A picture or a file cannot mention the bot. What its author has sent shortly before belongs to the question.
-const takeAlong = `UPDATE messages SET turn_id = ?2, class = 'talk' WHERE chat_key = ?1 AND seq < ?3
-	AND seq > ?3 - 30 AND epoch = ?4
-	AND class = 'overheard' AND turn_id = 0 AND actor_id = ?5 AND actor_id <> ''
-	AND sent_at >= ?6 AND sent_at <= ?7` + notRecalled + `
-	AND EXISTS (SELECT 1 FROM files f WHERE f.chat_key = ?1 AND f.message_id = messages.message_id AND f.kind <> 'quote')`
+const (
+	sentBefore = `SELECT seq, message_id FROM messages WHERE chat_key = ?1 AND seq < ?2 AND seq > ?2 - 30 AND epoch = ?3
+		AND class = 'overheard' AND turn_id = 0 AND actor_id = ?4 AND actor_id <> ''
+		AND sent_at >= ?5 AND sent_at <= ?6` + notRecalled + `
+		AND EXISTS (SELECT 1 FROM files f WHERE f.chat_key = ?1 AND f.message_id = messages.message_id AND f.kind <> 'quote')`
+	takeAlong = `UPDATE messages SET class = 'talk' WHERE chat_key = ?1 AND seq = ?2`
+)
 
 // shortly is how long before a question its author's files belong to it.
 const shortly = 2 * time.Minute
 
+func scanQuestion(scan scanner) (convo.Message, error) {
+	var seq int64
+	var id string
+	err := scan(&seq, &id)
+	return questionOf(seq, id), err
+}
+
 // accept gives talk to the running turn if e says so and it can take it, or queues it; then it claims the turn if e
 // says so. It records the result in a.
-func (q Queue) accept(ctx context.Context, tx *sql.Tx, e Inbound, a *AcceptResult) (err error) {
-	if e.Steer.Turn != 0 {
-		if a.Steered, err = q.db.Turns().Steers().insert(ctx, tx, a.Message, e.Steer); err != nil || a.Steered {
-			a.Turn = e.Steer.Turn
-			return err
-		}
+func (q Queue) accept(ctx context.Context, tx *sql.Tx, e Inbound, a *AcceptResult) error {
+	then := []convo.Event{}
+	if e.Start != nil {
+		then = append(then, convo.Claims{})
 	}
-	if a.Turn, err = q.enqueue(ctx, tx, a.Message, e); err != nil || e.Start == nil {
+	claimed, err := q.ask(ctx, tx, a, a.Message, e, then...)
+	if err != nil || claimed == 0 {
 		return err
 	}
-	claim, err := q.claim(ctx, tx, e.Key, e.Start.TurnIDs, e.Start.Resume)
+	claim, err := q.begin(ctx, tx, e.Key, claimed, *e.Start)
 	a.Claim = &claim
 	return err
 }
 
-// enqueue adds m to the turn that waits in its chat, or to a new one. Messages that arrive while a turn waits are
-// answered together.
-func (q Queue) enqueue(ctx context.Context, tx *sql.Tx, m chat.Message, e Inbound) (int64, error) {
-	state, failure, waiting, of := Queued, "", queuedTurn, []any{m.Key.String(), m.Epoch}
-	if e.Held != nil {
-		state, failure, waiting, of = Interrupted, Late, lateTurn, append(of, millis(q.db.now().Add(-together)), m.ID)
-	}
-	old, err := takeInterrupted(ctx, tx, m.Key, e.Continues)
-	if err != nil {
-		return 0, err
-	}
-	ask, replyTo := askTurn, cmp.Or(e.ReplyTo, PlatformID(m.ID))
-	if m.ID == continueID(old.ID) {
-		ask, replyTo = askTurnByPress, old.ReplyTo
-	}
-	if old.ID != 0 {
-		if err := q.db.Outbox().post(
-			ctx, tx, Post{Key: m.Key, Turn: old.ID, Idem: cardIdem(old, continued), ReplyTo: old.ReplyTo, Card: &e.Over},
-		); err != nil {
-			return 0, err
-		}
-	}
-	var id int64
-	err = tx.QueryRowContext(ctx, waiting, of...).Scan(&id)
-	if errors.Is(err, sql.ErrNoRows) {
-		row := tx.QueryRowContext(ctx, insertTurn, m.Key.String(), m.Epoch, state, failure, millis(q.db.now()))
-		if err = row.Scan(&id); err == nil && e.Held != nil {
-			err = q.db.Outbox().post(
-				ctx, tx,
-				Post{Key: m.Key, Turn: id, Idem: fmt.Sprintf("late:%d:%s", id, m.ID), ReplyTo: replyTo, Card: e.Held},
-			)
-		}
-	}
-	if err != nil {
-		return 0, fmt.Errorf("queue turn: %w", err)
-	}
-	if old.ID != 0 {
-		if err := continueSteers(ctx, tx, old, id); err != nil {
-			return 0, err
-		}
-	}
-	if _, err := tx.ExecContext(ctx, setMessageTurn, m.Key.String(), m.Seq, id); err != nil {
-		return 0, fmt.Errorf("bind message to turn: %w", err)
+// ask hands m to a running turn, or adds it to the turn that waits in its chat, or to a new one. Messages that arrive
+// while a turn waits are answered together. It returns the turn that is claimed by what happens then; 0 = none.
+func (q Queue) ask(
+	ctx context.Context, tx *sql.Tx, a *AcceptResult, m chat.Message, e Inbound, then ...convo.Event,
+) (claimed int64, err error) {
+	asks := convo.Asks{
+		Message: questionOf(m.Seq, m.ID), ReplyTo: cmp.Or(e.ReplyTo, PlatformID(m.ID)), Held: e.Held != nil,
+		GoesOn: e.Continues, Adds: e.Steer.Turn, Prompt: e.Steer.Prompt, Press: m.ID == continueID(e.Continues),
 	}
 	// In a group people often send a file first and then mention the bot, so recent files of the same
 	// person belong to the question.
 	if e.Kind == chat.Group && e.Held == nil {
-		_, err := tx.ExecContext(
-			ctx, takeAlong, m.Key.String(), id, m.Seq, m.Epoch, m.Actor.ID, millis(m.Time.Add(-shortly)), millis(m.Time),
-		)
+		asks.With, err = queryAll(ctx, tx, scanQuestion, sentBefore, m.Key.String(), m.Seq, m.Epoch, m.Actor.ID,
+			millis(m.Time.Add(-shortly)), millis(m.Time))
 		if err != nil {
 			return 0, fmt.Errorf("take files along: %w", err)
 		}
 	}
-	if _, err := tx.ExecContext(ctx, ask, id, replyTo, old.ID); err != nil {
-		return 0, fmt.Errorf("record the questions of the turn: %w", err)
+	effects, err := q.db.decide(ctx, tx, m.Key, append([]convo.Event{asks}, then...)...)
+	if err != nil {
+		return 0, err
 	}
-	if old.ID != 0 {
-		return id, q.db.Approvals().inherit(ctx, tx, old.ID, id)
+	for _, f := range effects {
+		switch f := f.(type) {
+		case convo.Given:
+			a.Turn, a.Steered = f.Turn, f.Handed
+		case convo.Claimed:
+			claimed = f.Turn
+		case convo.Unshow:
+			_, err = tx.ExecContext(ctx, forgetPosts, f.Turn)
+		case convo.Settled:
+			err = q.db.postSettled(ctx, tx, m.Key, f, e.Over)
+		case convo.Offer:
+			err = q.db.Outbox().post(ctx, tx, Post{
+				Key: m.Key, Turn: f.Turn, Idem: fmt.Sprintf("late:%d:%s", f.Turn, m.ID), ReplyTo: asks.ReplyTo, Card: e.Held,
+			})
+		}
+		if err != nil {
+			return 0, err
+		}
 	}
-	return id, nil
+	if a.Steered {
+		return claimed, nil
+	}
+	for _, file := range asks.With {
+		if _, err := tx.ExecContext(ctx, takeAlong, m.Key.String(), file.Seq); err != nil {
+			return 0, fmt.Errorf("take files along: %w", err)
+		}
+	}
+	return claimed, nil
 }
 
 // Claim is a claimed turn with its questions.
@@ -146,15 +115,15 @@ type Claim struct {
 // askedBefore keeps the earlier prompt ID of a question, since a session may know it by that.
 const askedBefore = `asked_before = CASE WHEN prompt_id = '' THEN asked_before ELSE asked_before || prompt_id || ' ' END`
 
-const claimTurn = `UPDATE turns SET state = 'running', started_at = ?2, due_at = 0, attempts = attempts + 1,
-	` + askedBefore + `, prompt_id = ?5,
+// A claimed turn runs in the session of its chat, if that may be resumed and is one of this machine.
+const beginClaimed = `UPDATE turns SET ` + askedBefore + `, prompt_id = ?5,
 	session_id = CASE WHEN follows > 0 THEN session_id WHEN ?4 AND session <> '' THEN session ELSE ?3 END
-	FROM (SELECT t.id AS head, CASE WHEN c.epoch = t.epoch THEN COALESCE(s.session_id, c.session_id) ELSE '' END AS session
-		FROM turns t INDEXED BY turns_open JOIN chats c ON c.key = t.chat_key
+	FROM (SELECT CASE WHEN c.epoch = t.epoch THEN COALESCE(s.session_id, c.session_id) ELSE '' END AS session
+		FROM turns t JOIN chats c ON c.key = t.chat_key
 		LEFT JOIN sessions s ON s.chat_key = c.key AND s.node = ?6
 			AND s.epoch = c.epoch AND c.session_id <> '' AND c.session_node NOT IN ('', ?6)
-		WHERE t.chat_key = ?1 AND t.state = 'queued' AND t.due_at <= ?2` + isOpen + ` ORDER BY t.id LIMIT 1)
-	WHERE id = head RETURNING ` + turnColumns
+		WHERE t.id = ?2)
+	WHERE chat_key = ?1 AND id = ?2 RETURNING ` + turnColumns
 
 const selectAsked = `SELECT ` + messageColumns + ` FROM messages
 	WHERE chat_key = ?1 AND turn_id = ?2 AND turn_id > 0 AND role = 'user'` + notRecalled + ` ORDER BY sent_at, seq`
@@ -177,7 +146,13 @@ type Start struct {
 // there is one and resume allows it, otherwise in a new one.
 func (q Queue) Claim(ctx context.Context, key chat.Key, ids TurnIDs, resume bool) (c Claim, err error) {
 	err = q.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
-		c, err = q.claim(ctx, tx, key, ids, resume)
+		effects, err := q.db.decide(ctx, tx, key, convo.Claims{})
+		if err == nil && len(effects) == 0 {
+			return ErrNotFound
+		} else if err != nil {
+			return err
+		}
+		c, err = q.begin(ctx, tx, key, effects[0].(convo.Claimed).Turn, Start{ids, resume})
 		return err
 	})
 	if err != nil {
@@ -186,12 +161,11 @@ func (q Queue) Claim(ctx context.Context, key chat.Key, ids TurnIDs, resume bool
 	return c, nil
 }
 
-func (q Queue) claim(ctx context.Context, tx *sql.Tx, key chat.Key, ids TurnIDs, resume bool) (c Claim, err error) {
-	c.Turn, err = queryOne(ctx, tx, scanTurn, claimTurn,
-		key.String(), millis(q.db.now()), ids.Session, resume, ids.Prompt, ids.Node)
-	if errors.Is(err, ErrNotFound) {
-		return c, ErrNotFound
-	} else if err != nil {
+// begin gives a claimed turn its session and its prompt.
+func (q Queue) begin(ctx context.Context, tx *sql.Tx, key chat.Key, turn int64, s Start) (c Claim, err error) {
+	ids := s.TurnIDs
+	c.Turn, err = queryOne(ctx, tx, scanTurn, beginClaimed, key.String(), turn, ids.Session, s.Resume, ids.Prompt, ids.Node)
+	if err != nil {
 		return c, fmt.Errorf("claim turn: %w", err)
 	}
 	c.Resume = c.Turn.Session != ids.Session
@@ -210,10 +184,6 @@ func (q Queue) claim(ctx context.Context, tx *sql.Tx, key chat.Key, ids TurnIDs,
 	return c, q.db.Files().loadInto(ctx, tx, key, c.Asked)
 }
 
-const requeueTurn = `UPDATE turns SET state = 'queued', session_id = '', ` + askedBefore + `, prompt_id = '',
-	started_at = 0
-	WHERE id = ?1 AND state = 'running'`
-
 // Requeue puts back a turn that has changed nothing yet. It will be claimed again in its old order, and runs in the
 // session s, which holds what its agent has said and read; without an ID, in that of its chat.
 func (q Queue) Requeue(ctx context.Context, t Turn, s Session) error {
@@ -224,10 +194,7 @@ func (q Queue) Requeue(ctx context.Context, t Turn, s Session) error {
 				return err
 			}
 		}
-		_, err := tx.ExecContext(ctx, requeueTurn, t.ID)
-		if err == nil {
-			_, err = tx.ExecContext(ctx, forgetSteers, t.ID) // all its messages become questions when it is claimed
-		}
+		_, err := q.db.decide(ctx, tx, t.Key, convo.PutBack{Turn: t.ID})
 		return err
 	})
 	if err != nil {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"magpie/internal/chat"
+	"magpie/internal/convo"
 )
 
 // TurnResult is how a turn ended.
@@ -44,10 +45,8 @@ type Usage struct {
 // Tokens is the total of all kinds.
 func (u Usage) Tokens() int64 { return u.Input + u.Output + u.CacheRead + u.CacheNew }
 
-const endTurn = `UPDATE turns SET state = ?2, failure = ?3, ended_at = ?4, context_report = ?5, draft = '',
-	prompt_id = CASE WHEN follows > 0 THEN ?6 ELSE prompt_id END WHERE id = ?1 AND state = 'running'`
-
-const isStopped = `SELECT stopped FROM turns WHERE id = ?1`
+const endTurn = `UPDATE turns SET failure = ?2, context_report = ?3,
+	prompt_id = CASE WHEN follows > 0 THEN ?4 ELSE prompt_id END WHERE id = ?1`
 
 const setTurned = `UPDATE chats SET turned_at = ?2 WHERE key = ?1`
 
@@ -77,31 +76,18 @@ func (e turnEnd) store(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if e.Unstopped {
-		var stopped bool
-		if err := e.tx.QueryRowContext(ctx, isStopped, e.Turn.ID).Scan(&stopped); err != nil {
-			return err
-		} else if stopped {
-			return ErrStopped
-		}
-	}
-	res, err := e.tx.ExecContext(ctx, endTurn, e.Turn.ID, e.State, e.Failure, millis(e.now), report, e.Turn.Prompt)
-	if err != nil {
-		return err
-	}
-	// Something else has ended the turn, for example a recall.
-	if n, err := res.RowsAffected(); err != nil || n == 0 {
-		return errors.Join(err, ErrNotFound)
-	}
-	if err := e.db.Messages().Actions().record(ctx, e.tx, e.Actions); err != nil {
-		return err
-	}
 	users, err := e.usersToNotify(ctx)
 	if err != nil {
 		return err
 	}
-	if err := e.db.Turns().Steers().handleTurnEnd(ctx, e.tx, e.TurnResult); err != nil {
-		return fmt.Errorf("messages that were not read: %w", err)
+	if err := e.decide(ctx); err != nil {
+		return err
+	}
+	if _, err := e.tx.ExecContext(ctx, endTurn, e.Turn.ID, e.Failure, report, e.Turn.Prompt); err != nil {
+		return err
+	}
+	if err := e.db.Messages().Actions().record(ctx, e.tx, e.Actions); err != nil {
+		return err
 	}
 	if err := e.recordAnswer(ctx); err != nil {
 		return err
@@ -122,6 +108,28 @@ func (e turnEnd) store(ctx context.Context) error {
 		return fmt.Errorf("note when the turn ended: %w", err)
 	}
 	return e.book(ctx)
+}
+
+// ends are the phases of turns that have ended.
+var ends = map[TurnState]convo.Phase{
+	Done: convo.Done, Failed: convo.Failed, Cancelled: convo.Cancelled, Interrupted: convo.Interrupted,
+}
+
+// decide stores what becomes of the turn and of what its agent has not read. Something else may have ended it, for
+// example a recall: then it returns [ErrNotFound].
+func (e turnEnd) decide(ctx context.Context) error {
+	effects, err := e.db.decide(ctx, e.tx, e.Turn.Key, convo.Ends{
+		Turn: e.Turn.ID, Phase: ends[e.State], Read: e.SteersRead, Unstopped: e.Unstopped,
+	})
+	if err != nil {
+		return err
+	} else if len(effects) == 0 {
+		return ErrNotFound
+	}
+	if _, stopped := effects[0].(convo.Refused); stopped {
+		return ErrStopped
+	}
+	return nil
 }
 
 // post enqueues what people see: the final card, the answer as a file, and the notification.

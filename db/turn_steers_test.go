@@ -27,7 +27,7 @@ func TestMessagesForATurnThatRuns(t *testing.T) {
 			t.Errorf("%s: %+v", id, a)
 		}
 	}
-	if err := d.Turns().Steers().MarkRead(t.Context(), c.Turn.ID, "prompt-om_2"); err != nil {
+	if err := d.Turns().Steers().MarkRead(t.Context(), c.Turn, "prompt-om_2"); err != nil {
 		t.Fatal(err)
 	}
 	if list, err := d.Turns().Steers().Prompts(t.Context(), c.Turn.ID); err != nil || len(list) != 3 ||
@@ -91,7 +91,7 @@ func TestUnreadMessagesOfAnInterruptedTurn(t *testing.T) {
 		c := claim(t, d, "s-1")
 		steered(t, d, "om_2", c.Turn.ID)
 		steered(t, d, "om_3", c.Turn.ID)
-		if err := d.Turns().Steers().MarkRead(t.Context(), c.Turn.ID, "prompt-om_2"); err != nil {
+		if err := d.Turns().Steers().MarkRead(t.Context(), c.Turn, "prompt-om_2"); err != nil {
 			t.Fatal(err)
 		}
 		if err := d.Turns().Finish(t.Context(), db.TurnResult{Turn: c.Turn, State: db.Interrupted}); err != nil {
@@ -123,7 +123,7 @@ func TestARecalledAdditionTakesNoOtherWithIt(t *testing.T) {
 	d := fresh(t)
 	accept(t, d, say("om_1", "question"))
 	c := claim(t, d, "s-1")
-	if err := d.Turns().SetActed(t.Context(), c.Turn.ID, true); err != nil {
+	if err := d.Turns().SetActed(t.Context(), c.Turn, true); err != nil {
 		t.Fatal(err)
 	}
 	steered(t, d, "om_2", c.Turn.ID)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"magpie/internal/chat"
+	"magpie/internal/convo"
 )
 
 // TurnState is the state of a turn.
@@ -58,7 +59,7 @@ func (t Turn) questionTurn() int64 { return cmp.Or(t.Follows, t.ID) }
 
 // turnColumns has the order of scanTurn.
 const turnColumns = `id, chat_key, epoch, state, failure, session_id, prompt_id, card_id, reply_to, continues, attempts,
-	stopped, acted, draft, created_at, follows`
+	stopped > 0, acted, draft, created_at, follows`
 
 func scanTurn(scan scanner) (Turn, error) {
 	var t Turn
@@ -150,25 +151,24 @@ func (ts Turns) CardOf(ctx context.Context, turn int64) (string, error) {
 	return card, err
 }
 
-const stopTurn = `UPDATE turns SET stopped = 1, due_at = 0 WHERE id = ?1 AND chat_key = ?2` + isOpen
-
 // Stop records that somebody has stopped a turn of a chat, unless it has ended: it does not start again, whatever
 // happens. It reports whether the turn has not ended.
 func (ts Turns) Stop(ctx context.Context, key chat.Key, turn int64) (unended bool, err error) {
-	res, err := ts.db.engine.Exec(ctx, stopTurn, turn, key.String())
+	err = ts.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
+		effects, err := ts.db.decide(ctx, tx, key, convo.Stops{Turns: []int64{turn}})
+		unended = len(effects) > 0
+		return err
+	})
 	if err != nil {
 		return false, fmt.Errorf("stop turn %d: %w", turn, err)
 	}
-	n, err := res.RowsAffected()
-	return n > 0, err
+	return unended, nil
 }
 
-const setTurnActed = `UPDATE turns SET acted = ?2 WHERE id = ?1`
-
 // SetActed records whether a tool of a running turn may have changed something, or is about to.
-func (ts Turns) SetActed(ctx context.Context, turn int64, acted bool) error {
-	if _, err := ts.db.engine.Exec(ctx, setTurnActed, turn, acted); err != nil {
-		return fmt.Errorf("note that turn %d acts: %w", turn, err)
+func (ts Turns) SetActed(ctx context.Context, t Turn, acted bool) error {
+	if err := ts.db.decideAlone(ctx, t.Key, convo.Acts{Turn: t.ID, Acted: acted}); err != nil {
+		return fmt.Errorf("note that turn %d acts: %w", t.ID, err)
 	}
 	return nil
 }

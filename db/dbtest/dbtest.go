@@ -24,7 +24,7 @@ var template = sync.OnceValues(func() (content []byte, err error) {
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	path := filepath.Join(dir, "template.db")
-	d, err := db.Open(context.Background(), db.Config{URL: URL(path)})
+	d, err := db.Open(context.Background(), db.Config{URL: URL(path), Verify: true})
 	if err != nil {
 		return nil, err
 	}
@@ -68,7 +68,7 @@ func Create(t testing.TB) (path string) {
 // Open opens a database, and closes it when the test ends. It creates the file if necessary.
 func Open(t testing.TB, path string) *db.DB {
 	t.Helper()
-	d, err := db.Open(t.Context(), db.Config{URL: URL(path)})
+	d, err := db.Open(t.Context(), db.Config{URL: URL(path), Verify: true})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -123,9 +123,7 @@ func (c Chat) clone() Chat {
 
 // Open returns the chat without what is over: the value that the rows will give.
 func (c Chat) Open() Chat {
-	c.Turns = slices.DeleteFunc(slices.Clone(c.Turns), func(t Turn) bool {
-		return t.Phase.IsOver() || t.IsUndecided() && t.Epoch != c.Epoch
-	})
+	c.Turns = slices.DeleteFunc(slices.Clone(c.Turns), func(t Turn) bool { return t.Phase.IsOver() })
 	c.Requests = slices.DeleteFunc(slices.Clone(c.Requests), func(r Request) bool { return c.Turn(r.NeededBy) == nil })
 	return c
 }

@@ -183,6 +183,9 @@ func (w *world) checkRows() {
 		w.wrong("the rows give another value: %+v", again)
 	}
 	running, seen := 0, map[int64]int64{}
+	if slices.ContainsFunc(w.rows.Turns, func(t Turn) bool { return t.IsUndecided() && t.Epoch != w.rows.Epoch }) {
+		w.wrong("people are asked about a turn of a conversation that is over")
+	}
 	for i, t := range w.rows.Turns {
 		if old, again := w.over[t.ID]; again && old.Phase != Failed || i > 0 && w.rows.Turns[i-1].ID >= t.ID {
 			w.wrong("the number %d is used twice", t.ID)
@@ -488,7 +491,15 @@ func (w *world) stop() delivery {
 }
 
 func (w *world) begin() delivery {
-	return delivery{what: func(*world) []Event { return []Event{Begins{}} }}
+	return delivery{what: func(w *world) []Event {
+		list := []Event{Begins{}}
+		for _, t := range w.rows.Turns {
+			if t.IsUndecided() {
+				list = append(list, Decides{Turn: t.ID})
+			}
+		}
+		return list
+	}}
 }
 
 // recall takes a question back, and with the last question of an interrupted turn the request to go on with that.
@@ -544,6 +555,7 @@ func (w *world) decides(id int64, goesOn bool) delivery {
 	return delivery{what: func(w *world) []Event {
 		t := w.rows.Turn(id)
 		requests = len(w.rows.Requests)
+		asked = nil
 		if t == nil || !t.IsUndecided() {
 			return []Event{Decides{id, goesOn}}
 		}

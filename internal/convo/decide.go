@@ -42,7 +42,7 @@ func (m *machine) waiting(epoch int64) (first, last *Turn) {
 	return first, last
 }
 
-// undecided returns a turn about which people may decide: not in another conversation.
+// undecided returns a turn that people can make go on: not in another conversation.
 func (m *machine) undecided(id int64) *Turn {
 	if t := m.Turn(id); t != nil && t.IsUndecided() && t.Epoch == m.Epoch {
 		return t
@@ -155,8 +155,7 @@ func (m *machine) goOn(t *Turn) {
 		m.do(Unshow{t.ID})
 		return
 	}
-	t.Phase = Continued
-	m.do(Settled{*t, Continued})
+	m.settle(t, Continued)
 }
 
 // inherit makes a turn go on with an interrupted one: with what its agent had not read, and with what people decide.
@@ -174,29 +173,28 @@ func (m *machine) inherit(t *Turn, earlier Turn) {
 	}
 }
 
-func (Begins) on(m *machine) {
-	for i := range m.Turns {
-		if t := m.undecided(m.Turns[i].ID); t != nil {
-			m.drop(t)
-		}
-	}
-	m.Epoch++
+func (Begins) on(m *machine) { m.Epoch++ }
+
+// settle ends a turn without an agent.
+func (m *machine) settle(t *Turn, as Phase) {
+	was := t.Phase
+	t.Phase = as
+	m.do(Settled{*t, was, as})
 }
 
 // drop takes note that nobody wants an undecided turn to go on.
 func (m *machine) drop(t *Turn) {
 	t.fold(all)
-	t.Phase = Dropped
-	m.do(Settled{*t, Dropped})
+	m.settle(t, Dropped)
 }
 
 func (e Decides) on(m *machine) {
-	t := m.undecided(e.Turn)
+	t := m.Turn(e.Turn)
 	switch {
-	case t == nil:
+	case t == nil || !t.IsUndecided():
 	case !e.GoesOn:
 		m.drop(t)
-	case t.Phase == Late:
+	case t.Phase == Late && t.Epoch == m.Epoch:
 		m.goOn(t)
 	}
 }
@@ -273,7 +271,7 @@ func (e AskedAgain) on(m *machine) {
 }
 
 // atOnce is the time of a turn whose wait is over: nothing joins it, as its card already tells about it.
-var atOnce = time.UnixMilli(1)
+var atOnce = time.UnixMilli(1).UTC()
 
 func (Due) on(m *machine) {
 	for i := range m.Turns {
@@ -406,10 +404,8 @@ func (e Recalls) on(m *machine) {
 	case left > 0:
 	case t.Phase == Interrupted:
 		t.Phase = Dropped
-		m.do(Hide{t.ID})
 	default:
-		t.Phase = Recalled
-		m.do(Settled{*t, Recalled})
+		m.settle(t, Recalled)
 	}
 }
 
@@ -440,11 +436,13 @@ func (e Loses) on(m *machine) {
 	if t == nil || t.Continues == 0 {
 		return
 	}
-	t.Earlier.Gone = true
-	t.Earlier.Left = slices.DeleteFunc(t.Earlier.Left, func(q Message) bool { return q.Seq == e.Seq })
+	if e.Seq != 0 {
+		t.Earlier.Gone = true
+		t.Earlier.Left = slices.DeleteFunc(t.Earlier.Left, func(q Message) bool { return q.Seq == e.Seq })
+	}
 	if t.Phase == Running {
 		m.halt(t)
-	} else if len(t.Earlier.Left) == 0 {
+	} else if e.Seq == 0 || len(t.Earlier.Left) == 0 {
 		t.Continues, t.Earlier = 0, Earlier{}
 	}
 }

@@ -74,7 +74,7 @@ type Loses struct {
 	Seq  int64 // of the question; 0 = that of a follow-up, which has none of its own
 }
 
-// Begins begins another conversation: nobody can make anything of the old one go on.
+// Begins begins another conversation. Nobody can make anything of the old one go on: it is to be dropped by [Decides].
 type Begins struct{}
 
 // Decides is a decision of people about an undecided turn, without a message. A turn that is to go on is asked by
@@ -103,11 +103,9 @@ type (
 	Offer struct{ Turn int64 }
 	// Settled is to show what people have decided about a turn, or that its questions were recalled.
 	Settled struct {
-		Turn Turn
-		As   Phase
+		Turn    Turn
+		Was, As Phase
 	}
 	// Unshow drops what was to be shown of a turn.
 	Unshow struct{ Turn int64 }
-	// Hide removes the answer of a turn from the History: nothing is left of what it answers.
-	Hide struct{ Turn int64 }
 )

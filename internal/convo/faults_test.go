@@ -271,8 +271,8 @@ var faults = map[string]fault{
 		}
 	},
 	"an interrupted turn outlives its conversation": func(was Chat, e Event, is *Chat, _ *[]Effect) {
-		if _, ok := e.(Begins); ok {
-			is.Turns = was.Turns
+		if e, ok := e.(Decides); ok && is.Turn(e.Turn) == nil && turn(is, e.Turn) != nil && turn(is, e.Turn).Epoch != is.Epoch {
+			*is = was
 		}
 	},
 	"a turn of an ended conversation is interrupted": onEnd(func(e Ends, t Turn) bool { return e.Phase == Interrupted },

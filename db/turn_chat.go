@@ -1,0 +1,392 @@
+package db
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"time"
+
+	"magpie/internal/chat"
+	"magpie/internal/convo"
+)
+
+// The rows of a chat's turns, of the messages handed to them and of what people are asked are one value: [convo.Chat].
+// It is loaded, decided about and stored in the transaction of the event.
+
+// decide stores what becomes of a chat when these things happen, one after the other, and returns what is to be done.
+func (d *DB) decide(ctx context.Context, tx *sql.Tx, key chat.Key, events ...convo.Event) ([]convo.Effect, error) {
+	was, err := loadTurns(ctx, tx, key)
+	if err != nil {
+		return nil, fmt.Errorf("turns of %v: %w", key, err)
+	}
+	now, is, effects := fromMillis(millis(d.now())), was, []convo.Effect(nil)
+	for _, e := range events {
+		var more []convo.Effect
+		is, more = convo.Decide(is, e, now)
+		effects = append(effects, more...)
+	}
+	if err := (turnDifference{ctx, tx, key, was, is, now}).store(); err != nil {
+		return nil, fmt.Errorf("store the turns of %v: %w", key, err)
+	}
+	if d.verify {
+		return effects, verifyTurns(ctx, tx, key, is, events)
+	}
+	return effects, nil
+}
+
+// decideAlone is decide in a transaction of its own, for events after which nothing else is to be stored.
+func (d *DB) decideAlone(ctx context.Context, key chat.Key, e convo.Event) error {
+	return d.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
+		_, err := d.decide(ctx, tx, key, e)
+		return err
+	})
+}
+
+// postSettled shows what was decided about a turn.
+func (d *DB) postSettled(ctx context.Context, tx *sql.Tx, key chat.Key, f convo.Settled, over chat.Card) error {
+	what := map[convo.Phase]string{convo.Continued: continued, convo.Dropped: dropped, convo.Recalled: recalled}[f.As]
+	t := Turn{ID: f.Turn.ID, Progress: Progress{Attempts: f.Turn.Attempts}}
+	return d.Outbox().post(ctx, tx, Post{Key: key, Turn: t.ID, Idem: cardIdem(t, what), ReplyTo: f.Turn.ReplyTo, Card: &over})
+}
+
+// verifyTurns fails if the rows give another value than the decided one.
+func verifyTurns(ctx context.Context, tx *sql.Tx, key chat.Key, is convo.Chat, events []convo.Event) error {
+	stored, err := loadTurns(ctx, tx, key)
+	if err != nil {
+		return err
+	}
+	if is = is.Open(); fmt.Sprintf("%+v", stored) != fmt.Sprintf("%+v", is) {
+		return fmt.Errorf("after %T%+v the rows of %v say\n%+v\ninstead of\n%+v", events, events, key, stored, is)
+	}
+	return nil
+}
+
+const selectNextTurn = `SELECT COALESCE((SELECT epoch FROM chats WHERE key = ?1), 0),
+	COALESCE((SELECT seq FROM sqlite_sequence WHERE name = 'turns'), 0) + 1`
+
+// openColumns has the order of scanOpen.
+const openColumns = `id, epoch, state, failure, created_at, started_at, due_at, attempts, stopped, acted, continues, follows, reply_to`
+
+// A turn about which people have decided is over.
+const selectOpen = `SELECT ` + openColumns + ` FROM turns INDEXED BY turns_open WHERE chat_key = ?1` + isOpen + `
+	UNION ALL SELECT ` + openColumns + ` FROM turns INDEXED BY turns_interrupted WHERE chat_key = ?1
+		AND ` + undecided + ` ORDER BY id`
+
+// loadTurns loads what is not over in a chat.
+func loadTurns(ctx context.Context, q querier, key chat.Key) (c convo.Chat, err error) {
+	if err := q.QueryRowContext(ctx, selectNextTurn, key.String()).Scan(&c.Epoch, &c.Next); err != nil {
+		return c, err
+	}
+	if c.Turns, err = queryAll(ctx, q, scanOpen, selectOpen, key.String()); err != nil || len(c.Turns) == 0 {
+		return c, err
+	}
+	if err := loadQuestions(ctx, q, key, c.Turns); err != nil {
+		return c, err
+	}
+	c.Requests, err = queryAll(ctx, q, scanNeeded, selectNeeded, encodeNumbers(c.Turns))
+	return c, err
+}
+
+const selectOver = `SELECT ` + openColumns + ` FROM turns WHERE id = ?1 AND chat_key = ?2`
+
+// loadOver loads a turn that is over, or returns [ErrNotFound].
+func loadOver(ctx context.Context, q querier, key chat.Key, id int64) (convo.Turn, error) {
+	t, err := queryOne(ctx, q, scanOpen, selectOver, id, key.String())
+	if err != nil {
+		return t, err
+	}
+	list := []convo.Turn{t}
+	err = loadQuestions(ctx, q, key, list)
+	return list[0], err
+}
+
+func scanOpen(scan scanner) (t convo.Turn, err error) {
+	var state TurnState
+	var failure string
+	var created, started, due int64
+	err = scan(&t.ID, &t.Epoch, &state, &failure, &created, &started, &due, &t.Attempts, &t.Stopped, &t.Acted,
+		&t.Continues, &t.Follows, &t.ReplyTo)
+	t.Phase, t.Created, t.Due = phaseOf(state, failure, t.Follows != 0 && started == 0), fromMillis(created), fromMillis(due)
+	return t, err
+}
+
+// phaseOf is the phase of a turn; 0 = it is over.
+func phaseOf(state TurnState, failure string, background bool) convo.Phase {
+	switch {
+	case state == Queued:
+		return convo.Queued
+	case state == Running && background:
+		return convo.Background
+	case state == Running:
+		return convo.Running
+	case state == Interrupted && failure == Late:
+		return convo.Late
+	case state == Interrupted && failure != continued && failure != dropped:
+		return convo.Interrupted
+	case state == Failed:
+		return convo.Failed
+	}
+	return 0
+}
+
+// stateOf is the state of a turn, and its failure, as long as nothing more is known of that.
+func stateOf(p convo.Phase) (state TurnState, failure string) {
+	switch p {
+	case convo.Queued:
+		return Queued, ""
+	case convo.Background, convo.Running:
+		return Running, ""
+	case convo.Late:
+		return Interrupted, Late
+	case convo.Done:
+		return Done, ""
+	case convo.Failed:
+		return Failed, ""
+	case convo.Cancelled:
+		return Cancelled, ""
+	case convo.Recalled:
+		return Cancelled, recalled
+	case convo.Continued:
+		return Interrupted, continued
+	case convo.Dropped:
+		return Cancelled, dropped
+	}
+	return Interrupted, ""
+}
+
+// selectTurnMessages includes the messages of the turns that these go on with.
+const selectTurnMessages = `SELECT m.turn_id, m.seq, m.message_id, m.state, COALESCE(s.prompt_id, ''), COALESCE(s.is_read, 0)
+	FROM messages m INDEXED BY messages_turn LEFT JOIN steers s ON s.turn_id = m.turn_id AND s.seq = m.seq
+	WHERE m.chat_key = ?1 AND m.turn_id > 0 AND m.role = 'user'
+	AND m.turn_id IN (SELECT value FROM json_each(?2)) ORDER BY m.seq`
+
+const selectActed = `SELECT acted FROM turns WHERE id = ?1`
+
+// turnMessage is a message of a turn.
+type turnMessage struct {
+	turn  int64
+	added convo.Added
+	state string
+}
+
+func scanTurnMessage(scan scanner) (m turnMessage, err error) {
+	var id string
+	err = scan(&m.turn, &m.added.Seq, &id, &m.state, &m.added.Prompt, &m.added.Read)
+	m.added.Message = questionOf(m.added.Seq, id)
+	return m, err
+}
+
+// questionOf is a message of the History as a question.
+func questionOf(seq int64, id string) convo.Message {
+	q := convo.Message{Seq: seq, Edited: PlatformID(id) != id}
+	if isWritten(id) {
+		q.ReplyTo = PlatformID(id)
+	}
+	return q
+}
+
+// loadQuestions loads the questions of turns, what was handed to their agents, and what is left of the turns that they go
+// on with.
+func loadQuestions(ctx context.Context, q querier, key chat.Key, turns []convo.Turn) error {
+	list, err := queryAll(ctx, q, scanTurnMessage, selectTurnMessages, key.String(), encodeNumbers(turns))
+	if err != nil {
+		return err
+	}
+	for i := range turns {
+		t := &turns[i]
+		if t.Continues != 0 {
+			err := q.QueryRowContext(ctx, selectActed, t.Continues).Scan(&t.Earlier.Acted)
+			if err != nil && !errors.Is(err, sql.ErrNoRows) { // deleted with the old History
+				return err
+			}
+		}
+		for _, m := range list {
+			question := m.added.Message
+			switch {
+			case m.turn == t.Continues && m.state == recalled:
+				t.Earlier.Gone = true
+			case m.turn == t.Continues && m.state == "":
+				t.Earlier.Left = append(t.Earlier.Left, question)
+			case m.turn != t.ID:
+			case m.state == recalled:
+				t.Gone = append(t.Gone, question)
+			case m.state != "":
+			case m.added.Prompt != "":
+				t.Added = append(t.Added, m.added)
+			default:
+				t.Asked = append(t.Asked, question)
+			}
+		}
+	}
+	return nil
+}
+
+// encodeNumbers lists turns, and those that they go on with, for a query.
+func encodeNumbers(turns []convo.Turn) string {
+	var ids []byte
+	for _, t := range turns {
+		for _, id := range []int64{t.ID, t.Continues} {
+			if id != 0 {
+				ids = fmt.Appendf(ids, ",%d", id)
+			}
+		}
+	}
+	return "[" + string(ids[min(1, len(ids)):]) + "]"
+}
+
+// What was needed by a turn that another one goes on with is needed by that one now.
+const selectNeeded = `SELECT id, needed_by, state FROM approvals INDEXED BY approvals_undelivered
+	WHERE delivered = 0 AND needed_by IN (SELECT value FROM json_each(?1)) ORDER BY created_at, id`
+
+func scanNeeded(scan scanner) (r convo.Request, err error) {
+	var state ApprovalState
+	err = scan(&r.ID, &r.NeededBy, &state)
+	r.Waiting = state == Waiting
+	return r, err
+}
+
+// turnDifference stores the difference between two values of a chat.
+type turnDifference struct {
+	ctx     context.Context
+	tx      *sql.Tx
+	key     chat.Key
+	was, is convo.Chat
+	now     time.Time
+}
+
+func (d turnDifference) exec(statement string, args ...any) error {
+	_, err := d.tx.ExecContext(d.ctx, statement, args...)
+	return err
+}
+
+func (d turnDifference) store() error {
+	where := map[int64]int64{} // the turn of each message
+	for _, t := range d.was.Turns {
+		for _, q := range t.Asked {
+			where[q.Seq] = t.ID
+		}
+		for _, a := range t.Added {
+			where[a.Seq] = t.ID
+		}
+	}
+	for _, t := range d.is.Turns {
+		old := convo.Turn{}
+		if i := slices.IndexFunc(d.was.Turns, func(o convo.Turn) bool { return o.ID == t.ID }); i >= 0 {
+			old = d.was.Turns[i]
+		}
+		if reflect.DeepEqual(old, t) {
+			continue
+		}
+		if err := d.storeTurn(old, t); err != nil {
+			return err
+		}
+		if err := d.storeQuestions(old, t, where); err != nil {
+			return err
+		}
+	}
+	for i, r := range d.is.Requests {
+		if r.NeededBy != d.was.Requests[i].NeededBy {
+			if err := d.exec(setNeededBy, r.ID, r.NeededBy); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+const (
+	insertTurn = `INSERT INTO turns (id, chat_key, epoch, state, failure, created_at, reply_to, continues, attempts, started_at)
+		VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)`
+	updateTurn = `UPDATE turns SET state = ?2, failure = CASE WHEN ?10 THEN ?3 ELSE failure END, due_at = ?4, attempts = ?5, stopped = ?6, acted = ?7, continues = ?8,
+		reply_to = ?9 WHERE id = ?1`
+	beginTurn = `UPDATE turns SET started_at = ?2 WHERE id = ?1`
+	// the prompt keeps its ID, since a session may know it by that
+	resetTurn = `UPDATE turns SET session_id = '', ` + askedBefore + `, prompt_id = '', started_at = 0, ended_at = 0 WHERE id = ?1`
+	overTurn  = `UPDATE turns SET ended_at = ?2, draft = '' WHERE id = ?1`
+
+	setNeededBy = `UPDATE approvals SET needed_by = ?2 WHERE id = ?1`
+)
+
+// storeTurn stores a turn without its questions.
+func (d turnDifference) storeTurn(old, t convo.Turn) error {
+	state, failure := stateOf(t.Phase)
+	began := int64(0)
+	if t.Phase == convo.Running && old.Phase != convo.Running {
+		began = millis(d.now)
+	}
+	if t.ID >= d.was.Next {
+		return d.exec(insertTurn, t.ID, d.key.String(), t.Epoch, state, failure, millis(t.Created), t.ReplyTo, t.Continues,
+			t.Attempts, began)
+	}
+	err := d.exec(updateTurn, t.ID, state, failure, millis(t.Due), t.Attempts, t.Stopped, t.Acted, t.Continues, t.ReplyTo,
+		t.Phase != old.Phase)
+	switch {
+	case err != nil || t.Phase == old.Phase:
+		return err
+	case began != 0:
+		return d.exec(beginTurn, t.ID, began)
+	case t.Phase == convo.Queued && old.Phase != convo.Late:
+		return d.exec(resetTurn, t.ID)
+	case t.Phase >= convo.Interrupted && !old.IsUndecided() || t.Phase == convo.Recalled:
+		return d.exec(overTurn, t.ID, millis(d.now))
+	}
+	return nil
+}
+
+const (
+	setMessageTurn = `UPDATE messages SET turn_id = ?3 WHERE chat_key = ?1 AND seq = ?2`
+	recallMessage  = `UPDATE messages SET state = 'recalled' WHERE chat_key = ?1 AND seq = ?2`
+
+	insertSteer = `INSERT INTO steers (turn_id, chat_key, seq, prompt_id) VALUES (?1, ?2, ?3, ?4)`
+	readSteer   = `UPDATE steers SET is_read = 1 WHERE turn_id = ?1 AND seq = ?2`
+	deleteSteer = `DELETE FROM steers WHERE turn_id = ?1 AND seq = ?2`
+	// kept with the earlier prompts of the turn, so that a session that ends with it is recognized
+	steerTurn = `UPDATE turns SET asked_before = asked_before || ?2 || ' ' WHERE id = ?1`
+)
+
+// storeQuestions stores which messages a turn asks, and what its agent has read of what it was handed.
+func (d turnDifference) storeQuestions(old, t convo.Turn, where map[int64]int64) error {
+	key := d.key.String()
+	bind := func(q convo.Message) error {
+		if where[q.Seq] == t.ID {
+			return nil
+		}
+		return d.exec(setMessageTurn, key, q.Seq, t.ID)
+	}
+	for _, q := range t.Asked {
+		if err := bind(q); err != nil {
+			return err
+		}
+	}
+	for _, a := range t.Added {
+		i := slices.IndexFunc(old.Added, func(o convo.Added) bool { return o.Seq == a.Seq })
+		err := bind(a.Message)
+		if err == nil && i < 0 {
+			err = errors.Join(d.exec(insertSteer, t.ID, key, a.Seq, a.Prompt), d.exec(steerTurn, t.ID, a.Prompt))
+		}
+		if err == nil && a.Read && (i < 0 || !old.Added[i].Read) {
+			err = d.exec(readSteer, t.ID, a.Seq)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	for _, a := range old.Added {
+		if !slices.ContainsFunc(t.Added, func(o convo.Added) bool { return o.Seq == a.Seq }) {
+			if err := d.exec(deleteSteer, t.ID, a.Seq); err != nil {
+				return err
+			}
+		}
+	}
+	for _, q := range t.Gone {
+		if !slices.Contains(old.Gone, q) {
+			if err := d.exec(recallMessage, key, q.Seq); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
