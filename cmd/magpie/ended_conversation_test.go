@@ -137,7 +137,7 @@ func TestAnInterruptedAnswerEndsWithItsConversation(t *testing.T) {
 	t.Parallel()
 	for name, end := range map[string]func(*rig){
 		"/new":            func(r *rig) { r.ask("/new") },
-		"with a question": func(r *rig) { r.ask("/new 数到 3") },
+		"with a question": func(r *rig) { r.sim.Say(r.chat, r.user, "/new 数到 3") },
 		"left waiting": func(r *rig) {
 			r.stop()
 			r.sql(`UPDATE chats SET epoch = epoch + 1`)
