@@ -27,17 +27,13 @@ type steering struct {
 	lanes  *workqueue.Lanes
 	access *access.Authorizer
 	budget *budget
-	cards  shownCards
 	always bool // not only messages marked as an addition
+	// the first message of the card that a message shows a part of: an answer continues on further messages
+	cardOf func(message string) string
 	log    zerolog.Logger
 
 	mu      sync.Mutex
 	running map[int64]*steeredTurn // by turn number
-}
-
-// shownCards knows which messages show a card: an answer continues on further messages.
-type shownCards interface {
-	Shows(cardID, messageID string) bool
 }
 
 // steeredTurn is a running turn with the messages passed to it.
@@ -119,7 +115,7 @@ func (s *steering) isCardOf(ctx context.Context, turn int64, message string) boo
 	if err != nil && !errors.Is(err, db.ErrNotFound) {
 		s.log.Error().Err(err).Int64("turn", turn).Msg("card of a turn not found; taking its quote as a question")
 	}
-	return card != "" && s.cards.Shows(card, message)
+	return card != "" && s.cardOf(message) == chat.FirstMessage(card)
 }
 
 // handToAgent passes a stored message to the agent of its turn, now or once the agent has the question.

@@ -122,7 +122,7 @@ func newWiring(cfg Config, store *db.DB, pool *claude.Pool, out delivery.Messeng
 	w.authorizer = access.NewAuthorizer(cfg.Access, store.Grants(), cfg.Departments, cfg.Waits.Departments, log)
 	w.steering = &steering{
 		store: store.Turns().Steers(), turns: store.Turns(), queue: store.Queue(), lanes: &w.turns.lanes,
-		access: w.authorizer, budget: w.budget, cards: w.out, always: pool.Config().WhileBusy == claude.Steers,
+		access: w.authorizer, budget: w.budget, cardOf: w.out.CardOf, always: pool.Config().WhileBusy == claude.Steers,
 		log: log,
 	}
 	w.cutOff = interruptedTurns{store, w.turns, w.outbox, w.languages.OfChat}

@@ -5,7 +5,8 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"strings"
+
+	"magpie/internal/chat"
 )
 
 // A card that has not been shown yet notifies people by itself.
@@ -30,9 +31,8 @@ func (as Approvals) Remind(ctx context.Context, a Approval, text string, users [
 		if err != nil {
 			return err
 		}
-		message, _, _ := strings.Cut(card, "/") // a card's ID begins with its message ID
 		return as.db.Outbox().post(ctx, tx, Post{
-			Key: a.Key, Idem: reminderIdem(a.ID), ReplyTo: message, Text: text, Mentions: users,
+			Key: a.Key, Idem: reminderIdem(a.ID), ReplyTo: chat.FirstMessage(card), Text: text, Mentions: users,
 		})
 	})
 	if errors.Is(err, ErrNotFound) {

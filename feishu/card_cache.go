@@ -1,6 +1,10 @@
 package feishu
 
-import "time"
+import (
+	"time"
+
+	"magpie/internal/chat"
+)
 
 // maxCachedCards bounds the card cache. The least recently used card is dropped first; it can be restored from its
 // durable id.
@@ -32,6 +36,18 @@ func (s *cardCache) get(name string) *card {
 	}
 	e.used = time.Now()
 	return e.card
+}
+
+// firstMessage is the first message of the card that has a page on a message; if none has, the message itself. A linear
+// search is fast enough: only quotes need it.
+func (s *cardCache) firstMessage(message string) string {
+	for name, e := range *s {
+		if _, ok := e.card.messages.Load(message); ok {
+			e.used = time.Now()
+			return chat.FirstMessage(name)
+		}
+	}
+	return message
 }
 
 func (s *cardCache) drop(name string) { delete(*s, name) }

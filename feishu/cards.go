@@ -24,8 +24,7 @@ import (
 // is redrawn more slowly; without cards at all it is text, which Close completes.
 func (c *Client) Post(ctx context.Context, to chat.Ref, card chat.Card, idem string) (cardID string, err error) {
 	cardID, err = c.cards.post(ctx, to, card, idem)
-	message, _, _ := strings.Cut(cardID, "/")
-	c.topics.rememberCard(message, to.Key)
+	c.topics.rememberCard(chat.FirstMessage(cardID), to.Key)
 	return cardID, err
 }
 
@@ -77,17 +76,12 @@ func (c *Client) RemoveButtons(ctx context.Context, buttons string) error {
 	return page.entity.deleteElement(ctx, cardjson.ButtonsID)
 }
 
-// Shows reports whether a message shows a page of a card that this process is drawing, or the first page of any card.
-func (c *Client) Shows(cardID, messageID string) bool {
-	if first, _, _ := strings.Cut(cardID, "/"); first == messageID {
-		return first != ""
-	}
-	k := c.cards.drawing(cardID)
-	if k == nil {
-		return false
-	}
-	_, ok := k.messages.Load(messageID)
-	return ok
+// CardOf is the first message of the card that this process is drawing with a page on a message. Any other message is
+// its own: it may be the first one of a card.
+func (c *Client) CardOf(messageID string) (first string) {
+	c.cards.mu.Lock()
+	defer c.cards.mu.Unlock()
+	return c.cards.live.firstMessage(messageID)
 }
 
 // cards holds the cards that are being drawn.
@@ -164,13 +158,6 @@ func (k *card) sendFirst(ctx context.Context, value chat.Card, idem string) (id 
 		k.pages, k.seed = []*cardPage{s}, s.message
 	}
 	return idOf(k.pages[0], k.sender.to), nil
-}
-
-// drawing returns the card if this process is drawing it, or else nil.
-func (cs *cards) drawing(id string) *card {
-	cs.mu.Lock()
-	defer cs.mu.Unlock()
-	return cs.live.get(id)
 }
 
 func (cs *cards) drop(id string) {

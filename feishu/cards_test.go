@@ -3,6 +3,7 @@ package feishu
 import (
 	"errors"
 	"fmt"
+	"net/http"
 	"slices"
 	"strconv"
 	"strings"
@@ -372,4 +373,73 @@ func TestThePartsOfACardKeepTheirMessages(t *testing.T) {
 	p.must(p.Client.Close(p.ctx(), strings.Join(old, "/"), last))
 	check("an hour later", above, "May it?", "It ran.")
 	p.clean()
+}
+
+// The messages of a card are known while this process draws it, and the first one always.
+func TestTheCardOfAMessage(t *testing.T) {
+	p, ask := newQuestion(t, feishusim.Config{})
+	id, err := p.Client.Post(p.ctx(), ask, chat.Card{Live: true, Status: "on it"}, "seed")
+	p.must(err)
+	text := strings.Repeat("Some words in a row.\n\n", 1500)
+	p.must(p.Edit(p.ctx(), id, chat.Card{Live: true, Body: text}))
+	pages := p.answers(ask.Key.ID)
+	if len(pages) < 2 {
+		t.Fatalf("%d pages", len(pages))
+	}
+	otherID, err := p.Client.Post(p.ctx(), ask, chat.Card{Live: true, Body: "another card"}, "other")
+	p.must(err)
+	other, first := p.answers(ask.Key.ID)[len(pages)].ID, pages[0].ID
+	if chat.FirstMessage(id) != first || chat.FirstMessage(otherID) != other {
+		t.Errorf("%q and %q begin with %q and %q", id, otherID, first, other)
+	}
+	check := func(when, later string) {
+		t.Helper()
+		for i, page := range pages {
+			want := later
+			if i == 0 {
+				want = first
+			}
+			if want == "" {
+				want = page.ID
+			}
+			if got := p.CardOf(page.ID); got != want {
+				t.Errorf("%s: page %d is of card %s, want %s", when, i, got, want)
+			}
+		}
+		for _, own := range []string{other, ask.ID, "", "om_nothing"} {
+			if got := p.CardOf(own); got != own {
+				t.Errorf("%s: %q is of card %q", when, own, got)
+			}
+		}
+	}
+	check("while it is drawn", first)
+	p.Client = p.another()
+	check("in another process", "")
+	p.must(p.Edit(p.ctx(), id, chat.Card{Live: true, Body: text, Status: "again"}))
+	check("drawn by another process", first)
+	p.must(p.Client.Close(p.ctx(), id, chat.Card{Body: text}))
+	check("closed", "")
+	p.clean()
+}
+
+// A message may be the first of several durable IDs, for example if its card is posted again. They are of one card.
+func TestAMessageWithSeveralDurableIDs(t *testing.T) {
+	inFakeTimeOf(t, feishusim.Config{}, func(p *platform, ask chat.Ref) {
+		p.Inject(feishusim.Fault{Method: http.MethodPost, Path: cardAPI, Code: 200220}) // a plain card has no time of its own
+		id, err := p.Client.Post(p.ctx(), ask, chat.Card{Live: true, Body: "a"}, "seed")
+		p.must(err)
+		time.Sleep(2 * time.Second) // IDs name the second
+		again, err := p.Client.Post(p.ctx(), ask, chat.Card{Live: true, Body: "a"}, "seed")
+		p.must(err)
+		p.must(p.Edit(p.ctx(), again, chat.Card{Live: true, Body: strings.Repeat("Some words in a row.\n\n", 3000)}))
+		pages := p.answers(ask.Key.ID)
+		if id == again || len(pages) < 2 {
+			p.t.Fatalf("%q, %q, %d pages", id, again, len(pages))
+		}
+		for i, page := range pages {
+			if first := p.CardOf(page.ID); first != chat.FirstMessage(id) || first != chat.FirstMessage(again) {
+				p.t.Errorf("page %d is of card %q, whose IDs are %q and %q", i, first, id, again)
+			}
+		}
+	})
 }

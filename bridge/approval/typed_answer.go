@@ -69,11 +69,12 @@ func (rs *Requests) requestAnsweredBy(ctx context.Context, running int64, m chat
 		}
 		return open[0], running != 0 || rs.isNewest(ctx, open[0])
 	}
+	first := rs.outbox.CardOf(quoted)
 	for _, a := range open {
 		card, err := rs.store.Approvals().CardOf(ctx, a.ID)
 		if err != nil {
 			rs.log.Error().Err(err).Str("approval", a.ID).Msg("card of an approval not found; taking its quote as a question")
-		} else if rs.outbox.Shows(card, quoted) {
+		} else if chat.FirstMessage(card) == first {
 			return a, true
 		}
 	}

@@ -31,9 +31,9 @@ type Messenger interface {
 	Close(ctx context.Context, cardID string, card chat.Card) error
 	// RemoveButtons removes the buttons of a closed card, see [chat.Shown]. It may be unable to, without an error.
 	RemoveButtons(ctx context.Context, buttons string) error
-	// Shows reports whether a message is one of those that show the card. Of a card that this process is not drawing,
-	// only the first is known.
-	Shows(cardID, messageID string) bool
+	// CardOf is the first message of the card of which a message shows a part, see [chat.FirstMessage]. Of a card that
+	// this process is not drawing only that one is known; any other message is its own.
+	CardOf(messageID string) (first string)
 	// Upload uploads a file without showing it, and returns its durable key.
 	Upload(ctx context.Context, u chat.Upload) (name string, err error)
 	// Attach replies to a message with an uploaded file, and a caption; empty = none.

@@ -76,8 +76,8 @@ func (o *Outbox) Enqueue(ctx context.Context, p db.Post) error {
 // stored.
 func (o *Outbox) EnqueueJob(job func(context.Context)) { o.jobs.Enqueue(job) }
 
-// Shows reports whether a message is one of those that show a card; see [Messenger].
-func (o *Outbox) Shows(cardID, messageID string) bool { return o.out.Shows(cardID, messageID) }
+// CardOf is the first message of the card of which a message shows a part; see [Messenger].
+func (o *Outbox) CardOf(messageID string) (first string) { return o.out.CardOf(messageID) }
 
 // Count returns the number of chats being delivered to, plus the number of cards held by painters.
 func (o *Outbox) Count() int {

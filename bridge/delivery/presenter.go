@@ -118,8 +118,7 @@ func (pr *presenter) send(ctx context.Context, to chat.Ref, p db.Post) (string, 
 		return pr.out.Reply(ctx, to, p.Text, p.Idem)
 	}
 	card, err := pr.out.Post(ctx, to, *p.Card, p.Idem)
-	message, _, _ := strings.Cut(card, "/") // a card's ID begins with its message ID
-	return message, err
+	return chat.FirstMessage(card), err
 }
 
 // findOrPostCard returns the ID of the card for p: that of the existing card, or of a new one.

@@ -268,6 +268,13 @@ func (c Card) OfTurn(turn int64) Card {
 	return c
 }
 
+// FirstMessage is the ID of the first message that shows a card, with which the card's durable ID begins. A message may
+// be the first of several durable IDs, all of the same card.
+func FirstMessage(cardID string) string {
+	message, _, _ := strings.Cut(cardID, "/")
+	return message
+}
+
 // Shown is how a card is shown.
 type Shown struct {
 	Pages   map[string]string // what each message shows, by its ID, if there are several

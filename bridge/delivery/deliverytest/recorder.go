@@ -125,8 +125,8 @@ func (r *Recorder) RemoveButtons(_ context.Context, buttons string) error {
 	return nil
 }
 
-// Shows knows one message of each card, with the same ID.
-func (r *Recorder) Shows(cardID, messageID string) bool { return cardID == messageID }
+// CardOf knows one message of each card, with the same ID.
+func (r *Recorder) CardOf(messageID string) string { return messageID }
 
 // SoFar returns the records so far, also while the recorder is in use.
 func (r *Recorder) SoFar() (said []string, closed []chat.Card, posts int) {
