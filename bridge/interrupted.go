@@ -125,21 +125,24 @@ func (it interruptedTurns) view(
 }
 
 // AskNoMore draws the card of an interrupted turn again, which waits for no decision after that of an approval has come
-// too late.
+// too late. What an interrupted turn has said stays as it is, so the card still holds if the turn may still continue.
 func (it interruptedTurns) AskNoMore(ctx context.Context, a db.Approval, l i18n.Lang) error {
-	v, err := it.view(ctx, a.Key, a.NeededBy, l)
+	list := it.store.Turns().Interruptions()
+	t, err := list.Get(ctx, a.Key, a.NeededBy)
 	if err != nil {
 		return err
 	}
-	err = it.store.Turns().Interruptions().Redraw(ctx, a.Key, a.NeededBy, a.ID, func(t db.Turn) chat.Card {
-		end := turncard.Outcome{State: db.Interrupted, Notice: i18n.Interrupted}
-		if t.Follows != 0 {
-			end.Notice = i18n.BackgroundCut
-		}
-		return v.Finish(end).Card(time.Now())
-	})
+	v, err := it.view(ctx, t.Key, t.ID, l)
+	if err != nil {
+		return err
+	}
+	end := turncard.Outcome{State: db.Interrupted, Notice: i18n.Interrupted}
+	if t.Follows != 0 {
+		end.Notice = i18n.BackgroundCut
+	}
+	err = list.Redraw(ctx, t.Key, t.ID, a.ID, v.Finish(end).Card(time.Now()))
 	if err == nil {
-		it.outbox.Wake(a.Key)
+		it.outbox.Wake(t.Key)
 	}
 	return err
 }

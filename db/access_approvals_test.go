@@ -368,3 +368,52 @@ func TestTheCardOfAnApprovalIsRedrawn(t *testing.T) {
 		t.Errorf("delivery %+v", p)
 	}
 }
+
+// The card of an interrupted turn is drawn again after a request that came to nothing, once for each. What has happened
+// to the turn since the card was made comes first.
+func TestTheCardOfAnInterruptedTurnIsRedrawn(t *testing.T) {
+	for name, tc := range map[string]struct {
+		since func(d *db.DB, turn db.Turn)
+		holds bool
+	}{
+		"nothing": {since: func(*db.DB, db.Turn) {}, holds: true},
+		"people are asked": {since: func(d *db.DB, turn db.Turn) {
+			asking(t, d, turn.ID)
+		}},
+		"dropped": {since: func(d *db.DB, turn db.Turn) {
+			if err := d.Turns().Interruptions().Decide(t.Context(), db.Decision{Key: oc, Turn: turn.ID}); err != nil {
+				t.Fatal(err)
+			}
+		}},
+		"goes on": {since: func(d *db.DB, turn db.Turn) {
+			e := say("om_2", "go on")
+			e.Continues = turn.ID
+			accept(t, d, e)
+		}},
+		"another conversation": {since: func(d *db.DB, _ db.Turn) {
+			e := say("om_2", "/new")
+			e.Class, e.Effects = chat.Command, []db.Effect{db.StartConversation{}}
+			accept(t, d, e)
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := fresh(t)
+			turn := interruptedTurn(t, d)
+			read, err := d.Turns().Interruptions().Get(t.Context(), oc, turn.ID)
+			if err != nil || read.ID != turn.ID || read.State != db.Interrupted {
+				t.Fatalf("%+v, %v", read, err)
+			}
+			tc.since(d, turn)
+			deliver(t, d)
+			for range 2 { // while one is on its way there is no other
+				err := d.Turns().Interruptions().Redraw(t.Context(), oc, turn.ID, "a_1", chat.Card{Body: "half"})
+				if tc.holds != (err == nil) || !tc.holds && !errors.Is(err, db.ErrNotFound) {
+					t.Errorf("%v", err)
+				}
+			}
+			if p := deliver(t, d); tc.holds != (len(p) == 1) || tc.holds && (p[0].Turn != turn.ID || p[0].Card.Body != "half") {
+				t.Errorf("delivery %+v", p)
+			}
+		})
+	}
+}

@@ -75,6 +75,11 @@ func (is Interruptions) Newest(ctx context.Context, key chat.Key) (Turn, error) 
 	return loadUndecided(ctx, is.db.read, key, id)
 }
 
+// Get returns an interrupted turn that may still continue, otherwise [ErrNotFound].
+func (is Interruptions) Get(ctx context.Context, key chat.Key, turn int64) (Turn, error) {
+	return loadUndecided(ctx, is.db.read, key, turn)
+}
+
 // loadUndecided loads an interrupted turn that may still continue: one without a decision, of the conversation that
 // goes on. Otherwise it returns [ErrNotFound].
 func loadUndecided(ctx context.Context, q querier, key chat.Key, id int64) (Turn, error) {
@@ -141,11 +146,9 @@ func (is Interruptions) Decide(ctx context.Context, w Decision) error {
 	return nil
 }
 
-// Redraw enqueues another card for an undecided interrupted turn that nobody is asked about any more. Otherwise it
-// returns [ErrNotFound]. After each approval of the turn there is one such card.
-func (is Interruptions) Redraw(
-	ctx context.Context, key chat.Key, turn int64, approval string, card func(Turn) chat.Card,
-) error {
+// Redraw enqueues another card for an interrupted turn that may still continue, but about which nobody is asked any
+// more. Otherwise it returns [ErrNotFound]. After each approval of the turn there is one such card.
+func (is Interruptions) Redraw(ctx context.Context, key chat.Key, turn int64, approval string, card chat.Card) error {
 	err := is.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
 		t, err := loadUndecided(ctx, tx, key, turn)
 		if err != nil {
@@ -157,9 +160,8 @@ func (is Interruptions) Redraw(
 		} else if asks {
 			return ErrNotFound
 		}
-		over := card(t)
 		return is.db.Outbox().post(ctx, tx, Post{
-			Key: key, Turn: t.ID, Idem: cardIdem(t, "unasked:"+approval), ReplyTo: t.ReplyTo, Card: &over,
+			Key: key, Turn: t.ID, Idem: cardIdem(t, "unasked:"+approval), ReplyTo: t.ReplyTo, Card: &card,
 		})
 	})
 	if err != nil {
