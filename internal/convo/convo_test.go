@@ -32,7 +32,7 @@ type world struct {
 	pick    func(n int) int // chooses one of n
 	fail    func(string)
 	decide  decide
-	visited map[string]bool // cells of the table of phases and events
+	visited map[transition]bool // nil = nobody wants to know
 
 	// what is stored
 	rows    Chat
@@ -81,7 +81,7 @@ type agent struct {
 	paper         *paper
 }
 
-func newWorld(pick func(int) int, fail func(string), d decide, visited map[string]bool) *world {
+func newWorld(pick func(int) int, fail func(string), d decide, visited map[transition]bool) *world {
 	return &world{
 		pick: pick, fail: fail, decide: d, visited: visited, rows: Chat{Next: 1}, over: map[int64]Turn{}, known: map[string]bool{},
 		history: map[int64]message{}, papers: map[int64][]*paper{},
@@ -111,10 +111,9 @@ func (w *world) step(events ...Event) (effects []Effect, alive bool) {
 	was, is := w.rows, w.rows
 	before := fmt.Sprintf("%+v", was)
 	for _, e := range events {
-		var more []Effect
-		w.visit(is, e)
-		is, more = w.decide(is, e, w.now)
-		effects = append(effects, more...)
+		next, more := w.decide(is, e, w.now)
+		w.visit(is, e, next, more)
+		is, effects = next, append(effects, more...)
 	}
 	if after := fmt.Sprintf("%+v", was); before != after {
 		w.wrong("Decide has changed what it was given: %s, %s", before, after)
@@ -159,22 +158,6 @@ func (w *world) step(events ...Event) (effects []Effect, alive bool) {
 		}
 	}
 	return effects, true
-}
-
-func (w *world) visit(c Chat, e Event) {
-	phase := func(id int64) string {
-		if t := c.Turn(id); t != nil {
-			return fmt.Sprint(t.Phase)
-		}
-		return "over"
-	}
-	var turn int64
-	if f := reflect.ValueOf(e).FieldByName("Turn"); f.IsValid() && f.Kind() == reflect.Int64 {
-		turn = f.Int()
-	} else if a, ok := e.(Asks); ok {
-		turn = a.GoesOn + a.Adds
-	}
-	w.visited[fmt.Sprintf("%T in %s", e, phase(turn))] = true
 }
 
 // checkRows checks what holds at any time.
@@ -307,6 +290,11 @@ func (w *world) move(what string) {
 		if _, alive := w.step(Joins{a.turn, prompts}); alive {
 			w.ask(a, list)
 		}
+	case what == "shutdown": // also if it is stopped at this moment
+		w.end(Ends{Turn: a.turn, Phase: Interrupted, Unstopped: true})
+		if w.agent == a && w.rows.Turn(a.turn).Stopped == NotStopped {
+			w.wrong("turn %d is not interrupted", a.turn)
+		}
 	case a.halted:
 		w.end(Ends{Turn: a.turn, Phase: Cancelled})
 	case what == "act" && !t.Acted:
@@ -326,8 +314,6 @@ func (w *world) move(what string) {
 		w.end(PutBack{Turn: a.turn})
 	case what == "die":
 		w.end(Ends{Turn: a.turn, Phase: Failed})
-	case what == "shutdown":
-		w.end(Ends{Turn: a.turn, Phase: Interrupted})
 	case what == "end":
 		a.paper.ended = true
 		if !w.crash() {
@@ -339,10 +325,8 @@ func (w *world) move(what string) {
 // end ends the agent's work for its turn.
 func (w *world) end(e Event) {
 	a := w.agent
-	if _, alive := w.step(e); alive {
-		if w.agent == a {
-			w.agent = nil
-		}
+	if effects, alive := w.step(e); alive && w.agent == a && !slices.Contains(effects, Effect(Refused{a.turn})) {
+		w.agent = nil
 	}
 }
 
@@ -450,6 +434,13 @@ func (w *world) question() delivery {
 		var e Asks
 		if t := w.claimed(); t != nil && w.agent != nil && w.pick(2) == 1 && !w.waits() {
 			e.Adds = t.ID
+		} else if id := int64(w.pick(int(w.rows.Next))); w.pick(8) == 7 { // it comes too late for that turn
+			switch old := w.rows.Turn(id); {
+			case w.pick(2) == 1 && (old == nil || !old.IsUndecided()):
+				e.GoesOn = id
+			case t == nil || t.ID != id:
+				e.Adds = id
+			}
 		}
 		return []Event{w.write(e, message{})}
 	}}
@@ -477,6 +468,9 @@ func (w *world) stop() delivery {
 			} else if t.Phase == Queued {
 				turns = append(turns, t.ID)
 			}
+		}
+		if i := len(w.rows.Turns) - 1; i >= 0 && !w.rows.Turns[i].IsUndecided() && w.pick(4) == 3 { // on its card
+			turns = []int64{w.rows.Turns[i].ID}
 		}
 		return []Event{Stops{turns}}
 	}, then: func(w *world) {
@@ -559,7 +553,10 @@ func (w *world) decides(id int64, goesOn bool) delivery {
 		if t == nil || !t.IsUndecided() {
 			return []Event{Decides{id, goesOn}}
 		}
-		if asked = questions(*t); goesOn && t.Phase == Interrupted {
+		asked = questions(*t)
+		if press := t.Phase == Interrupted && w.pick(2) == 1; goesOn && (press || w.pick(2) == 1) {
+			return []Event{w.write(Asks{GoesOn: id, Press: press}, message{decided: 1})}
+		} else if goesOn && t.Phase == Interrupted {
 			return []Event{w.write(Asks{GoesOn: id, Press: true}, message{decided: 1})}
 		}
 		return []Event{Decides{id, goesOn}}
@@ -775,6 +772,6 @@ func TestAnyOrderOfEvents(t *testing.T) {
 			}
 			return number * n / 128
 		}
-		newWorld(pick, func(why string) { t.Fatal(why) }, Decide, map[string]bool{}).run()
+		newWorld(pick, func(why string) { t.Fatal(why) }, Decide, nil).run()
 	})
 }

@@ -291,7 +291,7 @@ func (e Stops) on(m *machine) {
 }
 
 func (e Reads) on(m *machine) {
-	if t := m.Turn(e.Turn); t != nil {
+	if t := m.running(e.Turn); t != nil {
 		t.read(e.Prompts)
 	}
 }
@@ -305,13 +305,13 @@ func (t *Turn) read(prompts []string) {
 }
 
 func (e Joins) on(m *machine) {
-	if t := m.Turn(e.Turn); t != nil {
+	if t := m.running(e.Turn); t != nil {
 		t.fold(func(a Added) bool { return slices.Contains(e.Prompts, a.Prompt) })
 	}
 }
 
 func (e Acts) on(m *machine) {
-	if t := m.Turn(e.Turn); t != nil {
+	if t := m.running(e.Turn); t != nil {
 		t.Acted = e.Acted
 	}
 }

@@ -327,6 +327,6 @@ func fails(pick func(int) int, d decide) (why string) {
 			why = fmt.Sprint(r)
 		}
 	}()
-	newWorld(pick, func(s string) { why = s; panic(stop{}) }, d, map[string]bool{}).run()
+	newWorld(pick, func(s string) { why = s; panic(stop{}) }, d, nil).run()
 	return ""
 }
