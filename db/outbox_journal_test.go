@@ -415,3 +415,26 @@ func TestALateQuestionKnowsWhatWasAnsweredMeanwhile(t *testing.T) {
 		t.Errorf("told %q", s)
 	}
 }
+
+// A turn cannot become interrupted once its conversation has ended, not even just before that is stored: its card would
+// offer to continue.
+func TestNoTurnIsInterruptedInAnEndedConversation(t *testing.T) {
+	d := fresh(t)
+	accept(t, d, say("om_1", "question"))
+	turn := claim(t, d, "s").Turn
+	e := say("om_2", "/new")
+	e.Class, e.Effects = chat.Command, []db.Effect{db.StartConversation{}}
+	accept(t, d, e)
+	end := db.TurnResult{Turn: turn, State: db.Interrupted, Answer: "half", Card: chat.Card{Body: "half"}}
+	if err := d.Turns().Finish(t.Context(), end); !errors.Is(err, db.ErrOver) || db.Permanent(err) {
+		t.Errorf("interrupted: %v", err)
+	}
+	if left, err := d.Turns().Running(t.Context()); err != nil || len(left) != 1 || len(deliver(t, d)) != 0 {
+		t.Errorf("something of it was stored: %+v, %v", left, err)
+	}
+	end.State = db.Cancelled
+	finish(t, d, end)
+	if p := deliver(t, d); len(p) != 1 || p[0].Card.Body != "half" {
+		t.Errorf("delivery %+v", p)
+	}
+}

@@ -51,7 +51,8 @@ const endTurn = `UPDATE turns SET failure = ?2, context_report = ?3,
 const setTurned = `UPDATE chats SET turned_at = ?2 WHERE key = ?1`
 
 // Finish ends a running turn in one transaction: the answer joins the History, the final card is enqueued, the session
-// becomes the chat's unless /new came in between, and the cost is booked.
+// becomes the chat's unless /new came in between, and the cost is booked. A turn cannot become interrupted after /new:
+// then it returns [ErrOver], and nothing is stored.
 func (ts Turns) Finish(ctx context.Context, e TurnResult) error {
 	err := ts.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
 		return turnEnd{e, ts.db, tx, ts.db.now()}.store(ctx)
@@ -128,6 +129,14 @@ func (e turnEnd) decide(ctx context.Context) error {
 	}
 	if _, stopped := effects[0].(convo.Refused); stopped {
 		return ErrStopped
+	}
+	if e.State != Interrupted {
+		return nil
+	}
+	if t, err := loadTurn(ctx, e.tx, e.Turn.Key, e.Turn.ID); err != nil {
+		return err
+	} else if t.State != Interrupted { // its card would offer to continue
+		return ErrOver
 	}
 	return nil
 }
