@@ -18,6 +18,7 @@ import (
 	"magpie/bridge/workqueue"
 	"magpie/db"
 	"magpie/internal/claude"
+	"magpie/internal/convo"
 )
 
 // maxAttempts is how often a turn without any visible effect is claimed again after a crash. The turn may be what makes
@@ -143,33 +144,28 @@ func (r cutOffTurns) recover(ctx context.Context, t db.Turn) error {
 	if err != nil {
 		return err
 	}
-	did, err := r.outcomeOf(dir, t, steers)
-	if err != nil {
-		log.Error().Err(err).Msg("transcript not read")
-	}
-	// What the API refuses may be something that the session holds: then the turn is answered in another one.
-	idle := err == nil && (!did.Ended && did.Text == "" || did.Failure.OfContents()) && !did.Acted && !t.Acted &&
-		t.Draft == ""
-	harmless := err == nil && !did.Ended && !did.Changed && !did.Alone && !t.Acted
-	undelivered, err := r.db.Approvals().UndeliveredTo(ctx, t.ID)
-	if err != nil {
-		return err
-	}
-	unanswered := slices.ContainsFunc(undelivered, func(a db.Approval) bool { return a.State == db.Waiting })
 	seen, err := r.db.Turns().Drafts().Parts(ctx, t.ID, t.Draft)
 	if err != nil {
 		return err
 	}
-	// After a decision the answer is in another message, which must not become empty.
-	goesOn := idle || harmless && len(undelivered) == 0 && len(seen) == 1
-	if goesOn && !t.Stopped && t.Attempts < maxAttempts {
+	did, err := r.outcomeOf(dir, t, steers)
+	if err != nil {
+		log.Error().Err(err).Msg("transcript not read")
+	}
+	life, readErr := r.db.Turns().Of(ctx, t.Key)
+	if readErr != nil {
+		return readErr
+	}
+	fate := life.Fate(t.ID, remainsOf(t, did, err, seen), maxAttempts)
+	if fate == convo.Queued {
 		log.Warn().Msg("turn was cut off before it changed anything; running it again")
 		if err := r.bookUnread(ctx, t); err != nil {
 			log.Error().Err(err).Msg("cost of a turn that runs again is not known")
 		}
 		return r.db.Queue().Requeue(ctx, t, r.halfDone(t, did, dir))
 	}
-	end := r.outcome(log.WithContext(ctx), c, t, did, unanswered)
+	unanswered := slices.ContainsFunc(life.Requests, func(q convo.Request) bool { return q.NeededBy == t.ID && q.Waiting })
+	end := r.outcome(log.WithContext(ctx), t, did, fate, unanswered)
 	text := cutOffText(t, did, unanswered)
 	parts, err := r.db.Turns().Drafts().Parts(ctx, t.ID, text)
 	if err != nil {
@@ -217,25 +213,37 @@ func (r cutOffTurns) halfDone(t db.Turn, did claude.Outcome, dir string) db.Sess
 	return r.sessionIn(t, dir)
 }
 
-// outcome is the outcome of a turn that is not run again, from what the agent did. unanswered means that users were
-// being asked.
+// remainsOf is what is left of a turn: what its agent did, unless its transcript could not be read, and what people have
+// seen.
+func remainsOf(t db.Turn, did claude.Outcome, err error, seen []string) convo.Remains {
+	left := convo.Remains{
+		Unknown: err != nil, Ended: did.Ended, Failed: did.Failure != "", Refused: did.Failure.OfContents(),
+		Said: did.Text != "", Used: did.Acted, Changed: did.Changed || did.Alone,
+	}
+	if t.Draft != "" {
+		left.Pages = len(seen)
+	}
+	return left
+}
+
+// outcome is the outcome of a turn that is not run again.
 func (r cutOffTurns) outcome(
-	ctx context.Context, c db.Chat, t db.Turn, did claude.Outcome, unanswered bool,
+	ctx context.Context, t db.Turn, did claude.Outcome, fate convo.Phase, unanswered bool,
 ) turncard.Outcome {
 	log := zerolog.Ctx(ctx)
 	switch {
-	case t.Stopped && !(did.Ended && did.Failure == ""):
-		log.Warn().Msg("turn was cut off while it was being stopped")
-		return stoppedOutcome(ctx, r.db.Turns(), t)
-	case did.Ended && !unanswered:
+	case fate == convo.Done:
 		end := ownOutcome(did.Failure)
 		log.Warn().Str("state", string(end.State)).
 			Msg("turn was cut off after the agent had finished; delivering its answer")
 		return end
-	case c.Epoch != t.Epoch:
+	case fate == convo.Cancelled && t.Stopped:
+		log.Warn().Msg("turn was cut off while it was being stopped")
+		return stoppedOutcome(ctx, r.db.Turns(), t)
+	case fate == convo.Cancelled:
 		log.Warn().Msg("turn was cut off after its conversation had ended; it is not continued")
 		return conversationOver
-	case unanswered: // the agent may have continued without the permission, but nobody has decided that it should
+	case unanswered:
 		log.Warn().Msg("turn was cut off while people were asked; people decide whether it goes on")
 		return turncard.Outcome{State: db.Interrupted, Notice: i18n.InterruptedAsking}
 	}

@@ -16,6 +16,15 @@ import (
 // The rows of a chat's turns, of the messages handed to them and of what people are asked are one value: [convo.Chat].
 // It is loaded, decided about and stored in the transaction of the event.
 
+// Of returns what is not over in a chat.
+func (ts Turns) Of(ctx context.Context, key chat.Key) (convo.Chat, error) {
+	c, err := loadTurns(ctx, ts.db.read, key)
+	if err != nil {
+		return c, fmt.Errorf("turns of %v: %w", key, err)
+	}
+	return c, nil
+}
+
 // decide stores what becomes of a chat when these things happen, one after the other, and returns what is to be done.
 func (d *DB) decide(ctx context.Context, tx *sql.Tx, key chat.Key, events ...convo.Event) ([]convo.Effect, error) {
 	was, err := loadTurns(ctx, tx, key)

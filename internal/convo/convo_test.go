@@ -17,6 +17,9 @@ import (
 // decide is [Decide], or Decide with a planted fault.
 type decide func(Chat, Event, time.Time) (Chat, []Effect)
 
+// fate is [Chat.Fate], or Fate with a planted fault.
+type fate func(Chat, int64, Remains, int) Phase
+
 func questions(t Turn) (list []int64) {
 	for _, q := range t.Asked {
 		list = append(list, q.Seq)
@@ -32,6 +35,7 @@ type world struct {
 	pick    func(n int) int // chooses one of n
 	fail    func(string)
 	decide  decide
+	fate    fate
 	visited map[transition]bool // nil = nobody wants to know
 
 	// what is stored
@@ -63,8 +67,8 @@ type message struct {
 
 // paper is what is left of an attempt in the agent's transcript.
 type paper struct {
-	asked, read  []int64
-	acted, ended bool
+	asked, read                []int64
+	said, used, changed, ended bool
 }
 
 // delivery is something that people do; the platform repeats it until it is taken.
@@ -83,7 +87,7 @@ type agent struct {
 
 func newWorld(pick func(int) int, fail func(string), d decide, visited map[transition]bool) *world {
 	return &world{
-		pick: pick, fail: fail, decide: d, visited: visited, rows: Chat{Next: 1}, over: map[int64]Turn{}, known: map[string]bool{},
+		pick: pick, fail: fail, decide: d, fate: Chat.Fate, visited: visited, rows: Chat{Next: 1}, over: map[int64]Turn{}, known: map[string]bool{},
 		history: map[int64]message{}, papers: map[int64][]*paper{},
 		last: map[int64]*paper{}, waited: map[int64]bool{}, now: time.UnixMilli(1e12),
 	}
@@ -176,6 +180,12 @@ func (w *world) checkRows() {
 		if t.Phase == Running {
 			running++
 		}
+		if t.Attempts > 3 && t.Stopped == NotStopped && !w.waited[t.ID] {
+			w.wrong("turn %d is tried again and again", t.ID)
+		}
+		if last := w.last[t.ID]; t.Phase == Interrupted && last != nil && last.ended && len(w.rows.Requests) == 0 {
+			w.wrong("turn %d is interrupted although its agent has finished", t.ID)
+		}
 		list := questions(t)
 		for _, seq := range list {
 			if seen[seq] != 0 {
@@ -257,14 +267,16 @@ func (w *world) recover(t Turn) {
 	for _, seq := range p.read {
 		read = append(read, prompt(seq))
 	}
-	waits := slices.ContainsFunc(w.rows.Requests, func(r Request) bool { return r.NeededBy == t.ID })
-	end := Ends{Turn: t.ID, Read: read, Unstopped: t.Stopped == NotStopped, Phase: Interrupted}
-	switch {
-	case p.ended:
-		end.Phase = Done
-	case t.Stopped != NotStopped:
-		end.Phase = Cancelled
-	case !t.Acted && !waits && t.Attempts < 3:
+	left := Remains{Ended: p.ended, Said: p.said, Used: p.used, Changed: p.changed}
+	if p.said {
+		left.Pages = 1
+	}
+	end := Ends{Turn: t.ID, Read: read, Unstopped: t.Stopped == NotStopped, Phase: w.fate(w.rows, t.ID, left, 3)}
+	asks := func(r Request) bool { return r.NeededBy == t.ID && r.Waiting }
+	if end.Phase == Queued && p.used && slices.ContainsFunc(w.rows.Requests, asks) {
+		w.wrong("people are asked what the agent of turn %d may do, and it runs again", t.ID)
+	}
+	if end.Phase == Queued {
 		w.step(PutBack{Turn: t.ID})
 		return
 	}
@@ -299,11 +311,13 @@ func (w *world) move(what string) {
 		w.end(Ends{Turn: a.turn, Phase: Cancelled})
 	case what == "act" && !t.Acted:
 		if _, alive := w.step(Acts{a.turn, true}); alive {
-			a.paper.acted = true
+			a.paper.used, a.paper.changed = true, true
 			w.used(a)
 		}
 	case what == "act":
 		w.used(a)
+	case what == "say":
+		a.paper.said = true
 	case what == "read" && len(a.inbox) > 0:
 		m := a.inbox[0]
 		a.inbox = a.inbox[1:]
@@ -315,7 +329,7 @@ func (w *world) move(what string) {
 	case what == "die":
 		w.end(Ends{Turn: a.turn, Phase: Failed})
 	case what == "end":
-		a.paper.ended = true
+		a.paper.said, a.paper.ended = true, true
 		if !w.crash() {
 			w.end(Ends{Turn: a.turn, Phase: Done})
 		}
@@ -396,7 +410,7 @@ func (w *world) used(a *agent) {
 		times := 0
 		for _, list := range w.papers {
 			for _, p := range list {
-				if p.acted && p != a.paper && (slices.Contains(p.asked, seq) || slices.Contains(p.read, seq)) {
+				if p.changed && p != a.paper && (slices.Contains(p.asked, seq) || slices.Contains(p.read, seq)) {
 					times++
 				}
 			}
@@ -628,6 +642,7 @@ func (w *world) askAgain(id int64) delivery {
 // request is a request of the agent. What people decide about it is decided elsewhere; who waits for it is not.
 func (w *world) request() {
 	if a := w.agent; a.asked && !a.halted {
+		a.paper.used = true
 		w.rows.Requests = append(w.rows.Requests, Request{ID: w.name("r"), NeededBy: a.turn, Waiting: true})
 	}
 }
@@ -674,7 +689,7 @@ func (w *world) enabled() (list []func()) {
 		add(1, func() { w.deliver(len(w.door) - 1) }) // the platform has no order
 	}
 	if w.agent != nil {
-		for _, what := range []string{"ask", "ask", "act", "read", "read", "end", "die", "shutdown"} {
+		for _, what := range []string{"ask", "ask", "say", "act", "read", "read", "end", "die", "shutdown"} {
 			add(1, func() { w.move(what) })
 		}
 		add(1, w.request)

@@ -294,31 +294,86 @@ var faults = map[string]fault{
 	},
 }
 
+// afterCrash are faults in [Chat.Fate]: they change what it has been told.
+var afterCrash = map[string]func(Chat, int64, Remains, Phase) Phase{
+	"what was acted upon runs again after a crash": func(c Chat, id int64, left Remains, is Phase) Phase {
+		if is == Interrupted && left.Used {
+			return Queued
+		}
+		return is
+	},
+	"a finished answer is thrown away by a crash": func(_ Chat, _ int64, left Remains, is Phase) Phase {
+		if is == Done && left.Ended {
+			return Interrupted
+		}
+		return is
+	},
+	"a finished answer is made again after a crash": func(_ Chat, _ int64, _ Remains, is Phase) Phase {
+		if is == Done {
+			return Queued
+		}
+		return is
+	},
+	"a stopped turn is interrupted by a crash": func(_ Chat, _ int64, _ Remains, is Phase) Phase {
+		if is == Cancelled {
+			return Interrupted
+		}
+		return is
+	},
+	"a turn runs again for ever": func(c Chat, id int64, left Remains, is Phase) Phase {
+		if t := c.Turn(id); is == Interrupted && t.Attempts >= 3 && !t.Acted && t.Epoch == c.Epoch && !left.Used {
+			return Queued
+		}
+		return is
+	},
+	"a turn ends before its agent": func(_ Chat, _ int64, _ Remains, is Phase) Phase {
+		if is == Interrupted || is == Queued {
+			return Done
+		}
+		return is
+	},
+	"a turn that waits for people runs again": func(c Chat, id int64, left Remains, _ Phase) Phase {
+		c.Requests = nil
+		left.Used, left.Changed = false, false
+		return c.Fate(id, left, 3)
+	},
+}
+
 // Each fault is found by the properties, by the runs that a test can afford, and nothing is found without one.
 func TestPlantedFaults(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for range 2000 {
-		if found := fails(rng.IntN, Decide); found != "" {
+		if found := fails(rng.IntN, Decide, Chat.Fate); found != "" {
 			t.Fatal(found)
 		}
 	}
 	for name, f := range faults {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			rng := rand.New(rand.NewPCG(1, 2))
-			for n := range 30000 {
-				if found := fails(rng.IntN, with(f)); found != "" {
-					t.Logf("found by run %d", n+1)
-					return
-				}
-			}
-			t.Error("nobody notices")
+		isFound(t, name, with(f), Chat.Fate)
+	}
+	for name, f := range afterCrash {
+		isFound(t, name, Decide, func(c Chat, id int64, left Remains, most int) Phase {
+			return f(c, id, left, c.Fate(id, left, most))
 		})
 	}
 }
 
+// isFound fails if no life of a chat shows a fault.
+func isFound(t *testing.T, name string, d decide, f fate) {
+	t.Run(name, func(t *testing.T) {
+		t.Parallel()
+		rng := rand.New(rand.NewPCG(1, 2))
+		for n := range 30000 {
+			if found := fails(rng.IntN, d, f); found != "" {
+				t.Logf("found by run %d", n+1)
+				return
+			}
+		}
+		t.Error("nobody notices")
+	})
+}
+
 // fails runs a life of a chat, and returns what is wrong with it.
-func fails(pick func(int) int, d decide) (why string) {
+func fails(pick func(int) int, d decide, f fate) (why string) {
 	type stop struct{}
 	defer func() {
 		switch r := recover(); r.(type) {
@@ -327,6 +382,8 @@ func fails(pick func(int) int, d decide) (why string) {
 			why = fmt.Sprint(r)
 		}
 	}()
-	newWorld(pick, func(s string) { why = s; panic(stop{}) }, d, nil).run()
+	w := newWorld(pick, func(s string) { why = s; panic(stop{}) }, d, nil)
+	w.fate = f
+	w.run()
 	return ""
 }

@@ -1,0 +1,41 @@
+package convo
+
+// Remains is what is left of a turn whose bridge is gone: in the transcript of its agent, and of what people have seen.
+type Remains struct {
+	Unknown bool // the transcript cannot be read
+	Ended   bool // the agent has finished
+	Failed  bool // it has finished with a failure
+	Refused bool // with one that may come from what the session holds: in another one the question may be answered
+	Said    bool // it has said something
+	Used    bool // it has used a tool
+	Changed bool // with a tool it may have changed something, or others work on for it
+	Pages   int  // of the answer that people have seen; 0 = nothing
+}
+
+// Fate is what becomes of a running turn whose bridge is gone: it is queued again, has ended as its agent says (done), is
+// cancelled because somebody has stopped it or its conversation is over, or is interrupted, and people decide. It is run
+// again at most so often: the turn may be what makes the program crash. 0 = the turn is over.
+func (c Chat) Fate(id int64, left Remains, mostAttempts int) Phase {
+	t := c.Turn(id)
+	if t == nil {
+		return 0
+	}
+	needs, asks := false, false
+	for _, r := range c.Requests {
+		needs, asks = needs || r.NeededBy == id, asks || r.NeededBy == id && r.Waiting
+	}
+	begun := left.Used || left.Pages > 0 || !left.Refused && (left.Ended || left.Said)
+	// After a decision the answer is in another message, which must not become empty.
+	harmless := !left.Ended && !left.Changed && !needs && left.Pages <= 1
+	switch {
+	case !left.Unknown && !t.Acted && (!begun || harmless) && t.Stopped == NotStopped && t.Attempts < mostAttempts:
+		return Queued
+	case t.Stopped != NotStopped && !(left.Ended && !left.Failed):
+		return Cancelled
+	case left.Ended && !asks:
+		return Done
+	case t.Epoch != c.Epoch:
+		return Cancelled
+	}
+	return Interrupted // the agent may have gone on without a permission, but nobody has decided that it should
+}
