@@ -118,6 +118,7 @@ type Bridge struct {
 	runner     *turnRunner
 	digests    digests
 	limits     *usageLimits
+	arrivals   arrivals
 }
 
 // SetBudget changes the budget, from the next turn on.

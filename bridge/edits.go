@@ -19,6 +19,7 @@ func (b *Bridge) HandleNames(ctx context.Context, names map[string]string) error
 // HandleRecall handles a recalled message of a chat or one of its topics: it stops the turn that answers it and what
 // its agent does in the background, and keeps the message out of later prompts.
 func (b *Bridge) HandleRecall(ctx context.Context, room chat.Key, id string) error {
+	defer b.arrivals.arrived()()
 	l := b.receiver.languages.OfChat(ctx, room)
 	text := i18n.Recalled.In(l)
 	r, err := b.db.Messages().Recall(ctx, room, id, chat.Card{

@@ -28,6 +28,7 @@ type chatMembership struct {
 
 // HandleMembership handles a change of the bot's membership in a chat.
 func (b *Bridge) HandleMembership(ctx context.Context, c chat.Change) error {
+	defer b.arrivals.arrived()()
 	switch c.Did {
 	case chat.Added:
 		return b.membership.join(ctx, c)

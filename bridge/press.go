@@ -31,6 +31,7 @@ type pressHandler struct {
 
 // HandlePress handles a pressed button. It returns the toast to show, even with an error.
 func (b *Bridge) HandlePress(ctx context.Context, p chat.Press) (toast string, err error) {
+	defer b.arrivals.arrived()()
 	return b.presses.press(ctx, p)
 }
 

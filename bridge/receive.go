@@ -37,11 +37,13 @@ type receiver struct {
 
 // HandleMessage takes in what a platform delivered. The platform delivers it again until nil comes back.
 func (b *Bridge) HandleMessage(ctx context.Context, m chat.Incoming) error {
+	defer b.arrivals.arrived()()
 	return b.receiver.handleMessage(ctx, m)
 }
 
 // HandleEdit receives a message that its author has edited.
 func (b *Bridge) HandleEdit(ctx context.Context, m chat.Incoming) error {
+	defer b.arrivals.arrived()()
 	return b.receiver.handleEdit(ctx, m)
 }
 

@@ -57,7 +57,7 @@ func TestMetrics(t *testing.T) {
 		`magpie_turns_total{state="done"} 1`, `magpie_turns_total{state="cancelled"} 0`,
 		"magpie_turn_first_text_seconds_count 1", "magpie_turn_duration_seconds_count 1", "magpie_store_up 1",
 		"magpie_platform_events_total 1", "magpie_cli_process_starts_total 1", "magpie_outbox_pending ",
-		"magpie_turns_queued 0", "magpie_platform_connected 1", "go_goroutines ", "process_open_fds ",
+		"magpie_turns_queued 0", "magpie_platform_connected 1", "magpie_oldest_event_seconds 0", "go_goroutines ", "process_open_fds ",
 	} {
 		if !strings.Contains(page, "\n"+want) {
 			t.Errorf("the page lacks %s", want)
@@ -92,7 +92,8 @@ func TestMetricsOfTheParts(t *testing.T) {
 		t.Errorf("the store cannot be read, and the page says\n%s", got)
 	}
 	s = snapshot{
-		Store: &db.Backlog{Turns: 3, Posts: 2, Oldest: time.Now().Add(-time.Hour)},
+		Oldest: time.Now().Add(-time.Minute),
+		Store:  &db.Backlog{Turns: 3, Posts: 2, Oldest: time.Now().Add(-time.Hour)},
 		Platform: feishu.Status{Reconnects: 4, CircuitOpen: true, Events: 9, Backfilled: 8, Calls: feishu.Calls{Limited: 5},
 			Silent: feishu.SilentCounts{Early: 2, Late: 1}},
 		CLI:    claude.PoolStats{Running: 1, Idle: 6, Spare: 8, Waiting: 7, Started: 11},
@@ -120,6 +121,9 @@ func TestMetricsOfTheParts(t *testing.T) {
 	}
 	if !regexp.MustCompile(`\nmagpie_outbox_oldest_seconds 36\d\d`).MatchString(got) {
 		t.Error("the age of the oldest answer is missing")
+	}
+	if !regexp.MustCompile(`\nmagpie_oldest_event_seconds 6\d`).MatchString(got) {
+		t.Error("the age of the oldest event is missing")
 	}
 }
 

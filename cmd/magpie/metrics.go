@@ -21,6 +21,7 @@ type snapshot struct {
 	Platform feishu.Status
 	CLI      claude.PoolStats
 	Limits   claude.Limits
+	Oldest   time.Time // when the oldest event arrived that is not stored yet; zero = none waits
 }
 
 // metrics counts turns and exposes the state of the program in Prometheus format. No label contains the ID of a chat, a
@@ -116,7 +117,9 @@ var (
 		"Connections that ended because nothing came.", "deadline")
 	descCircuitOpen = describe("platform_circuit_open", "1 while the platform's HTTP API does not answer.")
 	descEvents      = describe("platform_events_total", "Messages and presses that have arrived.")
-	descBackfilled  = describe("platform_backfilled_messages_total",
+	descOldestEvent = describe("oldest_event_seconds",
+		"Age of the oldest message or press that has arrived and is not stored yet.")
+	descBackfilled = describe("platform_backfilled_messages_total",
 		"Messages of which no event arrived, found in the lists of messages.")
 	descCalls = describe("platform_calls_total",
 		"Calls to the platform's HTTP API, by what became of them.", "class")
@@ -137,7 +140,7 @@ var (
 func (p snapshotCollector) Describe(to chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
 		descStore, descQueued, descOutbox, descOldest, descConnected, descReconnects, descSilent, descCircuitOpen, descEvents,
-		descBackfilled, descCalls, descProcesses, descWaitingForProcess, descLimit, descKeepAlive, descLimitCores,
+		descOldestEvent, descBackfilled, descCalls, descProcesses, descWaitingForProcess, descLimit, descKeepAlive, descLimitCores,
 		descLimitMemory, descProcessStarts,
 	} {
 		to <- d
@@ -166,6 +169,7 @@ func (p snapshotCollector) Collect(to chan<- prometheus.Metric) {
 	put(descSilent, prometheus.CounterValue, float64(s.Platform.Silent.Late), "late")
 	put(descCircuitOpen, prometheus.GaugeValue, boolValue(s.Platform.CircuitOpen))
 	put(descEvents, prometheus.CounterValue, float64(s.Platform.Events))
+	put(descOldestEvent, prometheus.GaugeValue, secondsSince(s.Oldest))
 	put(descBackfilled, prometheus.CounterValue, float64(s.Platform.Backfilled))
 	for class, n := range map[string]int64{
 		"ok": s.Platform.Calls.OK, "refused": s.Platform.Calls.Refused,

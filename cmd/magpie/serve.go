@@ -303,7 +303,9 @@ func (p *program) logStoreLoss(err error) {
 
 // snapshot reads the state for the metrics.
 func (p *program) snapshot(ctx context.Context) snapshot {
-	s := snapshot{Platform: p.client.Status(), CLI: p.pool.Stats(), Limits: p.pool.Limits()}
+	s := snapshot{
+		Platform: p.client.Status(), CLI: p.pool.Stats(), Limits: p.pool.Limits(), Oldest: p.bridge.OldestEvent(),
+	}
 	if backlog, err := p.store.Outbox().Backlog(ctx); err != nil {
 		p.log.Error().Err(err).Msg("metrics: the database could not be read")
 	} else {
