@@ -117,12 +117,12 @@ func (f followUps) decideFollowUp(ctx context.Context, last db.Turn) {
 	case doing == claude.Woken:
 		t = f.forWhom(ctx, t)
 		failpoint.At("follow-up: queueing")
-		if err = f.store.Enqueue(ctx, t.ID); err == nil {
+		if err = f.store.Enqueue(ctx, t); err == nil {
 			failpoint.At("follow-up: queued")
 			f.turns.wake(key)
 		}
 	case doing == claude.Resting: // the agent knows about the end of every task
-		err = f.store.Drop(ctx, t.ID, db.Done)
+		err = f.store.Drop(ctx, t, db.Done)
 	default:
 		f.announceWorkEnd(ctx, last, claude.EndDied)
 	}
@@ -210,7 +210,7 @@ func (f followUps) announceWorkEnd(ctx context.Context, last db.Turn, why claude
 // finish ends a follow-up that will not start any more.
 func (f followUps) finish(ctx context.Context, t db.Turn, why claude.UnaskedEnd) error {
 	if why == claude.EndStopped {
-		return errors.Join(f.store.Drop(ctx, t.ID, db.Cancelled), f.cutOff.bookUnread(ctx, t))
+		return errors.Join(f.store.Drop(ctx, t, db.Cancelled), f.cutOff.bookUnread(ctx, t))
 	}
 	f.log.Warn().Stringer("chat", t.Key).Int64("turn", t.ID).Str("cause", string(why)).
 		Msg("work in the background was cut off")
@@ -254,9 +254,9 @@ func (f followUps) hasBegun(ctx context.Context, t db.Turn) bool {
 	case claude.Woken:
 		return true
 	case claude.Working:
-		err = f.store.Unclaim(ctx, t.ID)
+		err = f.store.Unclaim(ctx, t)
 	case claude.Resting:
-		err = f.store.Drop(ctx, t.ID, db.Done)
+		err = f.store.Drop(ctx, t, db.Done)
 	default:
 		err = f.finish(context.WithoutCancel(ctx), t, claude.EndDied)
 	}

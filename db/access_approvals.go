@@ -230,17 +230,6 @@ func (as Approvals) MarkDelivered(ctx context.Context, id string) error {
 	return nil
 }
 
-const inheritApprovals = `UPDATE approvals SET needed_by = ?2 WHERE id IN (
-	SELECT id FROM approvals INDEXED BY approvals_undelivered WHERE needed_by = ?1 AND delivered = 0)`
-
-// inherit moves the decisions that an earlier turn needed to the turn that continues it.
-func (as Approvals) inherit(ctx context.Context, tx *sql.Tx, earlier, turn int64) error {
-	if _, err := tx.ExecContext(ctx, inheritApprovals, earlier, turn); err != nil {
-		return fmt.Errorf("take over the approvals of turn %d: %w", earlier, err)
-	}
-	return nil
-}
-
 // An agent only needs to be told decisions: after an expiry or withdrawal it may ask again.
 const settleApproval = `UPDATE approvals SET state = ?2, decided_by = ?3, decider = ?4, words = ?5,
 	answers = ?6, decided_at = ?7,

@@ -152,7 +152,7 @@ func TestOneQuestionOfAContinuedTurnIsRecalled(t *testing.T) {
 func continuesFollowUp(t *testing.T, d *db.DB) (followUp db.Turn, c db.Claim) {
 	t.Helper()
 	_, followUp = watching(t, d)
-	if err := d.Turns().FollowUps().Enqueue(t.Context(), followUp.ID); err != nil {
+	if err := d.Turns().FollowUps().Enqueue(t.Context(), followUp); err != nil {
 		t.Fatal(err)
 	}
 	finish(t, d, db.TurnResult{Turn: claim(t, d, "s-1").Turn, State: db.Interrupted, Answer: "the build"})

@@ -47,9 +47,9 @@ func (d *DB) decide(ctx context.Context, tx *sql.Tx, key chat.Key, events ...con
 }
 
 // decideAlone is decide in a transaction of its own, for events after which nothing else is to be stored.
-func (d *DB) decideAlone(ctx context.Context, key chat.Key, e convo.Event) error {
+func (d *DB) decideAlone(ctx context.Context, key chat.Key, events ...convo.Event) error {
 	return d.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
-		_, err := d.decide(ctx, tx, key, e)
+		_, err := d.decide(ctx, tx, key, events...)
 		return err
 	})
 }
@@ -307,8 +307,8 @@ func (d turnDifference) store() error {
 }
 
 const (
-	insertTurn = `INSERT INTO turns (id, chat_key, epoch, state, failure, created_at, reply_to, continues, attempts, started_at)
-		VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)`
+	insertTurn = `INSERT INTO turns (id, chat_key, epoch, state, failure, created_at, reply_to, continues, attempts, started_at,
+		follows) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)`
 	updateTurn = `UPDATE turns SET state = ?2, failure = CASE WHEN ?10 THEN ?3 ELSE failure END, due_at = ?4, attempts = ?5, stopped = ?6, acted = ?7, continues = ?8,
 		reply_to = ?9 WHERE id = ?1`
 	beginTurn = `UPDATE turns SET started_at = ?2 WHERE id = ?1`
@@ -328,15 +328,16 @@ func (d turnDifference) storeTurn(old, t convo.Turn) error {
 	}
 	if t.ID >= d.was.Next {
 		return d.exec(insertTurn, t.ID, d.key.String(), t.Epoch, state, failure, millis(t.Created), t.ReplyTo, t.Continues,
-			t.Attempts, began)
+			t.Attempts, began, t.Follows)
 	}
 	err := d.exec(updateTurn, t.ID, state, failure, millis(t.Due), t.Attempts, t.Stopped, t.Acted, t.Continues, t.ReplyTo,
 		t.Phase != old.Phase)
 	switch {
 	case err != nil || t.Phase == old.Phase:
 		return err
-	case began != 0:
+	case began != 0 || t.Phase == convo.Background:
 		return d.exec(beginTurn, t.ID, began)
+	case old.Phase == convo.Background && t.Phase == convo.Queued: // it stays in the session of its agent
 	case t.Phase == convo.Queued && old.Phase != convo.Late:
 		return d.exec(resetTurn, t.ID)
 	case t.Phase >= convo.Interrupted && !old.IsUndecided() || t.Phase == convo.Recalled:

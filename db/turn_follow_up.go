@@ -32,27 +32,45 @@ func (fs FollowUps) Open(ctx context.Context, key chat.Key) (Turn, error) {
 	return t, err
 }
 
-const insertFollowUp = `INSERT INTO turns (chat_key, epoch, state, session_id, reply_to, created_at, follows)
-	SELECT ?1, epoch, 'running', session_id, reply_to, ?3, CASE follows WHEN 0 THEN id ELSE follows END FROM turns
-	WHERE id = ?2`
-
-// insert creates the follow-up of a turn that ends, unless one is already waiting. If all questions of the turn were
-// recalled it returns [ErrNotFound].
-func (fs FollowUps) insert(ctx context.Context, tx *sql.Tx, t Turn) error {
-	_, err := queryOne(ctx, tx, scanTurn, openFollowUp, t.Key.String())
-	if errors.Is(err, ErrNotFound) {
-		var recalled bool
-		if recalled, err = allRecalled(ctx, tx, t.Key, t.questionTurn()); err == nil && recalled {
-			return ErrNotFound
-		}
-		if err == nil {
-			_, err = tx.ExecContext(ctx, insertFollowUp, t.Key.String(), t.ID, millis(fs.db.now()))
-		}
+// worksOn is what happens when the agent of a turn works on in the background after it.
+func (fs FollowUps) worksOn(ctx context.Context, tx *sql.Tx, last Turn) (e convo.WorksOn, err error) {
+	if e.After, err = loadOver(ctx, tx, last.Key, last.ID); err == nil {
+		e.Recalled, err = allRecalled(ctx, tx, last.Key, cmp.Or(e.After.Follows, e.After.ID))
 	}
-	if err != nil {
-		return fmt.Errorf("follow-up of turn %d: %w", t.ID, err)
+	return e, err
+}
+
+const inSessionOf = `UPDATE turns SET session_id = (SELECT session_id FROM turns WHERE id = ?2) WHERE id = ?1`
+
+// begin stores where a follow-up will run that was made after a turn.
+func (fs FollowUps) begin(ctx context.Context, tx *sql.Tx, last int64, effects []convo.Effect) error {
+	for _, f := range effects {
+		if f, ok := f.(convo.Follows); ok {
+			if _, err := tx.ExecContext(ctx, inSessionOf, f.Turn, last); err != nil {
+				return fmt.Errorf("session of follow-up %d: %w", f.Turn, err)
+			}
+		}
 	}
 	return nil
+}
+
+// make makes the follow-up of a turn, unless one is open already, and returns the open one. If there is none, as the
+// questions of the turn were recalled, it returns [ErrNotFound].
+func (fs FollowUps) make(ctx context.Context, tx *sql.Tx, last Turn, instead int64) (t Turn, isNew bool, err error) {
+	e, err := fs.worksOn(ctx, tx, last)
+	if err != nil {
+		return Turn{}, false, err
+	}
+	e.Instead = instead
+	effects, err := fs.db.decide(ctx, tx, last.Key, e)
+	if err == nil {
+		err = fs.begin(ctx, tx, last.ID, effects)
+	}
+	if err != nil {
+		return Turn{}, false, err
+	}
+	t, err = queryOne(ctx, tx, scanTurn, openFollowUp, last.Key.String())
+	return t, len(effects) > 0, err
 }
 
 // FindOrCreate makes the follow-up of a turn, unless one waits already, which may be that of another turn. It returns
@@ -60,10 +78,7 @@ func (fs FollowUps) insert(ctx context.Context, tx *sql.Tx, t Turn) error {
 // continues. The turn may still run. If its questions were recalled nothing follows it: the result is [ErrNotFound].
 func (fs FollowUps) FindOrCreate(ctx context.Context, last Turn) (c Claim, err error) {
 	err = fs.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) (err error) {
-		if err := fs.insert(ctx, tx, last); err != nil {
-			return err
-		}
-		if c.Turn, err = queryOne(ctx, tx, scanTurn, openFollowUp, last.Key.String()); err != nil {
+		if c.Turn, _, err = fs.make(ctx, tx, last, 0); err != nil {
 			return err
 		}
 		if c.Chat, err = loadChat(ctx, tx, last.Key); err != nil {
@@ -103,33 +118,15 @@ func askedFor(ctx context.Context, tx *sql.Tx, t Turn) (list []chat.Message, err
 	}
 }
 
-// insertAfter is insert for a turn that has ended. What a subagent of an ended follow-up still asks is needed by the next
-// one.
-func (fs FollowUps) insertAfter(ctx context.Context, tx *sql.Tx, ended Turn) error {
-	if err := fs.insert(ctx, tx, ended); err != nil || ended.Follows == 0 {
-		return err
-	}
-	next, err := queryOne(ctx, tx, scanTurn, openFollowUp, ended.Key.String())
-	if err != nil {
-		return fmt.Errorf("follow-up of turn %d: %w", ended.ID, err)
-	}
-	return fs.db.Approvals().inherit(ctx, tx, ended.ID, next.ID)
-}
-
 // Replace ends a follow-up that nobody reads yet, and makes that of another turn in its place. If the questions of that
 // turn were recalled it changes nothing: the result is [ErrNotFound].
 func (fs FollowUps) Replace(ctx context.Context, old, last Turn) (t Turn, err error) {
-	err = fs.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) (err error) {
-		if _, err := tx.ExecContext(ctx, dropUnread, old.ID, Done, millis(fs.db.now())); err != nil {
-			return err
+	err = fs.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
+		var isNew bool
+		if t, isNew, err = fs.make(ctx, tx, last, old.ID); err == nil && t.ID == old.ID && !isNew {
+			return ErrNotFound
 		}
-		if err := fs.insert(ctx, tx, last); err != nil {
-			return err
-		}
-		if t, err = queryOne(ctx, tx, scanTurn, openFollowUp, old.Key.String()); err != nil || t.ID == old.ID {
-			return err
-		}
-		return fs.db.Approvals().inherit(ctx, tx, old.ID, t.ID)
+		return err
 	})
 	if err != nil {
 		return Turn{}, fmt.Errorf("replace follow-up %d: %w", old.ID, err)
@@ -149,45 +146,42 @@ func (fs FollowUps) PromptIDs(ctx context.Context, session string) ([]string, er
 	return list, nil
 }
 
-const resetFollowUps = `UPDATE turns SET state = 'running', started_at = 0 WHERE state = 'queued' AND follows > 0`
+const queuedFollowUps = `SELECT ` + turnColumns + ` FROM turns INDEXED BY turns_open WHERE state = 'queued'
+	AND follows > 0` + isOpen
 
 // ResetQueued has all follow-ups that are queued wait again, at the start of the program: the agents that have begun
 // them are gone.
 func (fs FollowUps) ResetQueued(ctx context.Context) error {
-	if _, err := fs.db.engine.Exec(ctx, resetFollowUps); err != nil {
+	list, err := queryAll(ctx, fs.db.read, scanTurn, queuedFollowUps)
+	if err != nil {
 		return fmt.Errorf("follow-ups that were queued: %w", err)
+	}
+	for _, t := range list {
+		if err := fs.Unclaim(ctx, t); err != nil {
+			return err
+		}
 	}
 	return nil
 }
 
-const (
-	queueFollowUp = `UPDATE turns SET state = 'queued' WHERE id = ?1 AND follows > 0 AND state = 'running'
-		AND started_at = 0`
-	waitFollowUp = `UPDATE turns SET state = 'running', started_at = 0 WHERE id = ?1 AND follows > 0
-		AND state = 'running'`
-	dropFollowUp = `UPDATE turns SET state = ?2, ended_at = ?3 WHERE id = ?1 AND follows > 0` + isOpen
-
-	dropUnread = dropFollowUp + ` AND (state = 'queued' OR started_at = 0)`
-)
-
 // Enqueue queues a waiting follow-up because its agent has started it.
-func (fs FollowUps) Enqueue(ctx context.Context, turn int64) error {
-	return fs.change(ctx, "queue", queueFollowUp, turn)
+func (fs FollowUps) Enqueue(ctx context.Context, t Turn) error {
+	return fs.change(ctx, t, "queue", convo.Wakes{Turn: t.ID})
 }
 
-// Unclaim sets a claimed follow-up back to waiting because its agent has not started it.
-func (fs FollowUps) Unclaim(ctx context.Context, turn int64) error {
-	return fs.change(ctx, "put back", waitFollowUp, turn)
+// Unclaim has a queued or claimed follow-up wait again because its agent has not started it.
+func (fs FollowUps) Unclaim(ctx context.Context, t Turn) error {
+	return fs.change(ctx, t, "put back", convo.Sleeps{Turn: t.ID})
 }
 
-// Drop ends an unneeded follow-up without showing anything.
-func (fs FollowUps) Drop(ctx context.Context, turn int64, end TurnState) error {
-	return fs.change(ctx, "drop", dropFollowUp, turn, end, millis(fs.db.now()))
+// Drop ends an unneeded follow-up without showing anything, even if it is claimed.
+func (fs FollowUps) Drop(ctx context.Context, t Turn, end TurnState) error {
+	return fs.change(ctx, t, "drop", convo.Sleeps{Turn: t.ID}, convo.Vanishes{Turn: t.ID, Phase: ends[end]})
 }
 
-func (fs FollowUps) change(ctx context.Context, what, statement string, turn int64, args ...any) error {
-	if _, err := fs.db.engine.Exec(ctx, statement, append([]any{turn}, args...)...); err != nil {
-		return fmt.Errorf("%s follow-up %d: %w", what, turn, err)
+func (fs FollowUps) change(ctx context.Context, t Turn, what string, events ...convo.Event) error {
+	if err := fs.db.decideAlone(ctx, t.Key, events...); err != nil {
+		return fmt.Errorf("%s follow-up %d: %w", what, t.ID, err)
 	}
 	return nil
 }
@@ -218,22 +212,18 @@ func (r *Recalled) withdrawFollowUps(ctx context.Context, d *DB, tx *sql.Tx, m c
 }
 
 func (r *Recalled) withdrawFollowUp(ctx context.Context, d *DB, tx *sql.Tx, t Turn) error {
-	if t.State == Running || t.State == Queued {
-		res, err := tx.ExecContext(ctx, dropUnread, t.ID, Cancelled, millis(d.now()))
-		if err != nil {
-			return err
-		}
-		if n, err := res.RowsAffected(); err != nil || n > 0 {
-			r.FollowUp = t
-			return err
-		}
-		r.Running = t.ID // its end hides its answer
-		_, err = d.decide(ctx, tx, t.Key, convo.Stops{Turns: []int64{t.ID}})
+	effects, err := d.decide(ctx, tx, t.Key, convo.Loses{Turn: t.ID})
+	if err != nil {
 		return err
 	}
-	if t.State == Interrupted { // nobody can continue it
-		if _, err := d.decide(ctx, tx, t.Key, convo.Decides{Turn: t.ID}); err != nil {
-			return err
+	for _, f := range effects {
+		switch f.(type) {
+		case convo.Ended:
+			r.FollowUp = t
+			return nil
+		case convo.Halt:
+			r.Running = t.ID // its end hides its answer
+			return nil
 		}
 	}
 	return hideAnswer(ctx, d, tx, t)
@@ -243,8 +233,6 @@ func (r *Recalled) withdrawFollowUp(ctx context.Context, d *DB, tx *sql.Tx, t Tu
 type DropFollowUp struct{ Turn int64 }
 
 func (e DropFollowUp) apply(ctx context.Context, tx *sql.Tx, a *acceptance) error {
-	return a.exec(ctx, tx, "stop what goes on in the background", dropOwnFollowUp, e.Turn, millis(a.db.now()))
+	_, err := a.db.decide(ctx, tx, a.in.Key, convo.Vanishes{Turn: e.Turn, Phase: convo.Cancelled})
+	return err
 }
-
-const dropOwnFollowUp = `UPDATE turns SET state = 'cancelled', ended_at = ?3 WHERE chat_key = ?1 AND id = ?2
-	AND follows > 0` + isOpen + ` AND (state = 'queued' OR started_at = 0)`

@@ -25,7 +25,7 @@ func watching(t testing.TB, d *db.DB) (asked, followUp db.Turn) {
 func TestAFollowUpIsRecalledWithItsQuestion(t *testing.T) {
 	fs := func(d *db.DB) db.FollowUps { return d.Turns().FollowUps() }
 	enqueue := func(t *testing.T, d *db.DB, f db.Turn) {
-		if err := fs(d).Enqueue(t.Context(), f.ID); err != nil {
+		if err := fs(d).Enqueue(t.Context(), f); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -31,7 +31,7 @@ func TestATurnThatFollows(t *testing.T) {
 	}
 	finish(t, d, db.TurnResult{Turn: second.Turn, State: db.Done, Answer: "yes", Unasked: true,
 		Session: db.Session{ID: "s-1", Node: "here"}})
-	if err := fs.Enqueue(t.Context(), f.ID); err != nil {
+	if err := fs.Enqueue(t.Context(), f); err != nil {
 		t.Fatal(err)
 	}
 	accept(t, d, say("om_3", "later"))
@@ -83,24 +83,24 @@ func TestAFollowUpThatIsNotBegun(t *testing.T) {
 		t.Errorf("in another chat: %v", err)
 	}
 	for range 2 { // the second time there is nothing to claim
-		if err := fs.Enqueue(t.Context(), made.Turn.ID); err != nil {
+		if err := fs.Enqueue(t.Context(), made.Turn); err != nil {
 			t.Fatal(err)
 		}
 	}
 	c := claim(t, d, "s-2")
-	if err := fs.Unclaim(t.Context(), c.Turn.ID); err != nil {
+	if err := fs.Unclaim(t.Context(), c.Turn); err != nil {
 		t.Fatal(err)
 	}
 	if left, err := d.Turns().Running(t.Context()); err != nil || len(left) != 1 || left[0].ID != made.Turn.ID {
 		t.Errorf("%v, %v", left, err)
 	}
-	if err := fs.Drop(t.Context(), made.Turn.ID, db.Done); err != nil {
+	if err := fs.Drop(t.Context(), made.Turn, db.Done); err != nil {
 		t.Fatal(err)
 	}
 	if left, err := d.Turns().Running(t.Context()); err != nil || len(left) != 0 {
 		t.Errorf("%v, %v", left, err)
 	}
-	if err := fs.Drop(t.Context(), first.Turn.ID, db.Cancelled); err != nil { // the turn is no follow-up
+	if err := fs.Drop(t.Context(), first.Turn, db.Cancelled); err != nil { // the turn is no follow-up
 		t.Fatal(err)
 	}
 }
@@ -115,7 +115,7 @@ func TestFollowUpsAfterACrash(t *testing.T) {
 	finish(t, d, db.TurnResult{Turn: first.Turn, State: db.Done, Unasked: true})
 	f, err := fs.Open(t.Context(), oc)
 	if err == nil {
-		err = fs.Enqueue(t.Context(), f.ID)
+		err = fs.Enqueue(t.Context(), f)
 	}
 	if err != nil {
 		t.Fatal(err)

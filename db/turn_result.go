@@ -3,7 +3,6 @@ package db
 import (
 	"context"
 	"database/sql"
-	"errors"
 	"fmt"
 	"time"
 
@@ -96,12 +95,6 @@ func (e turnEnd) store(ctx context.Context) error {
 	if err := e.post(ctx, users); err != nil {
 		return err
 	}
-	if e.Unasked {
-		err := e.db.Turns().FollowUps().insertAfter(ctx, e.tx, e.Turn)
-		if err != nil && !errors.Is(err, ErrNotFound) { // its questions were recalled
-			return err
-		}
-	}
 	if err := e.keepSession(ctx); err != nil {
 		return err
 	}
@@ -116,29 +109,40 @@ var ends = map[TurnState]convo.Phase{
 	Done: convo.Done, Failed: convo.Failed, Cancelled: convo.Cancelled, Interrupted: convo.Interrupted,
 }
 
-// decide stores what becomes of the turn and of what its agent has not read. Something else may have ended it, for
-// example a recall: then it returns [ErrNotFound].
+// decide stores what becomes of the turn and of what its agent has not read, and the follow-up. Something else may have
+// ended the turn, for example a recall: then it returns [ErrNotFound].
 func (e turnEnd) decide(ctx context.Context) error {
-	effects, err := e.db.decide(ctx, e.tx, e.Turn.Key, convo.Ends{
+	events := []convo.Event{convo.Ends{
 		Turn: e.Turn.ID, Phase: ends[e.State], Read: e.SteersRead, Unstopped: e.Unstopped,
-	})
+	}}
+	fs := e.db.Turns().FollowUps()
+	if e.Unasked {
+		on, err := fs.worksOn(ctx, e.tx, e.Turn)
+		if err != nil {
+			return err
+		}
+		events = append(events, on)
+	}
+	effects, err := e.db.decide(ctx, e.tx, e.Turn.Key, events...)
 	if err != nil {
 		return err
 	} else if len(effects) == 0 {
 		return ErrNotFound
 	}
-	if _, stopped := effects[0].(convo.Refused); stopped {
+	switch effects[0].(type) {
+	case convo.Refused:
 		return ErrStopped
+	case convo.Follows: // nothing has ended
+		return ErrNotFound
 	}
-	if e.State != Interrupted {
-		return nil
+	if e.State == Interrupted {
+		if t, err := loadTurn(ctx, e.tx, e.Turn.Key, e.Turn.ID); err != nil {
+			return err
+		} else if t.State != Interrupted { // its card would offer to continue
+			return ErrOver
+		}
 	}
-	if t, err := loadTurn(ctx, e.tx, e.Turn.Key, e.Turn.ID); err != nil {
-		return err
-	} else if t.State != Interrupted { // its card would offer to continue
-		return ErrOver
-	}
-	return nil
+	return fs.begin(ctx, e.tx, e.Turn.ID, effects)
 }
 
 // post enqueues what people see: the final card, the answer as a file, and the notification.

@@ -25,7 +25,7 @@ type Phase uint8
 // The phases of a turn. A turn in one of the later ones is over, and leaves the [Chat].
 const (
 	Queued      Phase = iota + 1
-	Background        // a follow-up: its agent has not begun to tell
+	Background        // a follow-up, see [WorksOn]: its agent has not begun to tell
 	Running           // claimed: an agent works for it, or is about to
 	Late              // held back before it began: people decide whether it is asked
 	Interrupted       // its agent is gone: people decide whether another turn goes on with it

@@ -29,7 +29,7 @@ func (m *machine) newest(match func(*Turn) bool) *Turn {
 func (m *machine) waiting(epoch int64) (first, last *Turn) {
 	for i := range m.Turns {
 		t := &m.Turns[i]
-		if t.Phase != Queued || t.Epoch != epoch || t.Stopped != NotStopped || t.Follows != 0 || !t.Due.IsZero() {
+		if t.Phase != Queued || t.Epoch != epoch || t.Stopped != NotStopped || t.isFollowUp() || !t.Due.IsZero() {
 			continue
 		}
 		if first == nil || t.isBefore(first) {
@@ -103,7 +103,7 @@ func (t *Turn) replyTo(to string) {
 }
 
 func (e Asks) on(m *machine) {
-	if t := m.Turn(e.Adds); t != nil && t.Phase == Running && t.Stopped == NotStopped && t.Epoch == m.Epoch {
+	if t := m.Turn(e.Adds); t != nil && t.Phase == Running && t.Stopped == NotStopped && t.Epoch == m.Epoch && !t.isFollowUp() {
 		t.Added = append(t.Added, Added{Message: e.Message, Prompt: e.Prompt})
 		m.do(Given{t.ID, true})
 		return
@@ -166,11 +166,7 @@ func (m *machine) inherit(t *Turn, earlier Turn) {
 	i := slices.IndexFunc(m.Turns, func(t Turn) bool { return t.ID == earlier.ID })
 	t.ask(m.Turns[i].take(unread)...)
 	m.Turns[i].fold(all)
-	for i := range m.Requests {
-		if r := &m.Requests[i]; r.NeededBy == earlier.ID {
-			r.NeededBy = t.ID
-		}
-	}
+	m.pass(earlier.ID, t.ID)
 }
 
 func (Begins) on(m *machine) { m.Epoch++ }
@@ -433,7 +429,13 @@ func (m *machine) halt(t *Turn) {
 
 func (e Loses) on(m *machine) {
 	t := m.Turn(e.Turn)
-	if t == nil || t.Continues == 0 {
+	switch {
+	case t == nil:
+		return
+	case t.isFollowUp():
+		m.forsake(t)
+		return
+	case t.Continues == 0:
 		return
 	}
 	if e.Seq != 0 {

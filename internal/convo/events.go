@@ -68,10 +68,10 @@ type Ends struct {
 // Recalls takes a question of a turn back.
 type Recalls struct{ Turn, Seq int64 }
 
-// Loses takes a question back of the turn that another one goes on with.
+// Loses takes a question back of the turn that another one goes on with, or the last one of that which it follows.
 type Loses struct {
-	Turn int64 // the one that goes on
-	Seq  int64 // of the question; 0 = that of a follow-up, which has none of its own
+	Turn int64 // the one that goes on, or follows
+	Seq  int64 // of the question; 0 = the last one that a follow-up belongs to
 }
 
 // Begins begins another conversation. Nobody can make anything of the old one go on: it is to be dropped by [Decides].
