@@ -27,6 +27,7 @@ var decided = map[string][]string{
 // besides are the statements that only set columns of these tables about which nothing is decided.
 var besides = map[string]string{
 	"beginClaimed":       "session and prompt of a turn that was claimed",
+	"inSessionOf":        "the session of a follow-up, which its agent goes on with",
 	"renameTurn":         "the session that the CLI has begun",
 	"setTurnCard":        "the card, as soon as it is posted",
 	"setTurnDraft":       "at the speed of drawing",
@@ -40,23 +41,15 @@ var besides = map[string]string{
 // guests are the statements that still decide by themselves, or that concern nothing that waits. A guest that moves to
 // package convo leaves the list; nothing new joins it.
 var guests = map[string]string{
-	"insertApproval":   "requests are created by SQL",
-	"settleApproval":   "requests are decided by SQL",
-	"markDelivered":    "that an agent was told a decision is noted by SQL",
-	"inheritApprovals": "decisions about a follow-up move to the next one by SQL",
-	"forgetApprovals":  "deletes old decisions",
-	"insertFollowUp":   "follow-ups are decided by SQL",
-	"resetFollowUps":   "follow-ups are decided by SQL",
-	"queueFollowUp":    "follow-ups are decided by SQL",
-	"waitFollowUp":     "follow-ups are decided by SQL",
-	"dropFollowUp":     "follow-ups are decided by SQL",
-	"dropOwnFollowUp":  "follow-ups are decided by SQL",
-	"cancelQueued":     "what waits in a chat that the bot has left is ended by SQL",
-	"dueAtOnce":        "ends the wait of the turns of all chats at once",
-	"readdressTurn":    "the platform has taken back what a turn replies to: the outbox asks for another address",
-	"dropUnread":       "follow-ups are decided by SQL",
-	"endTurn":          "why a turn has ended, which is also asked when people decide about it",
-	"takeUp":           "turns of a conversation that was ended and is taken up again",
+	"insertApproval":  "requests are created by SQL",
+	"settleApproval":  "requests are decided by SQL",
+	"markDelivered":   "that an agent was told a decision is noted by SQL",
+	"forgetApprovals": "deletes old decisions",
+	"cancelQueued":    "what waits in a chat that the bot has left is ended by SQL",
+	"dueAtOnce":       "ends the wait of the turns of all chats at once",
+	"readdressTurn":   "the platform has taken back what a turn replies to: the outbox asks for another address",
+	"endTurn":         "why a turn has ended, which is also asked when people decide about it",
+	"takeUp":          "turns of a conversation that was ended and is taken up again",
 }
 
 // What becomes of turns, of what is handed to their agents and of what people are asked is decided by package convo and

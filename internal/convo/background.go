@@ -19,7 +19,8 @@ type WorksOn struct {
 // Wakes says that the agent of a follow-up has begun to tell.
 type Wakes struct{ Turn int64 }
 
-// Sleeps says that the agent of a follow-up has not begun to tell after all, or is gone: the follow-up waits again.
+// Sleeps says that the agent of a follow-up has not begun to tell after all, or is gone: the follow-up waits again,
+// unless nothing is left of the questions that it belongs to.
 type Sleeps struct{ Turn int64 }
 
 // Vanishes ends a follow-up that nobody reads yet, without a word.
@@ -36,12 +37,17 @@ func (t Turn) isFollowUp() bool { return t.Follows != 0 }
 // isUnread reports whether it is a follow-up that no turn reads yet.
 func (t Turn) isUnread() bool { return t.isFollowUp() && (t.Phase == Background || t.Phase == Queued) }
 
+// followUp returns the follow-up that is not over, nor interrupted.
+func (m *machine) followUp() *Turn {
+	return m.newest(func(t *Turn) bool { return t.isFollowUp() && t.Phase <= Running })
+}
+
 func (e WorksOn) on(m *machine) {
 	if e.isRecalled(m) {
 		return
 	}
 	m.vanish(e.Instead, Done)
-	if m.newest(func(t *Turn) bool { return t.isFollowUp() && t.Phase <= Running }) != nil { // it tells about these, too
+	if m.followUp() != nil { // it tells about these, too
 		return
 	}
 	next := m.queue(Turn{
@@ -61,9 +67,12 @@ func (e WorksOn) isRecalled(m *machine) bool {
 	if i < 0 {
 		return e.Recalled
 	}
-	t := m.Turns[i]
-	return len(t.Gone) > 0 && len(t.Asked)+len(t.Added) == 0
+	return m.Turns[i].isRecalled()
 }
+
+// isRecalled reports whether nothing is left of the questions of a turn: they were recalled, and what was not is asked
+// by another one.
+func (t Turn) isRecalled() bool { return len(t.Gone) > 0 && len(t.Asked)+len(t.Added) == 0 }
 
 // pass makes a turn need what people were asked for another one.
 func (m *machine) pass(from, to int64) {
@@ -82,7 +91,9 @@ func (e Wakes) on(m *machine) {
 
 func (e Sleeps) on(m *machine) {
 	if t := m.Turn(e.Turn); t != nil && t.isFollowUp() && (t.Phase == Queued || t.Phase == Running) {
-		t.Phase = Background
+		if t.Phase = Background; t.Stopped == ByRecall {
+			m.vanish(t.ID, Cancelled)
+		}
 	}
 }
 

@@ -46,11 +46,14 @@ type world struct {
 	papers  map[int64][]*paper // transcripts by turn, one for each attempt that was asked
 	waited  map[int64]bool     // turns that were not to be asked before a time
 	last    map[int64]*paper   // that of the last claim; nil = it has asked nothing
+	woke    map[int64]bool     // follow-ups whose agent has begun to tell
 
 	// what a crash loses, or the platform delivers again
 	door  []delivery
 	agent *agent
-	pipe  []func() // what the agent has reported
+	busy  bool        // the agent begins much in the background
+	doing *background // nil = the agent does nothing after its turns
+	pipe  []func()    // what the agent has reported
 	now   time.Time
 	names int
 	calm  bool // nothing fails any more
@@ -89,7 +92,7 @@ func newWorld(pick func(int) int, fail func(string), d decide, visited map[trans
 	return &world{
 		pick: pick, fail: fail, decide: d, fate: Chat.Fate, visited: visited, rows: Chat{Next: 1}, over: map[int64]Turn{}, known: map[string]bool{},
 		history: map[int64]message{}, papers: map[int64][]*paper{},
-		last: map[int64]*paper{}, waited: map[int64]bool{}, now: time.UnixMilli(1e12),
+		last: map[int64]*paper{}, waited: map[int64]bool{}, woke: map[int64]bool{}, now: time.UnixMilli(1e12),
 	}
 }
 
@@ -106,7 +109,7 @@ func (w *world) crash() bool {
 		return false
 	}
 	w.say("killed")
-	w.agent, w.pipe = nil, nil
+	w.agent, w.doing, w.pipe = nil, nil, nil
 	return true
 }
 
@@ -152,6 +155,7 @@ func (w *world) step(events ...Event) (effects []Effect, alive bool) {
 		}
 	}
 	w.checkRows()
+	w.checkChange(was, events, effects)
 	if w.crash() {
 		return effects, false
 	}
@@ -196,7 +200,7 @@ func (w *world) checkRows() {
 				w.wrong("message %d of conversation %d is in turn %d of conversation %d", seq, m.epoch, t.ID, t.Epoch)
 			}
 		}
-		if len(list) == 0 && t.Phase != Running && t.Stopped == NotStopped {
+		if len(list) == 0 && t.Phase != Running && t.Stopped == NotStopped && t.Follows == 0 {
 			w.wrong("turn %d asks nothing", t.ID)
 		}
 		if n := len(t.Asked); t.Attempts == 0 && n > 0 && t.ReplyTo == "" {
@@ -209,6 +213,7 @@ func (w *world) checkRows() {
 	if running > 1 {
 		w.wrong("%d turns run", running)
 	}
+	w.checkFollowUps()
 	for _, r := range w.rows.Requests {
 		if w.rows.Turn(r.NeededBy) == nil {
 			w.wrong("nobody needs request %s", r.ID)
@@ -236,13 +241,19 @@ func (w *world) carryOut(f Effect) {
 
 // claim claims the next turn, as the bridge does whenever none runs. First it decides about what an earlier one has left.
 func (w *world) claim() {
+	if f := w.followUp(); f != nil && f.Phase == Queued && w.doing != nil && !w.calm && w.pick(4) > 0 {
+		return // there is no place for it yet
+	}
 	for i := 0; w.agent == nil; i++ {
 		if i > 1000 {
 			w.wrong("no turn can be claimed")
 		}
 		if t := w.claimed(); t != nil {
 			w.recover(*t)
+		} else if f := w.followUp(); f != nil && w.doing == nil {
+			w.cutOff(*f)
 		} else if fx, alive := w.step(Claims{}); alive && len(fx) == 0 {
+			w.checkRest()
 			return
 		}
 	}
@@ -259,6 +270,10 @@ func (w *world) claimed() *Turn {
 
 // recover decides about a turn whose bridge was killed, by what its agent has left.
 func (w *world) recover(t Turn) {
+	if t.Follows != 0 {
+		w.cutOff(t)
+		return
+	}
 	var p paper
 	if last := w.last[t.ID]; last != nil {
 		p = *last
@@ -290,7 +305,10 @@ func (w *world) move(what string) {
 	a := w.agent
 	t := w.rows.Turn(a.turn)
 	switch {
+	case !a.asked && t.Follows != 0:
+		w.tells(a, *t)
 	case !a.asked && what == "no process": // also if it is stopped at this moment
+		w.doing = nil
 		w.end(PutBack{Turn: a.turn, Until: w.now.Add(time.Minute)})
 	case !a.asked && a.halted:
 		w.end(Ends{Turn: a.turn, Phase: Cancelled})
@@ -303,12 +321,14 @@ func (w *world) move(what string) {
 			w.ask(a, list)
 		}
 	case what == "shutdown": // also if it is stopped at this moment
-		w.end(Ends{Turn: a.turn, Phase: Interrupted, Unstopped: true})
+		w.end(w.goesOn(Ends{Turn: a.turn, Phase: Interrupted, Unstopped: true})...)
 		if w.agent == a && w.rows.Turn(a.turn).Stopped == NotStopped {
 			w.wrong("turn %d is not interrupted", a.turn)
 		}
 	case a.halted:
-		w.end(Ends{Turn: a.turn, Phase: Cancelled})
+		w.end(w.goesOn(Ends{Turn: a.turn, Phase: Cancelled})...)
+	case what == "work":
+		w.work(*t)
 	case what == "act" && !t.Acted:
 		if _, alive := w.step(Acts{a.turn, true}); alive {
 			a.paper.used, a.paper.changed = true, true
@@ -324,23 +344,31 @@ func (w *world) move(what string) {
 		w.saw(a, m.Seq)
 		a.paper.read = append(a.paper.read, m.Seq)
 		w.step(Reads{a.turn, []string{m.Prompt}})
-	case what == "die" && !t.Acted && t.Attempts < 3:
+	case what == "die" && !t.Acted && t.Attempts < 3 && t.Follows == 0:
+		w.doing = nil
 		w.end(PutBack{Turn: a.turn})
 	case what == "die":
+		w.doing = nil
 		w.end(Ends{Turn: a.turn, Phase: Failed})
 	case what == "end":
 		a.paper.said, a.paper.ended = true, true
 		if !w.crash() {
-			w.end(Ends{Turn: a.turn, Phase: Done})
+			w.end(w.goesOn(Ends{Turn: a.turn, Phase: Done})...)
 		}
 	}
 }
 
 // end ends the agent's work for its turn.
-func (w *world) end(e Event) {
+func (w *world) end(events ...Event) {
 	a := w.agent
-	if effects, alive := w.step(e); alive && w.agent == a && !slices.Contains(effects, Effect(Refused{a.turn})) {
+	effects, alive := w.step(events...)
+	if alive && w.agent == a && !slices.Contains(effects, Effect(Refused{a.turn})) {
 		w.agent = nil
+	}
+	if w.doing != nil && len(w.doing.roots()) == 0 {
+		w.rests()
+	} else if w.agent == nil {
+		w.endForsaken()
 	}
 }
 
@@ -473,8 +501,12 @@ func (w *world) late() delivery {
 
 func (w *world) stop() delivery {
 	var turns []int64
+	var unread *Turn
 	return delivery{what: func(w *world) []Event {
-		turns = nil
+		turns, unread = nil, nil
+		if f := w.followUp(); f != nil && f.Phase != Running {
+			unread = f
+		}
 		for _, t := range w.rows.Turns {
 			if t.Phase == Running {
 				turns = []int64{t.ID}
@@ -484,12 +516,19 @@ func (w *world) stop() delivery {
 			}
 		}
 		if i := len(w.rows.Turns) - 1; i >= 0 && !w.rows.Turns[i].IsUndecided() && w.pick(4) == 3 { // on its card
-			turns = []int64{w.rows.Turns[i].ID}
+			turns, unread = []int64{w.rows.Turns[i].ID}, nil
+		} else if unread != nil {
+			return []Event{Stops{turns}, Vanishes{unread.ID, Cancelled}}
 		}
 		return []Event{Stops{turns}}
 	}, then: func(w *world) {
+		if unread != nil {
+			if w.doing = nil; w.rows.Turn(unread.ID) != nil {
+				w.wrong("follow-up %d waits although it was stopped", unread.ID)
+			}
+		}
 		for _, id := range turns {
-			for _, seq := range questions(*w.rows.Turn(id)) {
+			for _, seq := range questions(w.stored(id)) {
 				m := w.history[seq]
 				m.stopped = true
 				w.history[seq] = m
@@ -507,7 +546,7 @@ func (w *world) begin() delivery {
 			}
 		}
 		return list
-	}}
+	}, then: func(w *world) { w.doing = nil }}
 }
 
 // recall takes a question back, and with the last question of an interrupted turn the request to go on with that.
@@ -520,11 +559,17 @@ func (w *world) recall(seq int64) delivery {
 				continue
 			}
 			list = append(list, Recalls{t.ID, seq})
+			last := len(questions(t)) == 1
 			for _, next := range w.rows.Turns {
-				if next.Continues != t.ID {
+				if follows := next.Continues != 0 && w.over[next.Continues].Follows == t.ID; next.Follows == t.ID && last {
+					list = append(list, Loses{Turn: next.ID})
+				} else if follows && last {
+					list = append(list, Loses{Turn: next.ID})
+				} else if next.Continues == t.ID {
+					list = append(list, Loses{next.ID, seq})
+				} else {
 					continue
 				}
-				list = append(list, Loses{next.ID, seq})
 				left := slices.DeleteFunc(slices.Clone(next.Earlier.Left), func(q Message) bool { return q.Seq == seq })
 				for _, q := range next.Asked {
 					if len(left) == 0 && (q.ReplyTo == "" || len(next.Asked) == 1) {
@@ -538,6 +583,11 @@ func (w *world) recall(seq int64) delivery {
 	}, then: func(w *world) {
 		same := func(q Message) bool { return slices.Contains(gone, q.Seq) }
 		for id, t := range w.over {
+			for _, q := range t.Asked {
+				if same(q) {
+					t.Gone = append(slices.Clone(t.Gone), q)
+				}
+			}
 			t.Asked = slices.DeleteFunc(slices.Clone(t.Asked), same)
 			w.over[id] = t
 		}
@@ -546,6 +596,7 @@ func (w *world) recall(seq int64) delivery {
 			m.recalled = true
 			w.history[seq] = m
 		}
+		w.endForsaken()
 	}}
 }
 
@@ -693,16 +744,39 @@ func (w *world) enabled() (list []func()) {
 			add(1, func() { w.move(what) })
 		}
 		add(1, w.request)
+		if w.busy {
+			add(8, func() { w.move("work") })
+			add(4, func() { w.move("end") })
+		}
 		if !w.agent.asked {
 			add(1, func() { w.move("no process") })
 		}
 	}
-	add(1, func() { w.say("killed"); w.agent = nil })
+	if b := w.doing; b != nil {
+		if len(b.works) > 0 {
+			add(4, w.ends)
+			add(4, w.requestInBackground)
+		}
+		if len(b.woken) > 0 && w.agent == nil {
+			add(16, w.wakes)
+		}
+		if len(b.woken) > 0 {
+			add(2, w.rests)
+		}
+		if f := w.followUp(); f != nil && f.Phase == Queued {
+			send(2, w.stop())
+		}
+		if w.agent == nil {
+			add(1, func() { w.doing = nil })
+		}
+	}
+	add(1, func() { w.say("killed"); w.agent, w.doing = nil, nil })
 	return list
 }
 
 // run draws a life of the chat, lets it come to rest and checks it.
 func (w *world) run() {
+	w.busy = w.pick(2) == 1
 	for range 5 + w.pick(64) {
 		list := w.enabled()
 		list[w.pick(len(list))]()
@@ -721,6 +795,10 @@ func (w *world) run() {
 			w.move("read")
 		case w.agent != nil:
 			w.move("end")
+		case w.doing != nil && len(w.doing.woken) > 0:
+			w.wakes()
+		case w.doing != nil && len(w.doing.works) > 0:
+			w.ends()
 		case j >= 0:
 			w.send(w.decides(w.rows.Turns[j].ID, true))
 		default:

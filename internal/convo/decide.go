@@ -52,7 +52,7 @@ func (m *machine) undecided(id int64) *Turn {
 
 // running returns a turn for which an agent works, or has worked when its bridge was killed.
 func (m *machine) running(id int64) *Turn {
-	if t := m.Turn(id); t != nil && (t.Phase == Running || t.Phase == Background) {
+	if t := m.Turn(id); t != nil && t.Phase == Running {
 		return t
 	}
 	return nil
@@ -313,9 +313,9 @@ func (e Acts) on(m *machine) {
 }
 
 func (e Ends) on(m *machine) {
-	t := m.running(e.Turn)
+	t := m.Turn(e.Turn)
 	switch {
-	case t == nil:
+	case t == nil || t.Phase != Running && t.Phase != Background:
 		return
 	case e.Unstopped && t.Stopped != NotStopped:
 		m.do(Refused{t.ID})
@@ -336,6 +336,9 @@ func (e Ends) on(m *machine) {
 	}
 	if t := m.at(old.ID); t.Phase.IsOver() {
 		t.fold(all)
+		if f := m.followUp(); f != nil && f.Follows == t.ID && t.isRecalled() {
+			m.forsake(f)
+		}
 	}
 }
 
