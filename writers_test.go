@@ -4,9 +4,7 @@ import (
 	"fmt"
 	"go/ast"
 	"go/constant"
-	"go/token"
 	"go/types"
-	"path"
 	"regexp"
 	"slices"
 	"strings"
@@ -114,20 +112,11 @@ var (
 // the constant, or of the function that it stands in.
 func writes(t *testing.T) (list []write) {
 	t.Helper()
-	var set *token.FileSet
-	folders, names := map[string][]*ast.File{}, map[*ast.File]string{}
-	eachProductFile(t, func(file string, s *token.FileSet, syntax *ast.File) {
-		set, names[syntax] = s, file
-		folders[path.Dir(file)] = append(folders[path.Dir(file)], syntax)
-	})
-	for folder, files := range folders {
-		info := types.Info{Types: map[ast.Expr]types.TypeAndValue{}}
-		// What is imported is unknown, and so is much of the rest: but no statement is made of that.
-		check := types.Config{Error: func(error) {}, FakeImportC: true}
-		_, _ = check.Check(folder, set, files, &info)
+	p := typeCheck(t)
+	for folder, files := range p.folders {
 		for _, f := range files {
 			for _, d := range f.Decls {
-				list = append(list, writesOf(names[f], d, info)...)
+				list = append(list, writesOf(p.names[f], d, *p.infos[folder])...)
 			}
 		}
 	}
