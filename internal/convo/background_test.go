@@ -147,7 +147,9 @@ func (w *world) cutOff(t Turn) {
 		return
 	}
 	end := Ends{Turn: t.ID, Phase: Interrupted, Unstopped: true}
-	switch {
+	switch last := w.last[t.ID]; {
+	case last != nil && last.ended: // its transcript says so
+		end.Phase, end.Unstopped = Done, false
 	case w.pick(3) == 2: // it has told everything before, or has failed, and nobody has read that
 		end.Phase = []Phase{Done, Failed}[w.pick(2)]
 	case t.Stopped != NotStopped && w.pick(4) > 0: // it may have been stopped only now
