@@ -245,7 +245,7 @@ func (w *world) checkChange(was Chat, events []Event, effects []Effect) {
 // checkRest checks, when no turn runs, that what goes on will be told, and nothing that was recalled.
 func (w *world) checkRest() {
 	f := w.followUp()
-	if f != nil && w.forsaken(f.Follows) {
+	if f != nil && f.Stopped == NotStopped && w.forsaken(f.Follows) {
 		w.wrong("follow-up %d waits to tell about what was recalled", f.ID)
 	}
 	if f != nil || w.doing == nil {

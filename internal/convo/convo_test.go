@@ -184,7 +184,7 @@ func (w *world) checkRows() {
 		if t.Phase == Running {
 			running++
 		}
-		if t.Attempts > 3 && t.Stopped == NotStopped && !w.waited[t.ID] {
+		if t.Attempts > 3 && t.Stopped == NotStopped && !w.waited[t.ID] && t.Follows == 0 {
 			w.wrong("turn %d is tried again and again", t.ID)
 		}
 		if last := w.last[t.ID]; t.Phase == Interrupted && last != nil && last.ended && len(w.rows.Requests) == 0 {
