@@ -44,7 +44,6 @@ var guests = map[string]string{
 	"markDelivered":   "that an agent was told a decision is noted by SQL",
 	"forgetApprovals": "deletes old decisions",
 	"cancelQueued":    "what waits in a chat that the bot has left is ended by SQL",
-	"dueAtOnce":       "ends the wait of the turns of all chats at once",
 	"readdressTurn":   "the platform has taken back what a turn replies to: the outbox asks for another address",
 	"endTurn":         "why a turn has ended, which is also asked when people decide about it",
 	"takeUp":          "turns of a conversation that was ended and is taken up again",

@@ -5,7 +5,10 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"math"
 	"time"
+
+	"magpie/internal/convo"
 )
 
 // Limit is what is known of one limit on the use of the model.
@@ -81,10 +84,7 @@ func scanLimit(scan scanner) (l Limit, err error) {
 	return l, err
 }
 
-const (
-	liftLimits = `UPDATE limits SET reached = FALSE WHERE reached AND (?1 OR model = ?2) AND noted_at < ?3`
-	dueAtOnce  = `UPDATE turns SET due_at = 1 WHERE due_at > 1 AND state = 'queued'`
-)
+const liftLimits = `UPDATE limits SET reached = FALSE WHERE reached AND (?1 OR model = ?2) AND noted_at < ?3`
 
 // Lift ends the wait for the limits that a model had reached before a time, because it answers again. It reports
 // whether there was one; then the turns that wait are due.
@@ -107,8 +107,16 @@ func (ls Limits) lift(ctx context.Context, all bool, model string, before time.T
 		if lifted = n > 0; err != nil || !lifted {
 			return err
 		}
-		_, err = tx.ExecContext(ctx, dueAtOnce)
-		return err
+		keys, err := chatKeys(ctx, tx, dueChats, math.MaxInt64)
+		if err != nil {
+			return err
+		}
+		for _, key := range keys {
+			if _, err := ls.db.decide(ctx, tx, key, convo.Due{}); err != nil {
+				return err
+			}
+		}
+		return nil
 	})
 	if err != nil {
 		return false, fmt.Errorf("lift limits: %w", err)
