@@ -124,8 +124,12 @@ func (w *world) rests() {
 		return
 	}
 	w.doing = nil
-	if f := w.followUp(); f != nil {
-		w.step(Sleeps{f.ID}, Vanishes{f.ID, Done})
+	f := w.followUp()
+	if f == nil {
+		return
+	}
+	if _, alive := w.step(Sleeps{f.ID}, Vanishes{f.ID, Done}); alive && w.followUp() != nil {
+		w.wrong("follow-up %d waits although its agent has nothing to tell", f.ID)
 	}
 }
 
@@ -160,6 +164,9 @@ func (w *world) cutOff(t Turn) {
 
 // endForsaken ends what goes on for questions that were recalled. What goes on for others has a follow-up of its own.
 func (w *world) endForsaken() {
+	if t := w.claimed(); w.agent != nil && !w.agent.halted && t.Follows != 0 && w.forsaken(t.Follows) {
+		w.wrong("follow-up %d goes on to tell about what was recalled", t.ID)
+	}
 	if w.doing == nil {
 		return
 	}
@@ -218,7 +225,9 @@ func (w *world) checkChange(was Chat, events []Event, effects []Effect) {
 	for _, f := range effects {
 		switch f := f.(type) {
 		case Follows:
-			next = f.Turn
+			if next = f.Turn; w.forsaken(w.stored(next).Follows) {
+				w.wrong("follow-up %d is made for what was recalled", next)
+			}
 		case Claimed:
 			if t := w.stored(f.Turn); t.Follows != 0 && !w.woke[f.Turn] {
 				w.wrong("follow-up %d is claimed before its agent tells anything", f.Turn)
@@ -256,4 +265,89 @@ func (w *world) checkRest() {
 			w.wrong("nobody will tell what goes on for turn %d", root)
 		}
 	}
+}
+
+// ignores is a fault in which nothing becomes of a kind of event.
+func ignores[E Event](when func(Chat, E) bool) fault {
+	return func(was Chat, e Event, is *Chat, effects *[]Effect) {
+		if e, ok := e.(E); ok && when(was, e) {
+			*is, *effects = was, nil
+		}
+	}
+}
+
+// made is the follow-up that an event has made; nil = none.
+func made(is *Chat, effects []Effect) *Turn {
+	for _, f := range effects {
+		if f, ok := f.(Follows); ok {
+			return turn(is, f.Turn)
+		}
+	}
+	return nil
+}
+
+func always[E Event](Chat, E) bool { return true }
+
+func isFollowUp(c Chat, id int64) bool { t := c.Turn(id); return t != nil && t.Follows != 0 }
+
+var backgroundFaults = map[string]fault{
+	"what goes on is forgotten":                        ignores(always[WorksOn]),
+	"what an agent tells is not read":                  ignores(always[Wakes]),
+	"a follow-up that does not begin stays claimed":    ignores(func(c Chat, e Sleeps) bool { return c.Turn(e.Turn) != nil && c.Turn(e.Turn).Phase == Running }),
+	"a follow-up is queued although its agent is gone": ignores(func(c Chat, e Sleeps) bool { return c.Turn(e.Turn) != nil && c.Turn(e.Turn).Phase == Queued }),
+	"a follow-up outlives a stop":                      ignores(func(_ Chat, e Vanishes) bool { return e.Phase == Cancelled }),
+	"a follow-up that nobody needs waits":              ignores(func(_ Chat, e Vanishes) bool { return e.Phase == Done }),
+	"a follow-up outlives its questions":               ignores(func(c Chat, e Loses) bool { return isFollowUp(c, e.Turn) && c.Turn(e.Turn).Phase != Running }),
+	"a running follow-up outlives its questions":       ignores(func(c Chat, e Loses) bool { return isFollowUp(c, e.Turn) && c.Turn(e.Turn).Phase == Running }),
+	"a follow-up tells for other questions":            ignores(func(_ Chat, e WorksOn) bool { return e.Instead != 0 }),
+	"a second follow-up is made": func(was Chat, e Event, is *Chat, effects *[]Effect) {
+		if e, ok := e.(WorksOn); ok && !e.Recalled && made(is, *effects) == nil {
+			is.Turns = append(is.Turns, Turn{ID: is.Next, Epoch: e.After.Epoch, Phase: Background, Follows: e.After.ID, ReplyTo: "om"})
+			is.Next++
+		}
+	},
+	"what was recalled is told about": func(was Chat, e Event, is *Chat, effects *[]Effect) {
+		open := func(t Turn) bool { return t.Follows != 0 && t.Phase <= Running }
+		if e, ok := e.(WorksOn); ok && made(is, *effects) == nil && !slices.ContainsFunc(was.Turns, open) {
+			is.Turns = append(is.Turns, Turn{ID: is.Next, Phase: Background, Epoch: e.After.Epoch, ReplyTo: e.After.ReplyTo,
+				Follows: cmp.Or(e.After.Follows, e.After.ID)})
+			is.Next, *effects = is.Next+1, []Effect{Follows{is.Next}}
+		}
+	},
+	"a follow-up begins before its agent tells anything": func(_ Chat, _ Event, is *Chat, effects *[]Effect) {
+		if t := made(is, *effects); t != nil {
+			t.Phase = Queued
+		}
+	},
+	"a follow-up belongs to a follow-up": func(_ Chat, e Event, is *Chat, effects *[]Effect) {
+		if t := made(is, *effects); t != nil {
+			t.Follows = e.(WorksOn).After.ID
+		}
+	},
+	"a follow-up joins another conversation": func(_ Chat, _ Event, is *Chat, effects *[]Effect) {
+		if t := made(is, *effects); t != nil {
+			t.Epoch = is.Epoch + 1
+		}
+	},
+	"the next follow-up forgets what people are asked": func(was Chat, e Event, is *Chat, _ *[]Effect) {
+		if _, ok := e.(WorksOn); ok {
+			is.Requests = was.Requests
+		}
+	},
+	"a follow-up is asked more": func(was Chat, e Event, is *Chat, effects *[]Effect) {
+		if a, ok := e.(Asks); ok && isFollowUp(was, a.Adds) && was.Turn(a.Adds).Phase == Running {
+			*is = was.Open()
+			t := turn(is, a.Adds)
+			t.Added, *effects = append(slices.Clone(t.Added), Added{Message: a.Message, Prompt: a.Prompt}), []Effect{Given{t.ID, true}}
+		}
+	},
+	"a question joins a follow-up": func(was Chat, e Event, is *Chat, effects *[]Effect) {
+		a, ok := e.(Asks)
+		i := slices.IndexFunc(was.Turns, func(t Turn) bool { return t.Follows != 0 && t.Phase == Queued })
+		if ok && i >= 0 && !a.Held && a.GoesOn == 0 {
+			*is = was.Open()
+			t := turn(is, was.Turns[i].ID)
+			t.Asked, *effects = []Message{a.Message}, []Effect{Given{t.ID, false}}
+		}
+	},
 }

@@ -342,28 +342,31 @@ var afterCrash = map[string]func(Chat, int64, Remains, Phase) Phase{
 // Each fault is found by the properties, by the runs that a test can afford, and nothing is found without one.
 func TestPlantedFaults(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
-	for range 2000 {
-		if found := fails(rng.IntN, Decide, Chat.Fate); found != "" {
+	for n := range 2000 {
+		if found := fails(rng.IntN, Decide, Chat.Fate, n%2 == 1); found != "" {
 			t.Fatal(found)
 		}
 	}
 	for name, f := range faults {
-		isFound(t, name, with(f), Chat.Fate)
+		isFound(t, name, with(f), Chat.Fate, false)
+	}
+	for name, f := range backgroundFaults {
+		isFound(t, name, with(f), Chat.Fate, true)
 	}
 	for name, f := range afterCrash {
 		isFound(t, name, Decide, func(c Chat, id int64, left Remains, most int) Phase {
 			return f(c, id, left, c.Fate(id, left, most))
-		})
+		}, false)
 	}
 }
 
-// isFound fails if no life of a chat shows a fault.
-func isFound(t *testing.T, name string, d decide, f fate) {
+// isFound fails if no life of a chat, whose agent may begin much in the background, shows a fault.
+func isFound(t *testing.T, name string, d decide, f fate, busy bool) {
 	t.Run(name, func(t *testing.T) {
 		t.Parallel()
 		rng := rand.New(rand.NewPCG(1, 2))
 		for n := range 30000 {
-			if found := fails(rng.IntN, d, f); found != "" {
+			if found := fails(rng.IntN, d, f, busy); found != "" {
 				t.Logf("found by run %d", n+1)
 				return
 			}
@@ -373,7 +376,7 @@ func isFound(t *testing.T, name string, d decide, f fate) {
 }
 
 // fails runs a life of a chat, and returns what is wrong with it.
-func fails(pick func(int) int, d decide, f fate) (why string) {
+func fails(pick func(int) int, d decide, f fate, busy bool) (why string) {
 	type stop struct{}
 	defer func() {
 		switch r := recover(); r.(type) {
@@ -383,7 +386,7 @@ func fails(pick func(int) int, d decide, f fate) (why string) {
 		}
 	}()
 	w := newWorld(pick, func(s string) { why = s; panic(stop{}) }, d, nil)
-	w.fate = f
+	w.fate, w.busy = f, busy
 	w.run()
 	return ""
 }
