@@ -109,3 +109,23 @@ func TestNoFollowUpOfARecalledQuestion(t *testing.T) {
 		t.Errorf("there is a follow-up: %+v, %v", f.Turn, err)
 	}
 }
+
+// When one of several questions is recalled, the others are asked again by another turn: nothing is told for the first
+// one any more.
+func TestNoFollowUpOfQuestionsThatAreAskedAgain(t *testing.T) {
+	d := fresh(t)
+	accept(t, d, say("om_0", "watch the build"))
+	accept(t, d, say("om_1", "and tell me"))
+	c := claim(t, d, "s-1")
+	if _, err := d.Turns().FollowUps().FindOrCreate(t.Context(), c.Turn); err != nil { // its agent asks in the background
+		t.Fatal(err)
+	}
+	recall(t, d, "om_1")
+	finish(t, d, db.TurnResult{Turn: c.Turn, State: db.Cancelled, Unasked: true})
+	if f, err := d.Turns().FollowUps().Open(t.Context(), oc); !errors.Is(err, db.ErrNotFound) {
+		t.Errorf("there is a follow-up: %+v, %v", f, err)
+	}
+	if next := claim(t, d, "s-2"); texts(next.Asked) != "u:watch the build" {
+		t.Errorf("asked again: %q", texts(next.Asked))
+	}
+}
