@@ -31,6 +31,8 @@ var besides = map[string]string{
 	"setTurnDraft":       "at the speed of drawing",
 	"setNewestButtons":   "where buttons are that go when a newer card follows",
 	"forgetPastSessions": "a session that holds what was taken back",
+	"describeApproval":   "what people are asked",
+	"describeSettlement": "who has decided, and in which words",
 	"repeatApproval":     "when people were reminded",
 	"setApprovalCard":    "the card of a request",
 	"countContinued":     "how often a decision that has reached no agent made a turn go on",
@@ -39,9 +41,7 @@ var besides = map[string]string{
 // guests are the statements that still decide by themselves, or that concern nothing that waits. A guest that moves to
 // package convo leaves the list; nothing new joins it.
 var guests = map[string]string{
-	"insertApproval":  "requests are created by SQL",
-	"settleApproval":  "requests are decided by SQL",
-	"markDelivered":   "that an agent was told a decision is noted by SQL",
+	"takeBack":        "an approval whose agent was told, and could not use it, is over already",
 	"forgetApprovals": "deletes old decisions",
 	"cancelQueued":    "what waits in a chat that the bot has left is ended by SQL",
 	"readdressTurn":   "the platform has taken back what a turn replies to: the outbox asks for another address",

@@ -164,7 +164,7 @@ func (r cutOffTurns) recover(ctx context.Context, t db.Turn) error {
 		}
 		return r.db.Queue().Requeue(ctx, t, r.halfDone(t, did, dir))
 	}
-	unanswered := slices.ContainsFunc(life.Requests, func(q convo.Request) bool { return q.NeededBy == t.ID && q.Waiting })
+	unanswered := slices.ContainsFunc(life.Requests, func(q convo.Request) bool { return q.NeededBy == t.ID && q.Verdict == convo.Waiting })
 	end := r.outcome(log.WithContext(ctx), t, did, fate, unanswered)
 	text := cutOffText(t, did, unanswered)
 	parts, err := r.db.Turns().Drafts().Parts(ctx, t.ID, text)

@@ -64,9 +64,8 @@ type Approvals struct{ db *DB }
 // Approvals returns the approvals in the database.
 func (d *DB) Approvals() Approvals { return Approvals{d} }
 
-const insertApproval = `INSERT INTO approvals (id, chat_key, turn_id, needed_by, tool, input, hash, project,
-	rule, askers, state, created_at, expires_at)
-	VALUES (?1, ?2, ?3, ?3, ?4, ?5, ?6, ?7, ?8, ?9, 'waiting', ?10, ?11)`
+const describeApproval = `UPDATE approvals SET tool = ?2, input = ?3, hash = ?4, project = ?5, rule = ?6, askers = ?7,
+	created_at = ?8, expires_at = ?9 WHERE id = ?1`
 
 // Create stores a request for approval together with the card that shows it. Both are in one transaction:
 // a request that nobody can see would block its turn.
@@ -80,10 +79,11 @@ func (as Approvals) Create(ctx context.Context, a Approval, card chat.Card, repl
 		rule = string(data)
 	}
 	err := as.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
-		_, err := tx.ExecContext(ctx, insertApproval, a.ID, a.Key.String(), a.Turn, a.Tool, string(a.Input), a.Hash(),
-			a.Project,
-			rule, encodeList(a.Askers), millis(a.Created), millis(a.Expires))
-		if err != nil {
+		if _, err := as.db.decide(ctx, tx, a.Key, convo.Wants{Turn: a.Turn, ID: a.ID}); err != nil {
+			return err
+		}
+		if _, err := tx.ExecContext(ctx, describeApproval, a.ID, a.Tool, string(a.Input), a.Hash(), a.Project, rule,
+			encodeList(a.Askers), millis(a.Created), millis(a.Expires)); err != nil {
 			return err
 		}
 		return as.enqueueCard(ctx, tx, a, Waiting, card, replyTo)
@@ -210,32 +210,30 @@ func (as Approvals) Undelivered(ctx context.Context) ([]Approval, error) {
 	return list, nil
 }
 
-const markDelivered = `UPDATE approvals SET delivered = 1
-	WHERE id = ?1 AND delivered = 0 AND state <> 'waiting' RETURNING 1`
-
 // MarkDelivered records that an agent is about to be told a decision, before that happens: each decision is used once.
 // It returns [ErrNotFound] if an agent was told before, or there is no decision.
-func (as Approvals) MarkDelivered(ctx context.Context, id string) error {
+func (as Approvals) MarkDelivered(ctx context.Context, a Approval) error {
 	err := as.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
-		var one int
-		err := tx.QueryRowContext(ctx, markDelivered, id).Scan(&one)
-		if errors.Is(err, sql.ErrNoRows) {
+		effects, err := as.db.decide(ctx, tx, a.Key, convo.Tells{ID: a.ID})
+		if err == nil && len(effects) == 0 {
 			return ErrNotFound
 		}
 		return err
 	})
 	if err != nil {
-		return fmt.Errorf("tell the decision about %s: %w", id, err)
+		return fmt.Errorf("tell the decision about %s: %w", a.ID, err)
 	}
 	return nil
 }
 
-// An agent only needs to be told decisions: after an expiry or withdrawal it may ask again.
-const settleApproval = `UPDATE approvals SET state = ?2, decided_by = ?3, decider = ?4, words = ?5,
-	answers = ?6, decided_at = ?7,
-	delivered = CASE WHEN ?2 IN ('approved', 'refused') THEN ?8 ELSE 1 END
-	WHERE id = ?1 AND state = ?9 RETURNING needed_by, COALESCE((SELECT reply_to FROM turns WHERE id = turn_id), ''),
+const (
+	describeSettlement = `UPDATE approvals SET decided_by = ?2, decider = ?3, words = ?4, answers = ?5, decided_at = ?6
+		WHERE id = ?1 AND state = ?7
+		RETURNING needed_by, COALESCE((SELECT reply_to FROM turns WHERE id = turn_id), ''),
 		COALESCE((SELECT epoch FROM turns WHERE id = turn_id), 0)`
+	// an approval whose agent was told, and could not use it
+	takeBack = `UPDATE approvals SET state = ?2 WHERE id = ?1 AND state = 'approved' AND delivered = 1`
+)
 
 // Settling is a change to a Settlement.
 type Settling struct {
@@ -279,12 +277,24 @@ func (as Approvals) settle(ctx context.Context, tx *sql.Tx, a Approval, s Settli
 			return err
 		}
 	}
+	effects, err := as.db.decide(ctx, tx, a.Key, convo.Settles{
+		ID: a.ID, From: verdicts[s.From], As: verdicts[a.State], Told: s.AgentWaiting,
+	})
+	switch {
+	case err != nil:
+	case len(effects) == 0 && s.From == Approved:
+		_, err = tx.ExecContext(ctx, takeBack, a.ID, a.State)
+	case len(effects) == 0:
+		err = ErrNotFound
+	}
+	if err != nil {
+		return err
+	}
 	var replyTo string
 	var neededBy, epoch int64
 	now := as.db.now()
-	// The state is part of the WHERE clause, so of two people who press at the same moment only one wins.
 	row := tx.QueryRowContext(
-		ctx, settleApproval, a.ID, a.State, a.By.ID, a.By.Name, a.Words, string(a.Answers), millis(now), s.AgentWaiting, s.From,
+		ctx, describeSettlement, a.ID, a.By.ID, a.By.Name, a.Words, string(a.Answers), millis(now), a.State,
 	)
 	if err := row.Scan(&neededBy, &replyTo, &epoch); errors.Is(err, sql.ErrNoRows) {
 		return ErrNotFound

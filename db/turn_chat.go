@@ -37,7 +37,7 @@ func (d *DB) decide(ctx context.Context, tx *sql.Tx, key chat.Key, events ...con
 		is, more = convo.Decide(is, e, now)
 		effects = append(effects, more...)
 	}
-	if err := (turnDifference{ctx, tx, key, was, is, now}).store(); err != nil {
+	if err := (turnDifference{ctx, tx, key, was, is, effects, now}).store(); err != nil {
 		return nil, fmt.Errorf("store the turns of %v: %w", key, err)
 	}
 	if d.verify {
@@ -74,7 +74,8 @@ func verifyTurns(ctx context.Context, tx *sql.Tx, key chat.Key, is convo.Chat, e
 }
 
 const selectNextTurn = `SELECT COALESCE((SELECT epoch FROM chats WHERE key = ?1), 0),
-	COALESCE((SELECT seq FROM sqlite_sequence WHERE name = 'turns'), 0) + 1`
+	COALESCE((SELECT seq FROM sqlite_sequence WHERE name = 'turns'), 0) + 1,
+	EXISTS (SELECT 1 FROM approvals INDEXED BY approvals_open WHERE chat_key = ?1 AND delivered = 0)`
 
 // openColumns has the order of scanOpen.
 const openColumns = `id, epoch, state, failure, created_at, started_at, due_at, attempts, stopped, acted, continues, follows, reply_to`
@@ -86,17 +87,19 @@ const selectOpen = `SELECT ` + openColumns + ` FROM turns INDEXED BY turns_open 
 
 // loadTurns loads what is not over in a chat.
 func loadTurns(ctx context.Context, q querier, key chat.Key) (c convo.Chat, err error) {
-	if err := q.QueryRowContext(ctx, selectNextTurn, key.String()).Scan(&c.Epoch, &c.Next); err != nil {
+	var asks bool
+	if err := q.QueryRowContext(ctx, selectNextTurn, key.String()).Scan(&c.Epoch, &c.Next, &asks); err != nil {
 		return c, err
+	}
+	if asks {
+		if c.Requests, err = queryAll(ctx, q, scanRequest, selectRequests, key.String()); err != nil {
+			return c, err
+		}
 	}
 	if c.Turns, err = queryAll(ctx, q, scanOpen, selectOpen, key.String()); err != nil || len(c.Turns) == 0 {
 		return c, err
 	}
-	if err := loadQuestions(ctx, q, key, c.Turns); err != nil {
-		return c, err
-	}
-	c.Requests, err = queryAll(ctx, q, scanNeeded, selectNeeded, encodeNumbers(c.Turns))
-	return c, err
+	return c, loadQuestions(ctx, q, key, c.Turns)
 }
 
 const selectOver = `SELECT ` + openColumns + ` FROM turns WHERE id = ?1 AND chat_key = ?2`
@@ -246,15 +249,20 @@ func encodeNumbers(turns []convo.Turn) string {
 	return "[" + string(ids[min(1, len(ids)):]) + "]"
 }
 
-// What was needed by a turn that another one goes on with is needed by that one now.
-const selectNeeded = `SELECT id, needed_by, state FROM approvals INDEXED BY approvals_undelivered
-	WHERE delivered = 0 AND needed_by IN (SELECT value FROM json_each(?1)) ORDER BY created_at, id`
+const selectRequests = `SELECT id, needed_by, state FROM approvals INDEXED BY approvals_open
+	WHERE chat_key = ?1 AND delivered = 0 ORDER BY id`
 
-func scanNeeded(scan scanner) (r convo.Request, err error) {
+func scanRequest(scan scanner) (r convo.Request, err error) {
 	var state ApprovalState
 	err = scan(&r.ID, &r.NeededBy, &state)
-	r.Waiting = state == Waiting
+	r.Verdict = verdicts[state]
 	return r, err
+}
+
+// verdicts are the states of approvals.
+var verdicts = map[ApprovalState]convo.Verdict{
+	Waiting: convo.Waiting, Approved: convo.Allowed, Refused: convo.Denied, Expired: convo.Expired,
+	Withdrawn: convo.Withdrawn,
 }
 
 // turnDifference stores the difference between two values of a chat.
@@ -263,6 +271,7 @@ type turnDifference struct {
 	tx      *sql.Tx
 	key     chat.Key
 	was, is convo.Chat
+	effects []convo.Effect
 	now     time.Time
 }
 
@@ -296,14 +305,61 @@ func (d turnDifference) store() error {
 			return err
 		}
 	}
-	for i, r := range d.is.Requests {
-		if r.NeededBy != d.was.Requests[i].NeededBy {
-			if err := d.exec(setNeededBy, r.ID, r.NeededBy); err != nil {
-				return err
+	return d.storeRequests()
+}
+
+const (
+	// what people are asked is stored beside it
+	insertRequest = `INSERT INTO approvals (id, chat_key, turn_id, needed_by, tool, input, hash, project, askers, state,
+		created_at, expires_at) VALUES (?1, ?2, ?3, ?3, '', '', '', '', '[]', 'waiting', ?4, 0)`
+	setNeededBy = `UPDATE approvals SET needed_by = ?2 WHERE id = ?1`
+	setState    = `UPDATE approvals SET state = ?2 WHERE id = ?1`
+	endRequest  = `UPDATE approvals SET state = ?2, delivered = 1 WHERE id = ?1`
+)
+
+func (d turnDifference) storeRequests() error {
+	stored := map[string]convo.Request{}
+	for _, r := range d.was.Requests {
+		stored[r.ID] = r
+	}
+	for _, r := range d.is.Requests {
+		old, known := stored[r.ID]
+		delete(stored, r.ID)
+		var err error
+		if !known {
+			err = d.exec(insertRequest, r.ID, d.key.String(), r.NeededBy, millis(d.now))
+		} else if r.NeededBy != old.NeededBy {
+			err = d.exec(setNeededBy, r.ID, r.NeededBy)
+		}
+		if err == nil && known && r.Verdict != old.Verdict {
+			err = d.exec(setState, r.ID, stateOfVerdict(r.Verdict))
+		}
+		if err != nil {
+			return err
+		}
+	}
+	for _, f := range d.effects {
+		if c, ok := f.(convo.Counts); ok {
+			if _, over := stored[c.Request.ID]; over {
+				stored[c.Request.ID] = c.Request
 			}
 		}
 	}
+	for id, r := range stored {
+		if err := d.exec(endRequest, id, stateOfVerdict(r.Verdict)); err != nil {
+			return err
+		}
+	}
 	return nil
+}
+
+func stateOfVerdict(v convo.Verdict) ApprovalState {
+	for state, is := range verdicts {
+		if is == v {
+			return state
+		}
+	}
+	return Waiting
 }
 
 const (
@@ -315,8 +371,6 @@ const (
 	// the prompt keeps its ID, since a session may know it by that
 	resetTurn = `UPDATE turns SET session_id = '', ` + askedBefore + `, prompt_id = '', started_at = 0, ended_at = 0 WHERE id = ?1`
 	overTurn  = `UPDATE turns SET ended_at = ?2, draft = '' WHERE id = ?1`
-
-	setNeededBy = `UPDATE approvals SET needed_by = ?2 WHERE id = ?1`
 )
 
 // storeTurn stores a turn without its questions.

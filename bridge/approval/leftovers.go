@@ -247,7 +247,7 @@ func (ls *leftovers) answerRepeated(ctx context.Context, c db.Claim, w Workspace
 		return false, false
 	}
 	if err == nil {
-		err = ls.store.Approvals().MarkDelivered(context.WithoutCancel(ctx), a.ID)
+		err = ls.store.Approvals().MarkDelivered(context.WithoutCancel(ctx), a)
 	}
 	if err != nil {
 		log.Error().Err(err).Str("approval", a.ID).Msg("decision cannot be used; asking again")

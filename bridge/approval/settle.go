@@ -143,7 +143,7 @@ func (st *settler) tellStoredDecision(ctx context.Context, a db.Approval, p pend
 		return nil
 	}
 	if a.State == db.Approved || a.State == db.Refused {
-		if err := st.store.Approvals().MarkDelivered(ctx, a.ID); err != nil { // a decision must not be used twice
+		if err := st.store.Approvals().MarkDelivered(ctx, a); err != nil { // a decision must not be used twice
 			p.tellAgent(claude.Decision{Why: notAsked})
 			return err
 		}

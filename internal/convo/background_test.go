@@ -140,7 +140,7 @@ func (w *world) requestInBackground() {
 		return
 	}
 	if f := w.followUp(); f != nil {
-		w.rows.Requests = append(w.rows.Requests, Request{ID: w.name("r"), NeededBy: f.ID, Waiting: true})
+		w.asks(f.ID, w.doing)
 	}
 }
 
@@ -244,8 +244,9 @@ func (w *world) checkChange(was Chat, events []Event, effects []Effect) {
 			w.wrong("follow-up %d is lost", t.ID)
 		}
 	}
-	for i, r := range was.Requests {
-		if next != 0 && from[r.NeededBy] && (i >= len(w.rows.Requests) || w.rows.Requests[i].NeededBy != next) {
+	for _, r := range was.Requests {
+		i := slices.IndexFunc(w.rows.Requests, func(is Request) bool { return is.ID == r.ID })
+		if next != 0 && from[r.NeededBy] && (i < 0 || w.rows.Requests[i].NeededBy != next) {
 			w.wrong("request %s is not needed by follow-up %d", r.ID, next)
 		}
 	}

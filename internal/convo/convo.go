@@ -16,7 +16,7 @@ type Chat struct {
 	Epoch    int64     // of its conversation: raised by /new
 	Next     int64     // the number that the next turn gets
 	Turns    []Turn    // by number
-	Requests []Request // that wait for people, and decisions that no agent was told, oldest first
+	Requests []Request // that wait for people, and decisions that no agent was told, by ID
 }
 
 // Phase is where a turn stands.
@@ -89,13 +89,6 @@ type Added struct {
 	Read   bool
 }
 
-// Request is what people are asked by an agent. It is no longer part of the chat once an agent was told the decision.
-type Request struct {
-	ID       string
-	NeededBy int64 // the turn that waits for it, or that goes on with that turn
-	Waiting  bool  // nobody has decided
-}
-
 // Event is something that happens to a chat.
 type Event interface{ on(*machine) }
 
@@ -107,6 +100,7 @@ type Effect any
 func Decide(c Chat, e Event, now time.Time) (Chat, []Effect) {
 	m := machine{Chat: c.clone(), now: now}
 	e.on(&m)
+	m.forgetRefusals()
 	return m.Chat, m.effects
 }
 
@@ -124,7 +118,6 @@ func (c Chat) clone() Chat {
 // Open returns the chat without what is over: the value that the rows will give.
 func (c Chat) Open() Chat {
 	c.Turns = slices.DeleteFunc(slices.Clone(c.Turns), func(t Turn) bool { return t.Phase.IsOver() })
-	c.Requests = slices.DeleteFunc(slices.Clone(c.Requests), func(r Request) bool { return c.Turn(r.NeededBy) == nil })
 	return c
 }
 

@@ -40,20 +40,21 @@ type world struct {
 
 	// what is stored
 	rows    Chat
-	over    map[int64]Turn     // the turns that have left the chat
-	known   map[string]bool    // events that were taken
-	history map[int64]message  // by number
-	papers  map[int64][]*paper // transcripts by turn, one for each attempt that was asked
-	waited  map[int64]bool     // turns that were not to be asked before a time
-	last    map[int64]*paper   // that of the last claim; nil = it has asked nothing
-	woke    map[int64]bool     // follow-ups whose agent has begun to tell
+	over    map[int64]Turn      // the turns that have left the chat
+	known   map[string]bool     // events that were taken
+	history map[int64]message   // by number
+	papers  map[int64][]*paper  // transcripts by turn, one for each attempt that was asked
+	waited  map[int64]bool      // turns that were not to be asked before a time
+	asked   map[string]*request // what people were asked
+	last    map[int64]*paper    // that of the last claim; nil = it has asked nothing
+	woke    map[int64]bool      // follow-ups whose agent has begun to tell
 
 	// what a crash loses, or the platform delivers again
 	door  []delivery
 	agent *agent
-	busy  bool        // the agent begins much in the background
-	doing *background // nil = the agent does nothing after its turns
-	pipe  []func()    // what the agent has reported
+	busy  bool           // the agent begins much in the background
+	doing *background    // nil = the agent does nothing after its turns
+	live  map[string]any // who waits for each request: an agent, or what goes on in the background
 	now   time.Time
 	names int
 	calm  bool // nothing fails any more
@@ -92,7 +93,7 @@ func newWorld(pick func(int) int, fail func(string), d decide, visited map[trans
 	return &world{
 		pick: pick, fail: fail, decide: d, fate: Chat.Fate, visited: visited, rows: Chat{Next: 1}, over: map[int64]Turn{}, known: map[string]bool{},
 		history: map[int64]message{}, papers: map[int64][]*paper{},
-		last: map[int64]*paper{}, waited: map[int64]bool{}, woke: map[int64]bool{}, now: time.UnixMilli(1e12),
+		last: map[int64]*paper{}, waited: map[int64]bool{}, asked: map[string]*request{}, live: map[string]any{}, woke: map[int64]bool{}, now: time.UnixMilli(1e12),
 	}
 }
 
@@ -114,7 +115,7 @@ func (w *world) crash() bool {
 		return false
 	}
 	w.say("killed")
-	w.agent, w.doing, w.pipe = nil, nil, nil
+	w.agent, w.doing = nil, nil
 	return true
 }
 
@@ -125,10 +126,11 @@ func (w *world) step(events ...Event) (effects []Effect, alive bool) {
 	if watched {
 		before = fmt.Sprintf("%+v", was)
 	}
+	var each [][]Effect
 	for _, e := range events {
 		next, more := w.decide(is, e, w.now)
 		w.visit(is, e, next, more)
-		is, effects = next, append(effects, more...)
+		is, effects, each = next, append(effects, more...), append(each, more)
 	}
 	if watched && fmt.Sprintf("%+v", was) != before {
 		w.wrong("Decide has changed what it was given: %s, %+v", before, was)
@@ -164,6 +166,9 @@ func (w *world) step(events ...Event) (effects []Effect, alive bool) {
 		}
 	}
 	w.checkRows()
+	for i, e := range events {
+		w.noteRequests(e, each[i])
+	}
 	w.checkChange(was, events, effects)
 	if w.crash() {
 		return effects, false
@@ -196,9 +201,6 @@ func (w *world) checkRows() {
 		if t.Attempts > 3 && t.Stopped == NotStopped && !w.waited[t.ID] && t.Follows == 0 {
 			w.wrong("turn %d is tried again and again", t.ID)
 		}
-		if last := w.last[t.ID]; t.Phase == Interrupted && last != nil && last.ended && len(w.rows.Requests) == 0 {
-			w.wrong("turn %d is interrupted although its agent has finished", t.ID)
-		}
 		list := questions(t)
 		for _, seq := range list {
 			if seen[seq] != 0 {
@@ -223,11 +225,6 @@ func (w *world) checkRows() {
 		w.wrong("%d turns run", running)
 	}
 	w.checkFollowUps()
-	for _, r := range w.rows.Requests {
-		if w.rows.Turn(r.NeededBy) == nil {
-			w.wrong("nobody needs request %s", r.ID)
-		}
-	}
 }
 
 func (w *world) carryOut(f Effect) {
@@ -250,6 +247,9 @@ func (w *world) carryOut(f Effect) {
 
 // claim claims the next turn, as the bridge does whenever none runs. First it decides about what an earlier one has left.
 func (w *world) claim() {
+	if w.agent == nil {
+		w.withdraw()
+	}
 	if f := w.followUp(); f != nil && f.Phase == Queued && w.doing != nil && !w.calm && w.pick(4) > 0 {
 		return // there is no place for it yet
 	}
@@ -296,9 +296,12 @@ func (w *world) recover(t Turn) {
 		left.Pages = 1
 	}
 	end := Ends{Turn: t.ID, Read: read, Unstopped: t.Stopped == NotStopped, Phase: w.fate(w.rows, t.ID, left, 3)}
-	asks := func(r Request) bool { return r.NeededBy == t.ID && r.Waiting }
-	if end.Phase == Queued && p.used && slices.ContainsFunc(w.rows.Requests, asks) {
+	asks := func(r Request) bool { return r.NeededBy == t.ID && r.Verdict == Waiting }
+	switch waits := slices.ContainsFunc(w.rows.Requests, asks); {
+	case waits && end.Phase == Queued && p.used:
 		w.wrong("people are asked what the agent of turn %d may do, and it runs again", t.ID)
+	case !waits && end.Phase == Interrupted && p.ended:
+		w.wrong("turn %d is interrupted although its agent has finished", t.ID)
 	}
 	if end.Phase == Queued {
 		w.step(PutBack{Turn: t.ID})
@@ -388,6 +391,7 @@ func (w *world) ask(a *agent, list []int64) {
 	t := w.rows.Turn(a.turn)
 	a.asked, a.paper, a.inbox = true, &paper{}, nil
 	w.papers[a.turn], w.last[a.turn] = append(w.papers[a.turn], a.paper), a.paper
+	w.takesOver(a)
 	if t.Stopped == ByPerson {
 		w.wrong("turn %d is asked although a person has stopped it", t.ID)
 	}
@@ -621,10 +625,8 @@ func (w *world) overTurns() (list []Turn) {
 
 func (w *world) decides(id int64, goesOn bool) delivery {
 	var asked []int64
-	var requests int
 	return delivery{what: func(w *world) []Event {
 		t := w.rows.Turn(id)
-		requests = len(w.rows.Requests)
 		asked = nil
 		if t == nil || !t.IsUndecided() {
 			return []Event{Decides{id, goesOn}}
@@ -646,8 +648,10 @@ func (w *world) decides(id int64, goesOn bool) delivery {
 		if !goesOn {
 			return
 		}
-		if len(w.rows.Requests) != requests {
-			w.wrong("of %d requests, %d are needed", requests, len(w.rows.Requests))
+		for _, r := range w.rows.Requests {
+			if r.NeededBy == id && w.over[id].Phase == Continued && asked != nil {
+				w.wrong("what goes on with turn %d does not need request %s", id, r.ID)
+			}
 		}
 		for _, t := range w.rows.Turns { // what it goes on with was decided about, too
 			if t.Continues == id {
@@ -705,7 +709,7 @@ func (w *world) askAgain(id int64) delivery {
 func (w *world) request() {
 	if a := w.agent; a.asked && !a.halted {
 		a.paper.used = true
-		w.rows.Requests = append(w.rows.Requests, Request{ID: w.name("r"), NeededBy: a.turn, Waiting: true})
+		w.asks(a.turn, a)
 	}
 }
 
@@ -718,10 +722,12 @@ func (w *world) enabled() (list []func()) {
 	}
 	send := func(times int, d delivery) { add(times, func() { w.send(d) }) }
 	send(3, w.question())
-	send(1, w.late())
-	send(1, w.stop())
-	if len(w.rows.Turns) > 0 {
-		send(1, w.begin())
+	if !w.busy || w.pick(4) == 0 {
+		send(1, w.late())
+		send(1, w.stop())
+		if len(w.rows.Turns) > 0 {
+			send(1, w.begin())
+		}
 	}
 	for _, t := range w.rows.Turns {
 		if list := questions(t); len(list) > 0 {
@@ -745,6 +751,20 @@ func (w *world) enabled() (list []func()) {
 		} else if t.Phase == Continued {
 			send(1, w.decides(t.ID, true))
 		}
+	}
+	for _, r := range w.rows.Requests {
+		if r.Verdict == Waiting && (!w.busy || w.pick(4) == 0) {
+			send(2, w.presses(r.ID, Allowed))
+			send(1, w.presses(r.ID, Denied))
+			add(1, func() { w.expires(r.ID) })
+		}
+	}
+	if last := w.rows.Next - 1; last > 0 {
+		turn := 1 + int64(w.pick(int(last)))
+		add(1, func() { w.asks(turn, nil) }) // it may have ended, or wait: its agent was killed as it asked
+	}
+	if len(w.asked) > 0 {
+		send(1, w.presses(fmt.Sprint("r", w.pick(w.names+1)), Allowed)) // that may be over
 	}
 	if len(w.door) > 0 {
 		add(8, func() { w.deliver(0) })
@@ -816,7 +836,9 @@ func (w *world) run() {
 		}
 		w.claim()
 	}
+	w.withdraw()
 	w.check()
+	w.checkRequests()
 }
 
 // check checks what has become of each message.

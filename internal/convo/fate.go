@@ -22,7 +22,7 @@ func (c Chat) Fate(id int64, left Remains, mostAttempts int) Phase {
 	}
 	needs, asks := false, false
 	for _, r := range c.Requests {
-		needs, asks = needs || r.NeededBy == id, asks || r.NeededBy == id && r.Waiting
+		needs, asks = needs || r.NeededBy == id, asks || r.NeededBy == id && r.Verdict == Waiting
 	}
 	begun := left.Used || left.Pages > 0 || !left.Refused && (left.Ended || left.Said)
 	// After a decision the answer is in another message, which must not become empty.

@@ -353,6 +353,9 @@ func TestPlantedFaults(t *testing.T) {
 	for name, f := range backgroundFaults {
 		isFound(t, name, with(f), Chat.Fate, true)
 	}
+	for name, f := range requestFaults {
+		isFound(t, name, with(f), Chat.Fate, false)
+	}
 	for name, f := range afterCrash {
 		isFound(t, name, Decide, func(c Chat, id int64, left Remains, most int) Phase {
 			return f(c, id, left, c.Fate(id, left, most))
