@@ -77,10 +77,6 @@ func (w *world) tells(a *agent, t Turn) {
 		w.doing = nil
 		w.end(Sleeps{t.ID}, Vanishes{t.ID, Done})
 	default:
-		others := slices.ContainsFunc(b.woken, func(root int64) bool { return !w.forsaken(root) })
-		if !a.halted && others && !slices.Contains(b.woken, t.Follows) {
-			w.wrong("follow-up %d of turn %d tells about %v", t.ID, t.Follows, b.woken)
-		}
 		if b.woken = nil; a.halted {
 			w.end(w.goesOn(Ends{Turn: t.ID, Phase: Cancelled})...)
 			return
@@ -217,6 +213,10 @@ func (w *world) checkChange(was Chat, events []Event, effects []Effect) {
 			from[e.Instead], from[e.After.ID] = true, e.After.Follows != 0
 		case Wakes:
 			w.woke[e.Turn] = true
+			told, others := w.doing.woken, func(root int64) bool { return !w.forsaken(root) }
+			if t := w.stored(e.Turn); slices.ContainsFunc(told, others) && !slices.Contains(told, t.Follows) {
+				w.wrong("follow-up %d of turn %d tells about %v", t.ID, t.Follows, told)
+			}
 		case Sleeps:
 			w.woke[e.Turn] = false
 		}
