@@ -37,7 +37,7 @@ var Frequent = map[string]string{
 	"a page of an answer": answerPage, "old buttons": oldButtons, "pages of an answer": insertPages, "earlier pages of an answer": forgetPages,
 	"old files": expireFiles, "files of what was taken back": dropFiles, "where those lie": pathsOfMessages,
 	"a known event":       knownEvent,
-	"the turns of a chat": selectOpen, "their messages": selectTurnMessages, "what people are asked": selectRequests,
+	"the turns of a chat": selectOpen, "their messages": selectTurnMessages, "messages that wait": selectWaitingMessages, "what people are asked": selectRequests,
 	"the next turn": selectNextTurn, "the queued turns": queuedTurns, "what can be stopped": unendedTurns,
 	"an interrupted turn": interruptedTurn, "a claim": beginClaimed,
 	"chats with work": queuedChats, "running turns": runningTurns, "next delivery": nextPost, "due deliveries": duePosts,

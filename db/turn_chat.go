@@ -96,10 +96,15 @@ func loadTurns(ctx context.Context, q querier, key chat.Key) (c convo.Chat, err 
 			return c, err
 		}
 	}
-	if c.Turns, err = queryAll(ctx, q, scanOpen, selectOpen, key.String()); err != nil || len(c.Turns) == 0 {
+	if c.Turns, err = queryAll(ctx, q, scanOpen, selectOpen, key.String()); err != nil {
 		return c, err
 	}
-	return c, loadQuestions(ctx, q, key, c.Turns)
+	for i := range c.Turns {
+		if err := loadQuestions(ctx, q, key, &c.Turns[i]); err != nil {
+			return c, err
+		}
+	}
+	return c, nil
 }
 
 const selectOver = `SELECT ` + openColumns + ` FROM turns WHERE id = ?1 AND chat_key = ?2`
@@ -110,9 +115,8 @@ func loadOver(ctx context.Context, q querier, key chat.Key, id int64) (convo.Tur
 	if err != nil {
 		return t, err
 	}
-	list := []convo.Turn{t}
-	err = loadQuestions(ctx, q, key, list)
-	return list[0], err
+	err = loadQuestions(ctx, q, key, &t)
+	return t, err
 }
 
 func scanOpen(scan scanner) (t convo.Turn, err error) {
@@ -169,25 +173,27 @@ func stateOf(p convo.Phase) (state TurnState, failure string) {
 	return Interrupted, ""
 }
 
-// selectTurnMessages includes the messages of the turns that these go on with.
-const selectTurnMessages = `SELECT m.turn_id, m.seq, m.message_id, m.state, COALESCE(s.prompt_id, ''), COALESCE(s.is_read, 0)
-	FROM messages m INDEXED BY messages_turn LEFT JOIN steers s ON s.turn_id = m.turn_id AND s.seq = m.seq
-	WHERE m.chat_key = ?1 AND m.turn_id > 0 AND m.role = 'user'
-	AND m.turn_id IN (SELECT value FROM json_each(?2)) ORDER BY m.seq`
+const selectTurnMessages = `SELECT m.seq, m.message_id, m.state, COALESCE(s.prompt_id, ''), COALESCE(s.is_read, 0)
+	FROM messages m INDEXED BY messages_turn LEFT JOIN steers s ON s.turn_id = ?2 AND s.seq = m.seq
+	WHERE m.chat_key = ?1 AND m.turn_id = ?2 AND m.turn_id > 0 AND m.role = 'user' ORDER BY m.seq`
+
+// Nothing is handed to the agent of a turn that waits.
+const selectWaitingMessages = `SELECT seq, message_id, state, '', 0 FROM messages INDEXED BY messages_turn
+	WHERE chat_key = ?1 AND turn_id = ?2 AND turn_id > 0 AND role = 'user' ORDER BY seq`
 
 const selectActed = `SELECT acted FROM turns WHERE id = ?1`
 
 // turnMessage is a message of a turn.
 type turnMessage struct {
-	turn  int64
-	added convo.Added
+	convo.Added
 	state string
 }
 
 func scanTurnMessage(scan scanner) (m turnMessage, err error) {
+	var seq int64
 	var id string
-	err = scan(&m.turn, &m.added.Seq, &id, &m.state, &m.added.Prompt, &m.added.Read)
-	m.added.Message = questionOf(m.added.Seq, id)
+	err = scan(&seq, &id, &m.state, &m.Prompt, &m.Read)
+	m.Message = questionOf(seq, id)
 	return m, err
 }
 
@@ -200,53 +206,47 @@ func questionOf(seq int64, id string) convo.Message {
 	return q
 }
 
-// loadQuestions loads the questions of turns, what was handed to their agents, and what is left of the turns that they go
-// on with.
-func loadQuestions(ctx context.Context, q querier, key chat.Key, turns []convo.Turn) error {
-	list, err := queryAll(ctx, q, scanTurnMessage, selectTurnMessages, key.String(), encodeNumbers(turns))
+// loadQuestions loads the questions of a turn, what was handed to its agent, and what is left of the turn that it goes on
+// with.
+func loadQuestions(ctx context.Context, q querier, key chat.Key, t *convo.Turn) error {
+	messages := selectTurnMessages
+	if t.Phase == convo.Queued {
+		messages = selectWaitingMessages
+	}
+	list, err := queryAll(ctx, q, scanTurnMessage, messages, key.String(), t.ID)
 	if err != nil {
 		return err
 	}
-	for i := range turns {
-		t := &turns[i]
-		if t.Continues != 0 {
-			err := q.QueryRowContext(ctx, selectActed, t.Continues).Scan(&t.Earlier.Acted)
-			if err != nil && !errors.Is(err, sql.ErrNoRows) { // deleted with the old History
-				return err
-			}
-		}
-		for _, m := range list {
-			question := m.added.Message
-			switch {
-			case m.turn == t.Continues && m.state == recalled:
-				t.Earlier.Gone = true
-			case m.turn == t.Continues && m.state == "":
-				t.Earlier.Left = append(t.Earlier.Left, question)
-			case m.turn != t.ID:
-			case m.state == recalled:
-				t.Gone = append(t.Gone, question)
-			case m.state != "":
-			case m.added.Prompt != "":
-				t.Added = append(t.Added, m.added)
-			default:
-				t.Asked = append(t.Asked, question)
-			}
+	for _, m := range list {
+		switch {
+		case m.state == recalled:
+			t.Gone = append(t.Gone, m.Message)
+		case m.state != "":
+		case m.Prompt != "":
+			t.Added = append(t.Added, m.Added)
+		default:
+			t.Asked = append(t.Asked, m.Message)
 		}
 	}
-	return nil
-}
-
-// encodeNumbers lists turns, and those that they go on with, for a query.
-func encodeNumbers(turns []convo.Turn) string {
-	var ids []byte
-	for _, t := range turns {
-		for _, id := range []int64{t.ID, t.Continues} {
-			if id != 0 {
-				ids = fmt.Appendf(ids, ",%d", id)
-			}
+	if t.Continues == 0 {
+		return nil
+	}
+	if list, err = queryAll(ctx, q, scanTurnMessage, selectTurnMessages, key.String(), t.Continues); err != nil {
+		return err
+	}
+	for _, m := range list {
+		switch m.state {
+		case recalled:
+			t.Earlier.Gone = true
+		case "":
+			t.Earlier.Left = append(t.Earlier.Left, m.Message)
 		}
 	}
-	return "[" + string(ids[min(1, len(ids)):]) + "]"
+	err = q.QueryRowContext(ctx, selectActed, t.Continues).Scan(&t.Earlier.Acted)
+	if errors.Is(err, sql.ErrNoRows) { // deleted with the old History
+		return nil
+	}
+	return err
 }
 
 const selectRequests = `SELECT id, needed_by, state FROM approvals INDEXED BY approvals_open

@@ -104,7 +104,7 @@ func makeRig(t testing.TB, platform feishusim.Config, change ...func(*config.Con
 	r.cfg.Feishu.AckTimeout, r.cfg.Feishu.NameWait = platform.AckTimeout, busy
 	r.cfg.Waits, r.cfg.Memory.EmbeddingsWait = bridge.Waits{Words: busy, Background: busy}, busy
 	r.cfg.Claude = claudetest.ModelConfig(t, model.URL())
-	r.cfg.DB.URL, r.cfg.DB.Verify = dbtest.URL(dbtest.Create(t)), true
+	r.cfg.DB.URL, r.cfg.DB.Verify = dbtest.URL(dbtest.Create(t)), dbtest.Verifies(t)
 	r.cfg.Context.Titles = false // titles are model requests, which most tests count
 	r.cfg.Access = access.Config{Allow: []string{"*"}}
 	r.cfg.Shutdown.Duration = 4 * time.Second // a quarter of it is for final notices

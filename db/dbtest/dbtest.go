@@ -24,7 +24,7 @@ var template = sync.OnceValues(func() (content []byte, err error) {
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	path := filepath.Join(dir, "template.db")
-	d, err := db.Open(context.Background(), db.Config{URL: URL(path), Verify: true})
+	d, err := db.Open(context.Background(), db.Config{URL: URL(path)})
 	if err != nil {
 		return nil, err
 	}
@@ -65,10 +65,17 @@ func Create(t testing.TB) (path string) {
 	return path
 }
 
+// Verifies reports whether a database is to look at what it has stored, see [db.Config]: in a test, and not where time
+// is measured.
+func Verifies(t testing.TB) bool {
+	_, measured := t.(*testing.B)
+	return !measured
+}
+
 // Open opens a database, and closes it when the test ends. It creates the file if necessary.
 func Open(t testing.TB, path string) *db.DB {
 	t.Helper()
-	d, err := db.Open(t.Context(), db.Config{URL: URL(path), Verify: true})
+	d, err := db.Open(t.Context(), db.Config{URL: URL(path), Verify: Verifies(t)})
 	if err != nil {
 		t.Fatal(err)
 	}
