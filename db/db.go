@@ -97,6 +97,8 @@ type DB struct {
 	now    func() time.Time
 	verify bool       // see [Config.Verify]
 	chats  *chatCache // nil if read-only
+	// the turns of chats; nil if read-only
+	hotTurns *turnCache
 
 	indexing    *indexer              // nil if read-only
 	indexFailed atomic.Pointer[error] // the last indexing error; nil = it succeeded
@@ -114,14 +116,18 @@ func optionsOf(d *DB, c Config) sqlite.Options {
 	return sqlite.Options{
 		Schema: migrations, Progress: c.Progress,
 		Changed: func(table string, row int64) {
-			if table == "chats" {
+			switch table {
+			case "chats":
 				d.chats.markChanging(row)
+			case "turns":
+				d.hotTurns.turnChanged(row)
 			}
 		},
 		Finished: func() {
 			d.chats.publishGroup()
 			d.indexing.groupFinished()
 		},
+		Undone:  func() { d.hotTurns.forgetAll() },
 		Derived: isIndexDamage,
 		Renew: func(ctx context.Context, engine *sqlite.DB) error {
 			setEngine(d, engine)
@@ -143,7 +149,7 @@ func Open(ctx context.Context, c Config) (_ *DB, err error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &DB{now: time.Now, verify: c.Verify, chats: newChatCache(hotChats)}
+	d := &DB{now: time.Now, verify: c.Verify, chats: newChatCache(hotChats), hotTurns: newTurnCache()}
 	d.indexing = newIndexer(d)
 	engine, err := sqlite.Open(ctx, path, optionsOf(d, c))
 	if err != nil {

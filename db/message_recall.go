@@ -89,6 +89,7 @@ func (v version) withdraw(ctx context.Context, d *DB, tx *sql.Tx, state string) 
 	if _, err := tx.ExecContext(ctx, setMessageState, v.id, state); err != nil {
 		return fmt.Errorf("mark message %s as %s: %w", v.ID, state, err)
 	}
+	d.hotTurns.forget(v.Key)
 	return d.Index().forget(ctx, tx, v.storedRow)
 }
 

@@ -27,7 +27,7 @@ func (ts Turns) Of(ctx context.Context, key chat.Key) (convo.Chat, error) {
 
 // decide stores what becomes of a chat when these things happen, one after the other, and returns what is to be done.
 func (d *DB) decide(ctx context.Context, tx *sql.Tx, key chat.Key, events ...convo.Event) ([]convo.Effect, error) {
-	was, err := loadTurns(ctx, tx, key)
+	was, err := d.knownTurns(ctx, tx, key)
 	if err != nil {
 		return nil, fmt.Errorf("turns of %v: %w", key, err)
 	}
@@ -37,13 +37,34 @@ func (d *DB) decide(ctx context.Context, tx *sql.Tx, key chat.Key, events ...con
 		is, more = convo.Decide(is, e, now)
 		effects = append(effects, more...)
 	}
-	if err := (turnDifference{ctx, tx, key, was, is, effects, now}).store(); err != nil {
+	err = d.hotTurns.store(key, is.Open(), (turnDifference{ctx, tx, key, was, is, effects, now}).store)
+	if err != nil {
 		return nil, fmt.Errorf("store the turns of %v: %w", key, err)
 	}
 	if d.verify {
-		return effects, verifyTurns(ctx, tx, key, is, events)
+		return effects, verifyTurns(ctx, tx, key, is, fmt.Sprintf("after %T%+v", events, events))
 	}
 	return effects, nil
+}
+
+// knownTurns returns what is not over in a chat, from memory if the last decision about it is there.
+func (d *DB) knownTurns(ctx context.Context, tx *sql.Tx, key chat.Key) (c convo.Chat, err error) {
+	var asks bool
+	var version int64
+	row := tx.QueryRowContext(ctx, selectNextTurn, key.String())
+	if err := row.Scan(&c.Epoch, &c.Next, &asks, &version); err != nil {
+		return c, err
+	}
+	known, ok := d.hotTurns.get(key, version)
+	if !ok {
+		err := loadOpen(ctx, tx, key, asks, &c)
+		return c, err
+	}
+	known.Epoch, known.Next = c.Epoch, c.Next
+	if d.verify {
+		return known, verifyTurns(ctx, tx, key, known, "in memory")
+	}
+	return known, nil
 }
 
 // decideAlone is decide in a transaction of its own, for events after which nothing else is to be stored.
@@ -61,21 +82,22 @@ func (d *DB) postSettled(ctx context.Context, tx *sql.Tx, key chat.Key, f convo.
 	return d.Outbox().post(ctx, tx, Post{Key: key, Turn: t.ID, Idem: cardIdem(t, what), ReplyTo: f.Turn.ReplyTo, Card: &over})
 }
 
-// verifyTurns fails if the rows give another value than the decided one.
-func verifyTurns(ctx context.Context, tx *sql.Tx, key chat.Key, is convo.Chat, events []convo.Event) error {
+// verifyTurns fails if the rows give another value.
+func verifyTurns(ctx context.Context, tx *sql.Tx, key chat.Key, is convo.Chat, when string) error {
 	stored, err := loadTurns(ctx, tx, key)
 	if err != nil {
 		return err
 	}
 	if is = is.Open(); fmt.Sprintf("%+v", stored) != fmt.Sprintf("%+v", is) {
-		return fmt.Errorf("after %T%+v the rows of %v say\n%+v\ninstead of\n%+v", events, events, key, stored, is)
+		return fmt.Errorf("%s: the rows of %v say\n%+v\ninstead of\n%+v", when, key, stored, is)
 	}
 	return nil
 }
 
 const selectNextTurn = `SELECT COALESCE((SELECT epoch FROM chats WHERE key = ?1), 0),
 	COALESCE((SELECT seq FROM sqlite_sequence WHERE name = 'turns'), 0) + 1,
-	EXISTS (SELECT 1 FROM approvals INDEXED BY approvals_open WHERE chat_key = ?1 AND delivered = 0)`
+	EXISTS (SELECT 1 FROM approvals INDEXED BY approvals_open WHERE chat_key = ?1 AND delivered = 0),
+	(SELECT data_version FROM pragma_data_version)`
 
 // openColumns has the order of scanOpen.
 const openColumns = `id, epoch, state, failure, created_at, started_at, due_at, attempts, stopped, acted, continues, follows, reply_to`
@@ -88,23 +110,30 @@ const selectOpen = `SELECT ` + openColumns + ` FROM turns INDEXED BY turns_open 
 // loadTurns loads what is not over in a chat.
 func loadTurns(ctx context.Context, q querier, key chat.Key) (c convo.Chat, err error) {
 	var asks bool
-	if err := q.QueryRowContext(ctx, selectNextTurn, key.String()).Scan(&c.Epoch, &c.Next, &asks); err != nil {
+	var version int64
+	if err := q.QueryRowContext(ctx, selectNextTurn, key.String()).Scan(&c.Epoch, &c.Next, &asks, &version); err != nil {
 		return c, err
 	}
+	err = loadOpen(ctx, q, key, asks, &c)
+	return c, err
+}
+
+// loadOpen loads the turns of a chat that are not over, and the requests, if there are any.
+func loadOpen(ctx context.Context, q querier, key chat.Key, asks bool, c *convo.Chat) (err error) {
 	if asks {
 		if c.Requests, err = queryAll(ctx, q, scanRequest, selectRequests, key.String()); err != nil {
-			return c, err
+			return err
 		}
 	}
 	if c.Turns, err = queryAll(ctx, q, scanOpen, selectOpen, key.String()); err != nil {
-		return c, err
+		return err
 	}
 	for i := range c.Turns {
 		if err := loadQuestions(ctx, q, key, &c.Turns[i]); err != nil {
-			return c, err
+			return err
 		}
 	}
-	return c, nil
+	return nil
 }
 
 const selectOver = `SELECT ` + openColumns + ` FROM turns WHERE id = ?1 AND chat_key = ?2`

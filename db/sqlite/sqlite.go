@@ -32,6 +32,9 @@ type Options struct {
 	// without WHERE.
 	Changed  func(table string, row int64)
 	Finished func()
+	// Undone is called when writes are undone that may have been read by those behind them in their group: they have
+	// failed, or their commit has. It comes before Finished.
+	Undone func()
 
 	// Progress reports the progress of work that may take minutes; nil = no reports. It is called from another
 	// goroutine, but never concurrently.
@@ -151,7 +154,7 @@ func (d *DB) openPools(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	d.writer = newWriter(d.write, d.path, d.files, d.options.Finished)
+	d.writer = newWriter(d.write, d.path, d.files, d.options)
 	// A reader's cached pages are dropped after each write, so a larger cache would waste memory.
 	d.read, err = connect(ctx, d.path, readers, url.Values{
 		"mode": {"rw"}, "_query_only": {"1"}, "_busy_timeout": {"5000"}, "_stmt_cache_size": {"32"}, "_cache_size": {"-2000"},
@@ -198,7 +201,7 @@ func OpenReadOnly(ctx context.Context, path string, o Options) (_ *DB, err error
 		return nil, err
 	}
 	d.write = d.read
-	d.writer = newWriter(d.write, path, nil, func() {})
+	d.writer = newWriter(d.write, path, nil, Options{})
 	if s, err := pendingUpgrade(ctx, d.File, o.Schema); err != nil {
 		return nil, err
 	} else if s.from == 0 {

@@ -21,6 +21,7 @@ type writer struct {
 	pool     *sql.DB       // one connection
 	leading  chan struct{} // holds a token while a group runs
 	finished func()        // called after a group's commit or rollback, before any caller gets its result
+	undone   func()        // called when a job was undone, or all of a group
 
 	path        string
 	files       *openFiles // nil if read-only
@@ -40,9 +41,16 @@ type job struct {
 	panicked string // the panic of f and its stack; empty = none
 }
 
-func newWriter(pool *sql.DB, path string, files *openFiles, finished func()) *writer {
+func newWriter(pool *sql.DB, path string, files *openFiles, o Options) *writer {
+	nothing := func() {}
+	if o.Finished == nil {
+		o.Finished = nothing
+	}
+	if o.Undone == nil {
+		o.Undone = nothing
+	}
 	return &writer{
-		pool: pool, leading: make(chan struct{}, 1), finished: finished, path: path, files: files,
+		pool: pool, leading: make(chan struct{}, 1), finished: o.Finished, undone: o.Undone, path: path, files: files,
 		walLimit: walLimit, trimAt: walLimit, readersTime: readersTime,
 	}
 }
@@ -135,7 +143,9 @@ func (w *writer) runGroup() {
 		return
 	}
 	group := w.collectGroup() // including those that arrived during the wait for a lock
-	err = commit(ctx, tx, group)
+	if err = w.commit(ctx, tx, group); err != nil {
+		w.undone()
+	}
 	w.finished()
 	for _, j := range group {
 		if j.err == nil {
@@ -179,7 +189,7 @@ func (w *writer) release(conn *sql.Conn) {
 }
 
 // commit runs the jobs of a group and commits those that do not fail. Its error is for all of them.
-func commit(ctx context.Context, tx *sql.Tx, group []*job) error {
+func (w *writer) commit(ctx context.Context, tx *sql.Tx, group []*job) error {
 	good := 0
 	for _, j := range group {
 		if err := j.run(ctx, tx); err != nil {
@@ -188,6 +198,8 @@ func commit(ctx context.Context, tx *sql.Tx, group []*job) error {
 		}
 		if j.err == nil {
 			good++
+		} else {
+			w.undone()
 		}
 	}
 	if good == 0 { // a commit would write pages that were changed and changed back
