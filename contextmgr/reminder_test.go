@@ -211,7 +211,11 @@ func TestTheQuestionIsNotRetrieved(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := d.Queue().Claim(t.Context(), key, db.TurnIDs{Session: "s", Prompt: "p"}, true); err != nil {
+		c, err := d.Queue().Claim(t.Context(), key, db.TurnIDs{Session: "s", Prompt: "p"}, true)
+		if err == nil {
+			err = d.Turns().Finish(t.Context(), db.TurnResult{Turn: c.Turn, State: db.Done})
+		}
+		if err != nil {
 			t.Fatal(err)
 		}
 		turns = append(turns, a.Turn)
