@@ -98,7 +98,8 @@ func newFormRig(t *testing.T, command string) (r *rig, asked string) {
 	t.Helper()
 	r = makeRig(t, feishusim.Config{}, func(c *config.Config) {
 		c.Claude.Command, c.Claude.AllowedTools = command, []string{"mcp__forms__book"}
-		c.Claude.Env = map[string]string{"CLAUDE_CODE_MCP_STARTUP_WAIT_MS": "60000"} // a busy machine starts servers late
+		// a busy machine starts servers late
+		c.Claude.Env = map[string]string{"CLAUDE_CODE_MCP_STARTUP_WAIT_MS": "600000", "MCP_TIMEOUT": "600000"}
 	})
 	script := filepath.Join(t.TempDir(), "forms.py")
 	must(t, os.WriteFile(script, []byte(formServer), 0o600))

@@ -31,6 +31,9 @@ const closedCLI = "2.1.330"
 // cliTimeout is how long the CLI may take to print its version or login.
 const cliTimeout = 30 * time.Second
 
+// startTimeout is how long it may take to start: half a minute is not rare where everything else runs.
+const startTimeout = 2 * time.Minute
+
 // CLI is the Claude Code CLI as configured.
 type CLI struct {
 	Config  claude.Config
@@ -189,7 +192,7 @@ func (c CLI) StartFailures(ctx context.Context, places []bridge.Workplace) (list
 		if _, err := os.Stat(w.Dir); err != nil {
 			continue
 		}
-		if err := claude.CheckStart(ctx, c.Config, w.Dir, w.Mode, cliTimeout); err != nil && ctx.Err() == nil {
+		if err := claude.CheckStart(ctx, c.Config, w.Dir, w.Mode, startTimeout); err != nil && ctx.Err() == nil {
 			list = append(list, configtype.Mistakef("在 %s（%s 模式）：%v", "in %s (mode %s): %v", w.Dir, w.Mode, err))
 		}
 	}
