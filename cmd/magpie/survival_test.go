@@ -37,7 +37,7 @@ func TestAKilledBridgeLeavesNoTool(t *testing.T) {
 	for how, want := range map[string]string{"stopped": "已停止", "agent killed": "中断"} {
 		t.Run(how, func(t *testing.T) {
 			t.Parallel()
-			s := newService(t, feishusim.Config{}, realCLI(t), allowBash)
+			s := newService(t, feishusim.Config{}, realCLI(t), allowBash, oneProcessPerTurn) // none is started ahead
 			mark := filepath.Join(s.TempDir(), "pids")
 			s.model.Script(
 				modelsim.Rule{Match: afterTool, Steps: []modelsim.Step{modelsim.Text("完了")}},
