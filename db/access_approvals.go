@@ -232,7 +232,7 @@ const (
 		RETURNING needed_by, COALESCE((SELECT reply_to FROM turns WHERE id = turn_id), ''),
 		COALESCE((SELECT epoch FROM turns WHERE id = turn_id), 0)`
 	// an approval whose agent was told, and could not use it
-	takeBack = `UPDATE approvals SET state = ?2 WHERE id = ?1 AND state = 'approved' AND delivered = 1`
+	takeBack = `UPDATE approvals SET state = ?2 WHERE id = ?1 AND state = 'approved' AND delivered = 1 RETURNING id`
 )
 
 // Settling is a change to a Settlement.
@@ -283,7 +283,7 @@ func (as Approvals) settle(ctx context.Context, tx *sql.Tx, a Approval, s Settli
 	switch {
 	case err != nil:
 	case len(effects) == 0 && s.From == Approved:
-		_, err = tx.ExecContext(ctx, takeBack, a.ID, a.State)
+		_, err = queryOne(ctx, tx, scanText, takeBack, a.ID, a.State)
 	case len(effects) == 0:
 		err = ErrNotFound
 	}

@@ -184,11 +184,11 @@ func TestRulesOfAChat(t *testing.T) {
 func TestALateApprovalLeavesNoRule(t *testing.T) {
 	d := fresh(t)
 	turn := accept(t, d, say("om_1", "go")).Turn
-	always := func() db.Approval {
+	always := func(told bool) db.Approval {
 		t.Helper()
 		a := asking(t, d, turn)
 		a.Settlement = db.Settlement{State: db.Approved, By: chat.Actor{ID: "ou_1"}}
-		if err := d.Approvals().Settle(t.Context(), a, db.Settling{From: db.Waiting, Always: true}); err != nil {
+		if err := d.Approvals().Settle(t.Context(), a, db.Settling{From: db.Waiting, Always: true, AgentWaiting: told}); err != nil {
 			t.Fatal(err)
 		}
 		return a
@@ -196,15 +196,17 @@ func TestALateApprovalLeavesNoRule(t *testing.T) {
 	withdraw := func(a db.Approval, want int) {
 		t.Helper()
 		a.Settlement = db.Settlement{State: db.Withdrawn}
-		if err := d.Approvals().Settle(t.Context(), a, db.Settling{From: db.Approved}); err != nil {
-			t.Fatal(err)
+		for _, want := range []error{nil, db.ErrNotFound} { // once
+			if err := d.Approvals().Settle(t.Context(), a, db.Settling{From: db.Approved}); !errors.Is(err, want) {
+				t.Fatalf("%v, want %v", err, want)
+			}
 		}
 		if rules, err := d.Rules().List(t.Context(), oc); err != nil || len(rules) != want {
 			t.Errorf("rules %+v, %v", rules, err)
 		}
 	}
-	withdraw(always(), 0)
-	first := always()
+	withdraw(always(false), 0)
+	first := always(true)
 	rules, err := d.Rules().List(t.Context(), oc)
 	if err != nil || len(rules) != 1 {
 		t.Fatalf("rules %+v, %v", rules, err)
@@ -212,7 +214,7 @@ func TestALateApprovalLeavesNoRule(t *testing.T) {
 	// two decisions must not have the same timestamp
 	for !time.Now().Truncate(time.Millisecond).After(rules[0].Made) {
 	}
-	withdraw(always(), 1) // the rule belongs to the first approval
+	withdraw(always(true), 1) // the rule belongs to the first approval
 	withdraw(first, 0)
 }
 
