@@ -303,9 +303,9 @@ func (v visitor) takeTour() {
 	}
 	b.Until(`document.querySelector('#tour[data-step=over]')`)
 	v.look("6")
-	b.Do(chromedp.SendKeys(chromedp.CSS("#composer"), "/cost\r"))
+	b.Type("#composer", "/cost\r")
 	b.Until(lastCard + `.textContent.includes('token')`)
-	b.Do(chromedp.SendKeys(chromedp.CSS("#composer"), "/admin budgets\r"))
+	b.Type("#composer", "/admin budgets\r")
 	b.Until(lastCard + `.textContent.includes('Ming') || ` + lastCard + `.textContent.includes('小明')`)
 	refuteCharges(t, b)
 	v.refuteHan("costs")
@@ -326,7 +326,7 @@ func (v visitor) openDrawer() {
 
 // openCommands checks the list of commands.
 func (v visitor) openCommands() {
-	v.Do(chromedp.SendKeys(chromedp.CSS("#composer"), "/"))
+	v.Type("#composer", "/")
 	v.Until(`!document.querySelector('#commands').hidden`)
 	v.RefuteBarriers(v.language + " commands")
 	v.refuteHan("commands")

@@ -148,7 +148,7 @@ func visitorsBreakThings(t *testing.T, bin string) {
 		b.Press("#chat-2") // the first one has the owner's welcome
 		b.Until(`document.querySelector('#chat-2[aria-current=true]') &&
 			document.querySelector('#messages .empty').textContent.includes('may cost money')`)
-		b.Do(chromedp.SendKeys(chromedp.CSS("#composer"), "/help\r")) // a command has no language: that of the page counts
+		b.Type("#composer", "/help\r") // a command has no language: that of the page counts
 		b.Until(`(words => words.includes('/new') && !/\p{Script=Han}/u.test(words))(` + lastCard + `.innerText)`)
 	})
 }
@@ -224,7 +224,7 @@ func fillTheDisk(t *testing.T, b *consoletest.Browser, v visit) {
 // askFreely asks something that the simulated model does not know, chooses a scene from its form, and sends a file.
 func askFreely(t *testing.T, b *consoletest.Browser) {
 	t.Helper()
-	b.Do(chromedp.SendKeys(chromedp.CSS("#composer"), "怎么做红烧肉？\r"))
+	b.Type("#composer", "怎么做红烧肉？\r")
 	b.PressIn(`.card .column`, "看价格图", `button[data-do="choose"]`)
 	b.Until(`[...document.querySelectorAll('.message[data-bot] img.shot')].some(i => i.complete && i.naturalWidth > 0)`)
 	b.Until(`[...document.querySelectorAll('.card')].some(c => c.textContent.includes('图发好了')) && !document.querySelector('.card.live')`)
@@ -235,22 +235,22 @@ func askFreely(t *testing.T, b *consoletest.Browser) {
 	}
 	b.Do(chromedp.SetUploadFiles(chromedp.CSS("#file"), []string{path}))
 	b.Until(`document.querySelector('.pending').textContent.includes('notes.txt')`)
-	b.Do(chromedp.SendKeys(chromedp.CSS("#composer"), "里面写了什么？\r"))
+	b.Type("#composer", "里面写了什么？\r")
 	b.Until(`[...document.querySelectorAll('.message[data-bot] .card')].some(c =>
 		c.textContent.includes('notes.txt 的开头') && c.textContent.includes('票务系统的笔记')) && !document.querySelector('.card.live')`)
 }
 
 // administer sends a command for admins as the owner, and as somebody else.
 func administer(b *consoletest.Browser) {
-	b.Do(chromedp.SendKeys(chromedp.CSS("#composer"), "/admin users\r"))
+	b.Type("#composer", "/admin users\r")
 	b.Until(lastCard + `.textContent.includes('所有者')`)
 	b.Press("#chat-2")
 	b.Until(`document.querySelector('#chat-2[aria-current=true]')`)
-	b.Do(chromedp.SendKeys(chromedp.CSS("#composer"), "/admin users\r"))
+	b.Type("#composer", "/admin users\r")
 	b.Until(lastCard + `.textContent.includes('只有管理员可以使用 /admin')`)
 	b.Press("#chat-3")
 	b.Until(`document.querySelector('#chat-3[aria-current=true]') && document.querySelector('#speaker').innerText === 'Alex（陌生人）'`)
-	b.Do(chromedp.SendKeys(chromedp.CSS("#composer"), "测试为什么不通过？\r"))
+	b.Type("#composer", "测试为什么不通过？\r")
 	b.Until(lastCard + `.textContent.includes('你还不能使用这个机器人')`)
 	b.Press("#chat-1")
 	b.Until(`document.querySelector('#chat-1[aria-current=true]') && ` + lastCard + `.textContent.includes('Alex')`)

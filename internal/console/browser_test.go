@@ -57,7 +57,7 @@ func TestCardGrowsInThePageAndStaysText(t *testing.T) {
 	b.Until(`document.querySelector('#chat-1[aria-current=true]') && document.querySelector('#bridge[data-state=up]')`)
 	keepToasts(b)
 	b.Until(`(v => v.dataset.count === '0' && !v.checkVisibility())(document.querySelector('#violations'))`)
-	b.Do(chromedp.SendKeys(chromedp.CSS("#composer"), "写一篇长文\r"))
+	b.Type("#composer", "写一篇长文\r")
 	b.Until(`document.querySelector('.message.mine .bubble').textContent === '写一篇长文'`)
 	b.Until(`document.querySelector('.card .body .cursor')`)
 
@@ -169,7 +169,7 @@ func checkPanel(t *testing.T, b *consoletest.Browser, s *playgroundRig, chat str
 	b.Until(`document.documentElement.lang === 'en' && document.querySelector('#agent').textContent.includes('simulated model') && localStorage.getItem('magpie.lang') === '"en"'`)
 
 	b.Do(chromedp.Click(chromedp.CSS("#chat-4")), chromedp.SetValue(chromedp.CSS("#speaker"), s.sim.Users()[2].OpenID))
-	b.Do(chromedp.SendKeys(chromedp.CSS("#composer"), "hi all\r"))
+	b.Type("#composer", "hi all\r")
 	b.Until(`document.querySelector('.message .mention').textContent === '@Magpie'`)
 	b.Do(chromedp.Click(chromedp.CSS("#lang")))
 	b.Until(`document.querySelector('.message .mention').textContent === '@鹊桥'`)
@@ -222,9 +222,9 @@ func checkForm(t *testing.T, b *consoletest.Browser, s *playgroundRig, chat stri
 	b.Do(chromedp.Click(chromedp.CSS(`.form button[data-do="send"]`)))
 	b.Until(`toasts.includes('error The form is not complete')`)
 	b.Do(chromedp.SetValue(chromedp.CSS(`.form [data-name="one"]`), "b"),
-		chromedp.Click(chromedp.CSS(`.form .choices input[value="a"]`)),
-		chromedp.SendKeys(chromedp.CSS(`.form [data-name="words"]`), "why"),
-		chromedp.Click(chromedp.CSS(`.form button[data-do="send"]`)))
+		chromedp.Click(chromedp.CSS(`.form .choices input[value="a"]`)))
+	b.Type(`.form [data-name="words"]`, "why")
+	b.Do(chromedp.Click(chromedp.CSS(`.form button[data-do="send"]`)))
 	b.Until(`toasts.some(t => t.includes('map[many:[a] one:b words:why]'))`)
 	b.Do(chromedp.Click(chromedp.CSS("#chat-4")))
 }

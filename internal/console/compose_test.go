@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 
 	"magpie/internal/console/consoletest"
@@ -17,7 +16,7 @@ type composing struct {
 	*playgroundRig
 }
 
-func (c composing) key(keys string) { c.Do(chromedp.SendKeys(chromedp.CSS("#composer"), keys)) }
+func (c composing) key(keys string) { c.Type("#composer", keys) }
 
 // send appends to the text in the composer, and sends it.
 func (c composing) send(more string) {

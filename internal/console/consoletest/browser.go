@@ -146,6 +146,15 @@ func (b *Browser) Screen(width, height int64, theme string) {
 	}
 }
 
+// Type waits for the match of a CSS selector, and presses keys there. Not chromedp.SendKeys, which reads the attributes
+// of what it types into while they change: a data race in 0.22.1.
+func (b *Browser) Type(selector, keys string) {
+	b.t.Helper()
+	b.Until(fmt.Sprintf(`(found => found && (found.focus(), document.activeElement === found))(document.querySelector(%q))`,
+		selector))
+	b.Do(chromedp.KeyEvent(keys))
+}
+
 // Press waits for a match of a CSS selector, and presses the last one: in a chat that grows it may move away from under
 // a pointer.
 func (b *Browser) Press(selector string) {
