@@ -38,11 +38,11 @@ func (cs conversationCommands) forwardCommand(ctx context.Context, o invocation)
 }
 
 // ownCommand returns the agent's own command if the turn consists of one; empty = the turn is a question.
-func (r attemptRunner) ownCommand(t *turn) string {
-	if len(t.claim.Asked) != 1 {
+func (r *turnRunner) ownCommand(t *turn) string {
+	if len(t.Asked) != 1 {
 		return ""
 	}
-	line, ok := parseForwarded(r.pool.Config().SlashCommands(), t.claim.Asked[0].Text)
+	line, ok := parseForwarded(r.pool.Config().SlashCommands(), t.Asked[0].Text)
 	if !ok {
 		return ""
 	}

@@ -13,56 +13,47 @@ import (
 	"magpie/internal/claude"
 )
 
-// agentRunner runs the agent for prepared turns.
-type agentRunner struct {
-	budget     *budget
-	failures   failures
-	background *background
-	files      turnFiles
-	attempts   attemptRunner
-}
-
 // mayGoOn reports whether a turn that a shutdown cuts off may run again without being asked for.
-func (r agentRunner) mayGoOn(t *turn) bool {
-	return !t.progress.effects.any() && !turncard.HasAsked(t.view) && t.claim.Turn.Attempts < maxAttempts
+func (r *turnRunner) mayGoOn(t *turn) bool {
+	return !t.effects.any() && !turncard.HasAsked(t.view) && t.Turn.Attempts < maxAttempts
 }
 
 // enableTools enables the agent's tools for the turn until leave is called.
-func (r agentRunner) enableTools(t *turn) (leave func()) {
-	specs := r.attempts.specs
-	return specs.tools.setRunningTurn(t.claim, specs.cfg.projectDir(t.claim.Chat))
+func (r *turnRunner) enableTools(t *turn) (leave func()) {
+	specs := r.specs
+	return specs.tools.setRunningTurn(t.Claim, specs.cfg.projectDir(t.Chat))
 }
 
 // withdrawRequests withdraws the agent's open requests when its turn has ended. Those of subagents that go on after a
 // follow-up are passed on later; see [followUps.turnEnded].
-func (r agentRunner) withdrawRequests(ctx context.Context, t *turn, state db.TurnState) {
-	if t.claim.Turn.Follows != 0 && t.goesOn(state) {
+func (r *turnRunner) withdrawRequests(ctx context.Context, t *turn, state db.TurnState) {
+	if t.Turn.Follows != 0 && t.goesOn(state) {
 		return
 	}
-	r.attempts.approvals.EndTurn(ctx, t.claim.Turn, state)
+	r.approvals.EndTurn(ctx, t.Turn, state)
 }
 
 // readFollowUp reads a turn that the agent started by itself. If the budget does not allow it, its process is ended.
-func (r agentRunner) readFollowUp(ctx context.Context, t *turn) turncard.Outcome {
+func (r *turnRunner) readFollowUp(ctx context.Context, t *turn) turncard.Outcome {
 	log := zerolog.Ctx(ctx)
-	if err := r.budget.check(ctx, t.claim); err != nil {
-		<-r.attempts.pool.Stop(t.claim.Turn.Key.String())
-		t.progress.addUsage(r.attempts.unreadUsage(ctx, t.claim))
+	if err := r.budget.check(ctx, t.Claim); err != nil {
+		<-r.pool.Stop(t.Turn.Key.String())
+		t.addUsage(r.unreadUsage(ctx, t.Claim))
 		return failedOutcome(log, err)
 	}
-	result, err := r.attempts.readFollowUp(ctx, t)
+	result, err := r.follow(ctx, t)
 	if err != nil {
 		return failedOutcome(log, err)
 	}
 	r.leaveRefused(ctx, t, result)
-	return r.failures.resultOutcome(ctx, t.claim, result)
+	return r.resultOutcome(ctx, t.Claim, result)
 }
 
 // leaveRefused makes what the model's API has refused end with its turn.
-func (r agentRunner) leaveRefused(ctx context.Context, t *turn, result claude.Result) {
+func (r *turnRunner) leaveRefused(ctx context.Context, t *turn, result claude.Result) {
 	if result.Failure.OfContents() {
-		t.session.leaveRefused(ctx, t.progress.acted || t.claim.Turn.Follows != 0,
-			r.attempts.pool.Config().Transcripts(t.claim.Turn.Key.String()))
+		t.session.leaveRefused(ctx, t.acted || t.Turn.Follows != 0,
+			r.pool.Config().Transcripts(t.Turn.Key.String()))
 	}
 }
 
@@ -71,16 +62,16 @@ const mostTries = 3
 
 // answer runs the agent of a prepared turn until it has answered. It replaces a lost session or a dead process without
 // the user noticing.
-func (r agentRunner) answer(ctx context.Context, t *turn) turncard.Outcome {
+func (r *turnRunner) answer(ctx context.Context, t *turn) turncard.Outcome {
 	log := zerolog.Ctx(ctx)
-	t.decided = r.attempts.approvals.TakeOver(ctx, t.claim.Turn)
-	r.attempts.takeSpare(ctx, t) // must come before anything creates the chat's folder
+	t.decided = r.approvals.TakeOver(ctx, t.Turn)
+	r.takeSpare(ctx, t) // must come before anything creates the chat's folder
 	// Files come first because the prompt names their paths. The group's messages are fetched in parallel with the
 	// rest.
-	r.files.fetch(ctx, t)
-	t.listen = r.background.fetchMissed(ctx, t.claim)
+	r.fetchFiles(ctx, t)
+	t.listen = r.background.fetchMissed(ctx, t.Claim)
 	defer t.listen()
-	if err := r.budget.check(ctx, t.claim); err != nil {
+	if err := r.budget.check(ctx, t.Claim); err != nil {
 		return failedOutcome(log, err)
 	}
 	var err error
@@ -90,7 +81,7 @@ func (r agentRunner) answer(ctx context.Context, t *turn) turncard.Outcome {
 			t.setView(t.view.Restarted(time.Now()))
 		}
 		var result claude.Result
-		result, err = r.attempts.runInstalled(ctx, t)
+		result, err = r.attemptInstalled(ctx, t)
 		var lost *claude.LostError
 		var exit *claude.ExitError
 		switch {
@@ -99,13 +90,13 @@ func (r agentRunner) answer(ctx context.Context, t *turn) turncard.Outcome {
 				return failedOutcome(log, err)
 			}
 		// Only before the first tool call: a command must not run twice.
-		case errors.As(err, &exit) && !t.progress.acted && ctx.Err() == nil:
+		case errors.As(err, &exit) && !t.acted && ctx.Err() == nil:
 			log.Warn().Err(err).Msg("claude died before it used a tool; running the turn again")
 			if err := t.session.prepareRetry(ctx); err != nil {
 				return failedOutcome(log, err)
 			}
 		// The agent has received nothing yet, so the turn can run again after a restart.
-		case err != nil && !t.progress.sent && errors.Is(err, context.Canceled):
+		case err != nil && !t.sent && errors.Is(err, context.Canceled):
 			return turncard.Outcome{State: db.Queued}
 		// It has changed nothing, so it goes on by itself at the next start.
 		case errors.Is(err, context.Canceled) && !errors.Is(err, workqueue.ErrStopped) && r.mayGoOn(t):
@@ -114,7 +105,7 @@ func (r agentRunner) answer(ctx context.Context, t *turn) turncard.Outcome {
 			return failedOutcome(log, err)
 		default:
 			r.leaveRefused(ctx, t, result)
-			return r.budget.explainLimit(r.failures.resultOutcome(ctx, t.claim, result))
+			return r.budget.explainLimit(r.resultOutcome(ctx, t.Claim, result))
 		}
 	}
 	return failedOutcome(log, err)

@@ -37,7 +37,7 @@ type toolHandlers struct {
 
 // toolTurn is the running turn that tool calls of a chat belong to.
 type toolTurn struct {
-	claim   db.Claim
+	db.Claim
 	project string
 }
 
@@ -133,8 +133,8 @@ func (d *toolHandlers) setRunningTurn(c db.Claim, project string) (leave func())
 func (d *toolHandlers) addAskers(c db.Claim) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if a, ok := d.turns[c.Turn.Key]; ok && a.claim.Turn.ID == c.Turn.ID {
-		a.claim.Asked = slices.Clone(c.Asked)
+	if a, ok := d.turns[c.Turn.Key]; ok && a.Turn.ID == c.Turn.ID {
+		a.Asked = slices.Clone(c.Asked)
 		d.turns[c.Turn.Key] = a
 	}
 }
@@ -156,8 +156,8 @@ func (d *toolHandlers) runningTurn(key chat.Key) (toolTurn, error) {
 
 // audience is the set of askers of this turn. The answer must not contain memories about other people.
 func (a toolTurn) audience() contextmgr.Audience {
-	r := contextmgr.Audience{Key: a.claim.Turn.Key, Project: a.project}
-	for _, m := range a.claim.Asked {
+	r := contextmgr.Audience{Key: a.Turn.Key, Project: a.project}
+	for _, m := range a.Asked {
 		r.Users = append(r.Users, m.Actor.ID)
 	}
 	return r
@@ -202,7 +202,7 @@ func (d *toolHandlers) remember(ctx context.Context, key chat.Key, in rememberIn
 	case err != nil:
 		return "", err
 	}
-	d.log.Info().Stringer("chat", key).Int64("turn", a.claim.Turn.ID).Str("memory", m.ID).
+	d.log.Info().Stringer("chat", key).Int64("turn", a.Turn.ID).Str("memory", m.ID).
 		Str("state", string(m.State)).Msg("memory stored by the agent")
 	if m.State == db.ProposedMemory {
 		return fmt.Sprintf("Proposed as number %[1]d. It counts once whoever is in charge of this chat has sent "+
@@ -227,19 +227,19 @@ func (in rememberInput) cleaned(clean func(string) string) rememberInput {
 // memory converts the tool's input to a memory.
 func (a toolTurn) memory(in rememberInput) (db.Memory, error) {
 	m := db.Memory{
-		Key: a.claim.Turn.Key, Title: in.Title, Text: in.Text, Keywords: in.Keywords, Scope: db.MemoryScope(in.Scope),
+		Key: a.Turn.Key, Title: in.Title, Text: in.Text, Keywords: in.Keywords, Scope: db.MemoryScope(in.Scope),
 	}
-	for _, q := range a.claim.Asked {
+	for _, q := range a.Asked {
 		m.Sources = append(m.Sources, q.ID)
 	}
 	if m.Scope == "" {
-		m.Scope = usualScope(a.claim.Chat.Kind)
+		m.Scope = usualScope(a.Chat.Kind)
 	}
 	switch m.Scope {
 	case db.ChatScope:
 	case db.UserScope:
 		// A memory about a person needs exactly one asker; with several it could be stored for the wrong one.
-		for i, q := range a.claim.Asked {
+		for i, q := range a.Asked {
 			if i > 0 && q.Actor.ID != m.Of {
 				return db.Memory{}, errSeveralAsk
 			}
@@ -316,7 +316,7 @@ func (d *toolHandlers) searchHistory(ctx context.Context, key chat.Key, in histo
 		return "", err
 	}
 	q := contextmgr.HistoryQuery{
-		Key: key, Epoch: a.claim.Turn.Epoch, Turn: a.claim.Turn.ID, Text: in.Query, Limit: limitResults(in.Limit),
+		Key: key, Epoch: a.Turn.Epoch, Turn: a.Turn.ID, Text: in.Query, Limit: limitResults(in.Limit),
 		Length: resultLength - 1,
 	}
 	for _, day := range []struct {

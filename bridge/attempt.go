@@ -10,11 +10,9 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"magpie/bridge/approval"
 	"magpie/bridge/attachment"
 	"magpie/bridge/i18n"
 	"magpie/bridge/turncard"
-	"magpie/bridge/workqueue"
 	"magpie/contextmgr"
 	"magpie/db"
 	"magpie/internal/chat"
@@ -22,25 +20,8 @@ import (
 	"magpie/internal/failpoint"
 )
 
-// attemptRunner runs one attempt of a turn, in the process of its chat.
-type attemptRunner struct {
-	cfg       *Config
-	pool      *claude.Pool
-	lanes     *workqueue.Lanes
-	approvals *approval.Requests
-	chats     db.Chats
-	folders   db.Folders
-	specs     processSpecs
-	prompts   promptBuilder
-	turns     db.Turns
-	servers   *serverStates
-	steering  *steering
-	followUps followUps
-	limits    *usageLimits
-}
-
-// run runs the agent once.
-func (r attemptRunner) run(ctx context.Context, t *turn) (claude.Result, error) {
+// attempt runs the agent once, in the process of its chat.
+func (r *turnRunner) attempt(ctx context.Context, t *turn) (claude.Result, error) {
 	if ctx.Err() != nil { // stopped before it began
 		return claude.Result{}, context.Cause(ctx)
 	}
@@ -52,51 +33,51 @@ func (r attemptRunner) run(ctx context.Context, t *turn) (claude.Result, error) 
 	if err != nil {
 		return claude.Result{}, err
 	}
-	defer r.pool.Release(t.claim.Turn.Key.String(), p)
+	defer r.pool.Release(t.Turn.Key.String(), p)
 	if ctx.Err() != nil {
 		return claude.Result{}, context.Cause(ctx)
 	}
 	p.OnSuggestion(t.suggestion.arrive)
-	r.followUps.watch(t.claim.Turn, p)
-	p.Unasked().StartFor(taskOwner(t.claim.Turn))
+	r.followUps.watch(t.Turn, p)
+	p.Unasked().StartFor(taskOwner(t.Turn))
 	t.setView(t.view.Restarted(time.Now()))
 	if r.ownCommand(t) == "" {
 		if err := r.steering.requeueUnread(ctx, t); err != nil {
 			return claude.Result{}, err
 		}
-		r.specs.tools.addAskers(t.claim)
+		r.specs.tools.addAskers(t.Claim)
 	}
-	reported := t.progress.usage
+	reported := t.usage
 	result, err := r.readAnswer(ctx, t, p, r.runPrompt(ctx, t, p))
 	if err != nil {
-		if t.progress.usage == reported {
-			t.progress.addUsage(r.unreportedUsage(ctx, t, p.Dir()))
+		if t.usage == reported {
+			t.addUsage(r.unreportedUsage(ctx, t, p.Dir()))
 		}
 		return result, err
 	}
 	if r.ownCommand(t) != "" {
 		t.handleCommandResult(result)
 	}
-	return result, t.session.checkLost(result, t.progress.acted)
+	return result, t.session.checkLost(result, t.acted)
 }
 
-// runInstalled is run, which waits for a CLI that is being replaced.
-func (r attemptRunner) runInstalled(ctx context.Context, t *turn) (claude.Result, error) {
+// attemptInstalled is attempt, which waits for a CLI that is being replaced.
+func (r *turnRunner) attemptInstalled(ctx context.Context, t *turn) (claude.Result, error) {
 	for update := claude.NewReplacement(r.pool); ; {
-		result, err := r.run(ctx, t)
-		if err == nil || t.progress.acted {
+		result, err := r.attempt(ctx, t)
+		if err == nil || t.acted {
 			return result, err
 		}
 		awaits := func() {
 			zerolog.Ctx(ctx).Warn().Err(err).Msg("claude is being replaced; waiting for it")
-			t.progress.sent = false // whatever stands in its place has read nothing
+			t.sent = false // whatever stands in its place has read nothing
 			t.setView(t.view.Doing(i18n.Updating, time.Now()))
-			r.lanes.SetWaiting(t.claim.Turn.Key, true)
+			r.lanes.SetWaiting(t.Turn.Key, true)
 		}
 		began := time.Now()
 		again := update.Await(ctx, err, awaits)
 		t.view = turncard.Waited(t.view, time.Since(began))
-		r.lanes.SetWaiting(t.claim.Turn.Key, false)
+		r.lanes.SetWaiting(t.Turn.Key, false)
 		switch {
 		case ctx.Err() != nil:
 			return result, context.Cause(ctx)
@@ -112,26 +93,26 @@ func (r attemptRunner) runInstalled(ctx context.Context, t *turn) (claude.Result
 	}
 }
 
-// readFollowUp reads a turn that the agent started by itself.
-func (r attemptRunner) readFollowUp(ctx context.Context, t *turn) (claude.Result, error) {
-	t.progress.sent = true
-	p, err := r.pool.AcquireWoken(ctx, t.claim.Turn.Key.String())
+// follow reads a turn that the agent started by itself.
+func (r *turnRunner) follow(ctx context.Context, t *turn) (claude.Result, error) {
+	t.sent = true
+	p, err := r.pool.AcquireWoken(ctx, t.Turn.Key.String())
 	if err != nil {
 		return claude.Result{}, err
 	}
 	if p == nil {
 		return claude.Result{}, &claude.ExitError{Err: claude.ErrNoProcess}
 	}
-	defer r.pool.Release(t.claim.Turn.Key.String(), p)
+	defer r.pool.Release(t.Turn.Key.String(), p)
 	p.OnSuggestion(t.suggestion.arrive)
-	p.Unasked().StartFor(taskOwner(t.claim.Turn))
+	p.Unasked().StartFor(taskOwner(t.Turn))
 	failpoint.At("follow-up: reading")
 	result, err := r.readAnswer(ctx, t, p, p.Follow(ctx))
-	if err != nil && t.progress.usage == nil {
-		t.progress.addUsage(r.unreadUsage(ctx, t.claim))
+	if err != nil && t.usage == nil {
+		t.addUsage(r.unreadUsage(ctx, t.Claim))
 	}
 	if result.Message != "" {
-		t.claim.Turn.Prompt = result.Message // from this message on, the transcript is unread
+		t.Turn.Prompt = result.Message // from this message on, the transcript is unread
 	}
 	failpoint.At("follow-up: read")
 	return result, err
@@ -139,7 +120,7 @@ func (r attemptRunner) readFollowUp(ctx context.Context, t *turn) (claude.Result
 
 // unreadUsage is what the agent of a follow-up has used whose process has ended before the follow-up was read; nil =
 // unknown.
-func (r attemptRunner) unreadUsage(ctx context.Context, c db.Claim) *db.Usage {
+func (r *turnRunner) unreadUsage(ctx context.Context, c db.Claim) *db.Usage {
 	ctx, cut := context.WithoutCancel(ctx), r.followUps.cutOff
 	did := cut.readUnasked(ctx, c.Chat, c.Turn)
 	return cut.usage(ctx, cut.transcriptDir(c.Chat, c.Turn), c.Turn, did, time.Time{})
@@ -147,8 +128,8 @@ func (r attemptRunner) unreadUsage(ctx context.Context, c db.Claim) *db.Usage {
 
 // unreportedUsage is what a turn has used whose process was ended or has died before it reported that, from its
 // transcript; nil = unknown. Otherwise such turns would be free, and no daily limit could be reached with them.
-func (r attemptRunner) unreportedUsage(ctx context.Context, t *turn, dir string) *db.Usage {
-	ctx, own := context.WithoutCancel(ctx), t.claim.Turn
+func (r *turnRunner) unreportedUsage(ctx context.Context, t *turn, dir string) *db.Usage {
+	ctx, own := context.WithoutCancel(ctx), t.Turn
 	steers, err := r.steering.store.Prompts(ctx, own.ID)
 	var did claude.Outcome
 	if err == nil {
@@ -157,11 +138,11 @@ func (r attemptRunner) unreportedUsage(ctx context.Context, t *turn, dir string)
 	if err != nil {
 		zerolog.Ctx(ctx).Error().Err(err).Msg("cost of a turn that was cut off is not known")
 	}
-	return r.followUps.cutOff.usage(ctx, dir, own, did, t.progress.counted)
+	return r.followUps.cutOff.usage(ctx, dir, own, did, t.counted)
 }
 
 // readAnswer handles the agent's events until the turn has ended.
-func (r attemptRunner) readAnswer(
+func (r *turnRunner) readAnswer(
 	ctx context.Context, t *turn, p *claude.Process, events iter.Seq2[claude.Event, error],
 ) (result claude.Result, err error) {
 	defer func() { t.unasked = p.Unasked().IsBusy() }()
@@ -171,9 +152,9 @@ func (r attemptRunner) readAnswer(
 		}
 		switch e := ev.(type) {
 		case claude.ToolAsk:
-			place := r.cfg.workspace(t.claim.Chat, p.Dir())
+			place := r.cfg.workspace(t.Chat, p.Dir())
 			answer := func(v claude.Decision) bool { return p.Answer(e.ID, v) }
-			if r.approvals.RequestDecision(ctx, t.claim, place, e, answer) {
+			if r.approvals.RequestDecision(ctx, t.Claim, place, e, answer) {
 				r.pool.Yield(p)
 				t.view = t.view.WithQuestionAsked()
 			}
@@ -187,41 +168,41 @@ func (r attemptRunner) readAnswer(
 			r.steering.attachAgent(t, p)
 		case claude.Steered:
 			if m, ok := r.steering.markRead(ctx, t, e.ID); ok {
-				t.claim.Asked = append(slices.Clip(t.claim.Asked), m)
-				r.specs.tools.addAskers(t.claim)
+				t.Asked = append(slices.Clip(t.Asked), m)
+				r.specs.tools.addAskers(t.Claim)
 				t.setView(t.view.WithAddition(m.Text, time.Now()))
 			}
 		case claude.RateLimit:
-			r.limits.report(ctx, t.claim.Chat, e)
+			r.limits.report(ctx, t.Chat, e)
 		case claude.Result:
 			result = e
 			if e.Failure == "" {
-				r.limits.lift(ctx, t.claim.Chat, t.progress.began)
+				r.limits.lift(ctx, t.Chat, t.began)
 			}
 		}
 		t.actions.recordToolEvent(ctx, ev)
 		r.handleEvent(ctx, t, ev)
 		switch ev.(type) {
 		case claude.ToolAsk, claude.ToolAskEnd, claude.ToolAllowed, claude.ToolDenied:
-			r.lanes.SetWaiting(t.claim.Turn.Key, r.approvals.Pending(t.claim.Turn.ID))
+			r.lanes.SetWaiting(t.Turn.Key, r.approvals.Pending(t.Turn.ID))
 		}
 	}
 	return result, nil
 }
 
 // runPrompt sends the question, or one of the agent's own commands, to a process.
-func (r attemptRunner) runPrompt(ctx context.Context, t *turn, p *claude.Process) iter.Seq2[claude.Event, error] {
-	t.progress.sent = true
+func (r *turnRunner) runPrompt(ctx context.Context, t *turn, p *claude.Process) iter.Seq2[claude.Event, error] {
+	t.sent = true
 	if line := r.ownCommand(t); line != "" {
-		return p.Command(ctx, t.claim.Turn.Prompt, line)
+		return p.Command(ctx, t.Turn.Prompt, line)
 	}
-	prompt := r.prompts.build(ctx, t, !p.Fresh(), t.session.compare(ctx, p))
-	r.prompts.context.RecordSent(t.claim.Turn.Key, prompt, !p.Fresh())
+	prompt := r.buildPrompt(ctx, t, !p.Fresh(), t.session.compare(ctx, p))
+	r.context.RecordSent(t.Turn.Key, prompt, !p.Fresh())
 	if !p.Fresh() && len(t.shown) == 0 {
-		t.progress.promptTokens = contextmgr.EstimateTokens(prompt.Text())
+		t.promptTokens = contextmgr.EstimateTokens(prompt.Text())
 	}
 	failpoint.At("prompt: sending")
-	return p.Run(ctx, t.claim.Turn.Prompt, prompt.Text(), t.shown...)
+	return p.Run(ctx, t.Turn.Prompt, prompt.Text(), t.shown...)
 }
 
 // processSpecs describes the processes that turns need.
@@ -238,10 +219,10 @@ func (ps processSpecs) specFor(ctx context.Context, t *turn) (claude.Spec, error
 	if err := t.session.checkResumable(); err != nil {
 		return claude.Spec{}, err
 	}
-	spec, err := ps.chatSpec(t.claim.Chat)
-	spec.Session, spec.Resume = t.claim.Turn.Session, t.session.resume
+	spec, err := ps.chatSpec(t.Chat)
+	spec.Session, spec.Resume = t.Turn.Session, t.session.resume
 	spec.Plain = t.session.refused.Session != ""
-	spec.Known, spec.Files = func() []string { return t.session.promptIDs(ctx) }, ps.files.Dir(ctx, t.claim.Turn.Key)
+	spec.Known, spec.Files = func() []string { return t.session.promptIDs(ctx) }, ps.files.Dir(ctx, t.Turn.Key)
 	return spec, err
 }
 
@@ -265,9 +246,9 @@ func (ps processSpecs) spareSpec(kind chat.Kind) func(folder string) claude.Spec
 }
 
 // startSpare starts a spare process for a new chat, of the same kind as the chat that was active last.
-func (r attemptRunner) startSpare(ctx context.Context) {
+func (r *turnRunner) startSpare(ctx context.Context) {
 	last := db.Chat{Kind: chat.Private}
-	list, err := r.chats.Active(ctx, time.Time{}, 1)
+	list, err := r.db.Chats().Active(ctx, time.Time{}, 1)
 	if err == nil && len(list) > 0 {
 		last.Kind = list[0].Kind
 	}
@@ -284,18 +265,18 @@ func (r attemptRunner) startSpare(ctx context.Context) {
 }
 
 // takeSpare gives a chat without any agent so far a spare process, if there is one.
-func (r attemptRunner) takeSpare(ctx context.Context, t *turn) {
-	key := t.claim.Turn.Key
+func (r *turnRunner) takeSpare(ctx context.Context, t *turn) {
+	key := t.Turn.Key
 	if t.session.resume {
 		return
 	}
-	if _, err := r.folders.Get(ctx, key); !errors.Is(err, db.ErrNotFound) {
+	if _, err := r.db.Folders().Get(ctx, key); !errors.Is(err, db.ErrNotFound) {
 		return
 	}
-	spec, err := r.specs.chatSpec(t.claim.Chat)
+	spec, err := r.specs.chatSpec(t.Chat)
 	if err == nil {
 		err = r.pool.Ahead().TakeSpare(key.String(), spec, func(folder string) (bool, error) {
-			id, err := r.folders.Bind(context.WithoutCancel(ctx), key, folder)
+			id, err := r.db.Folders().Bind(context.WithoutCancel(ctx), key, folder)
 			return id == folder, err
 		})
 	}
@@ -309,8 +290,8 @@ func (r attemptRunner) takeSpare(ctx context.Context, t *turn) {
 const noticeable = 500 * time.Millisecond
 
 // acquire gets a process for the turn, and shows on the card when it has to wait for one.
-func (r attemptRunner) acquire(ctx context.Context, t *turn, spec claude.Spec) (*claude.Process, error) {
-	key, began := t.claim.Turn.Key, time.Now()
+func (r *turnRunner) acquire(ctx context.Context, t *turn, spec claude.Spec) (*claude.Process, error) {
+	key, began := t.Turn.Key, time.Now()
 	places, acquired, notice := make(chan int, 1), make(chan struct{}), sync.WaitGroup{}
 	var queued time.Time
 	var waited time.Duration
@@ -352,10 +333,10 @@ func (r attemptRunner) acquire(ctx context.Context, t *turn, spec claude.Spec) (
 	}()
 	failpoint.At("process: starting")
 	defer failpoint.At("process: started")
-	r.lanes.SetWaiting(key, !t.progress.sent)
+	r.lanes.SetWaiting(key, !t.sent)
 	defer r.lanes.SetWaiting(key, false)
 	p, err := r.pool.Acquire(ctx, key.String(), spec)
-	if err != nil || p.Session() == t.claim.Turn.Session {
+	if err != nil || p.Session() == t.Turn.Session {
 		return p, err
 	}
 	if err := t.session.rename(ctx, p.Session()); err != nil { // started ahead, with its own session
@@ -365,36 +346,30 @@ func (r attemptRunner) acquire(ctx context.Context, t *turn, spec claude.Spec) (
 	return p, nil
 }
 
-// promptBuilder builds the prompts of turns.
-type promptBuilder struct {
-	cfg     *Config
-	context *contextmgr.Manager
-}
-
-// build makes the prompt while the process starts, which takes longer.
-func (pb promptBuilder) build(ctx context.Context, t *turn, live bool, s syncState) contextmgr.Prompt {
+// buildPrompt makes the prompt while the process starts, which takes longer.
+func (r *turnRunner) buildPrompt(ctx context.Context, t *turn, live bool, s syncState) contextmgr.Prompt {
 	// The fetched group messages belong to the prompt, so their fetch must end first.
 	t.listen()
-	c, r := t.claim, pb.cfg.contextRequest(t.claim, t.session.resume, s)
-	r.Note, r.Live, r.Lost = t.noteForAgent(), live, t.session.lost != ""
-	prompt := pb.context.Build(ctx, r)
-	t.report = reportOf(r, prompt, t.session.lost)
+	q := r.cfg.contextRequest(t.Claim, t.session.resume, s)
+	q.Note, q.Live, q.Lost = t.noteForAgent(), live, t.session.lost != ""
+	prompt := r.context.Build(ctx, q)
+	t.report = reportOf(q, prompt, t.session.lost)
 	t.view = t.view.WithContext(describe(*t.report, t.view.Lang))
 	zerolog.Ctx(ctx).Info().Object("context", prompt.Stats).Bool("resume", prompt.UseResume).Bool("live", live).
 		Bool("verified", s.verified).Msg("混合上下文统计")
-	if pb.cfg.Observe != nil {
-		pb.cfg.Observe(BuiltContext{Key: c.Turn.Key, Turn: c.Turn.ID, Prompt: prompt, Live: live, Lost: t.session.lost})
+	if r.cfg.Observe != nil {
+		r.cfg.Observe(BuiltContext{Key: t.Turn.Key, Turn: t.Turn.ID, Prompt: prompt, Live: live, Lost: t.session.lost})
 	}
 	return prompt
 }
 
 // calibrateTokens notes how many tokens the model needed for a prompt and its answer. What it has done and thought
 // besides is not estimated.
-func (pb promptBuilder) calibrateTokens(t *turn, e claude.Result) {
-	c, before := t.claim.Chat, t.claim.Chat.Session.Tokens
-	if t.progress.promptTokens > 0 && !t.progress.acted && e.Failure == "" && before > 0 {
-		estimated := t.progress.promptTokens + contextmgr.EstimateTokens(e.Text)
-		pb.context.CalibrateTokens(c.Settings.Model, estimated, e.Held-before)
+func (r *turnRunner) calibrateTokens(t *turn, e claude.Result) {
+	c, before := t.Chat, t.Chat.Session.Tokens
+	if t.promptTokens > 0 && !t.acted && e.Failure == "" && before > 0 {
+		estimated := t.promptTokens + contextmgr.EstimateTokens(e.Text)
+		r.context.CalibrateTokens(c.Settings.Model, estimated, e.Held-before)
 	}
 }
 
@@ -480,35 +455,35 @@ func (c *turnProgress) addUsage(e *db.Usage) {
 }
 
 // handleEvent handles one event of the agent.
-func (r attemptRunner) handleEvent(ctx context.Context, t *turn, ev claude.Event) {
+func (r *turnRunner) handleEvent(ctx context.Context, t *turn, ev claude.Event) {
 	switch e := ev.(type) {
 	case claude.Started:
 		failpoint.At("agent: started")
 	case claude.Thinking, claude.Steered, claude.Compacting:
-		t.progress.promptTokens = 0
+		t.promptTokens = 0
 	case claude.Text:
 		failpoint.At("agent: text")
-		t.progress.markTextSeen()
+		t.markTextSeen()
 	case claude.ToolCall:
 		failpoint.At("agent: tool announced")
-		t.progress.acted = true
-		t.progress.effects.set(e.ID, !claude.Harmless(e.Name, nil))
+		t.acted = true
+		t.effects.set(e.ID, !claude.Harmless(e.Name, nil))
 		r.storeEffects(ctx, t)
 		failpoint.At("agent: tool noted")
 	case claude.ToolUse:
-		t.progress.effects.set(e.ID, !claude.Harmless(e.Name, e.Input))
+		t.effects.set(e.ID, !claude.Harmless(e.Name, e.Input))
 		r.storeEffects(ctx, t)
 	case claude.ToolResult:
 		if e.Refused() {
-			t.progress.effects.set(e.ID, false)
+			t.effects.set(e.ID, false)
 		}
 		r.storeEffects(ctx, t) // also if that has failed before
 		failpoint.At("agent: tool done")
 	case claude.Result:
 		failpoint.At("agent: finished")
-		r.prompts.calibrateTokens(t, e)
+		r.calibrateTokens(t, e)
 		t.session.recordResult(e)
-		t.progress.addCost(e)
+		t.addCost(e)
 		e.Window = r.cfg.Context.SessionWindow(e.Window) // the card shows how near the next summary is
 		ev = e
 	}
@@ -517,14 +492,14 @@ func (r attemptRunner) handleEvent(ctx context.Context, t *turn, ev claude.Event
 
 // storeEffects stores whether a tool may change something, before it can: from then on the turn is rerun only if
 // somebody asks for it. If storing fails, the next event of a tool tries again.
-func (r attemptRunner) storeEffects(ctx context.Context, t *turn) {
-	now := t.progress.effects.any()
-	if t.progress.effects.stored == now {
+func (r *turnRunner) storeEffects(ctx context.Context, t *turn) {
+	now := t.effects.any()
+	if t.effects.stored == now {
 		return
 	}
-	if err := r.turns.SetActed(context.WithoutCancel(ctx), t.claim.Turn, now); err != nil {
+	if err := r.db.Turns().SetActed(context.WithoutCancel(ctx), t.Turn, now); err != nil {
 		zerolog.Ctx(ctx).Error().Err(err).Msg("use of a tool not stored")
 		return
 	}
-	t.progress.effects.stored = now
+	t.effects.stored = now
 }

@@ -122,7 +122,7 @@ type Bridge struct {
 }
 
 // SetBudget changes the budget, from the next turn on.
-func (b *Bridge) SetBudget(limits Budget) { b.runner.agents.budget.Store(&limits) }
+func (b *Bridge) SetBudget(limits Budget) { b.runner.budget.Store(&limits) }
 
 // SetAccess changes who may talk to the bot, from the next message on.
 func (b *Bridge) SetAccess(a access.Config) { b.access.Ownership.Set(a) }
@@ -137,7 +137,7 @@ func (b *Bridge) Run(ctx context.Context) error {
 		return err
 	}
 	b.queues.outbox.RemoveUnneeded(ctx) // before an agent leaves something there
-	b.runner.agents.attempts.startSpare(ctx)
+	b.runner.startSpare(ctx)
 	var others sync.WaitGroup
 	defer others.Wait()
 	others.Go(func() { b.context.Run(ctx) })

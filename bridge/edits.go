@@ -36,10 +36,10 @@ func (b *Bridge) HandleRecall(ctx context.Context, room chat.Key, id string) err
 	}
 	if r.FollowUp.ID != 0 {
 		b.presses.approvals.EndTurnSoon(r.FollowUp, db.Cancelled)
-		b.runner.agents.attempts.followUps.stopFor(ctx, r.FollowUp)
+		b.runner.followUps.stopFor(ctx, r.FollowUp)
 	}
 	for _, turn := range r.Over { // what is expected to follow may be about another question
-		b.runner.agents.attempts.pool.StopTasks(taskOwner(db.Turn{ID: turn}))
+		b.runner.pool.StopTasks(taskOwner(db.Turn{ID: turn}))
 	}
 	b.queues.reactions.Forget(func(to chat.Ref) bool { return to.ID == id && to.Key.Parent() == room.Parent() })
 	b.receiver.files.Remove(r.Files...)

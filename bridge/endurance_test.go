@@ -132,7 +132,7 @@ func (s *streamRig) ask(text string) {
 // something may happen.
 func writes(text string, pieces int, every time.Duration, before func(piece int)) agent {
 	return func(t *turn, take func(claude.Event)) claude.Result {
-		session := t.claim.Turn.Session
+		session := t.Turn.Session
 		take(claude.Started{Session: session})
 		from := 0
 		for i := range pieces {

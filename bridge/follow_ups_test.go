@@ -62,7 +62,7 @@ func TestASubagentAsksThoseForWhomItWorks(t *testing.T) {
 	p, err := l.pool.Acquire(t.Context(), "other", claude.Spec{Session: uuid.NewString(), Dir: l.config.Project})
 	l.must(err)
 	defer l.pool.Release("other", p)
-	l.attempts().followUps.requestDecision(t.Context(), db.Turn{ID: 2, Key: room}, p,
+	l.runner().followUps.requestDecision(t.Context(), db.Turn{ID: 2, Key: room}, p,
 		claude.ToolAsk{ID: "x", Name: "Bash", Input: []byte(`{"command":"touch x"}`), For: "2"})
 	if n := l.count(`SELECT COUNT(*) FROM approvals WHERE askers = '["ou_2"]' AND turn_id IN
 		(SELECT id FROM turns WHERE follows = 1)`); n != 1 {

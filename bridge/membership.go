@@ -67,7 +67,7 @@ func (b *Bridge) leave(ctx context.Context, c chat.Change) error {
 		for _, turn := range turns {
 			b.presses.approvals.EndTurnSoon(db.Turn{ID: turn, Key: key}, db.Cancelled)
 		}
-		b.runner.agents.attempts.pool.Stop(key.String())
+		b.runner.pool.Stop(key.String())
 	}
 	b.queues.reactions.Forget(func(to chat.Ref) bool { return to.Key.Parent() == c.Key })
 	return nil

@@ -8,7 +8,6 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"magpie/bridge/access"
 	"magpie/bridge/i18n"
 	"magpie/bridge/turncard"
 	"magpie/bridge/workqueue"
@@ -69,39 +68,31 @@ func stoppedOutcome(ctx context.Context, turns db.Turns, t db.Turn) turncard.Out
 }
 
 // resultOutcome is the outcome of a turn that gave a result.
-func (f failures) resultOutcome(ctx context.Context, c db.Claim, r claude.Result) turncard.Outcome {
-	end := turncard.OutcomeOf(r.Failure)
-	if r.Failure == "" {
+func (r *turnRunner) resultOutcome(ctx context.Context, c db.Claim, got claude.Result) turncard.Outcome {
+	end := turncard.OutcomeOf(got.Failure)
+	if got.Failure == "" {
 		return end
 	}
-	zerolog.Ctx(ctx).Error().Str("failure", string(r.Failure)).Str("cli", r.Text).Strs("errors", r.Errors).
+	zerolog.Ctx(ctx).Error().Str("failure", string(got.Failure)).Str("cli", got.Text).Strs("errors", got.Errors).
 		Msg("turn failed")
-	words := claude.ServerWords(r.Text)
-	if r.Failure == claude.FailHook {
-		words = text.OneLine(r.Text)
+	words := claude.ServerWords(got.Text)
+	if got.Failure == claude.FailHook {
+		words = text.OneLine(got.Text)
 	}
-	end.Words = f.cfg.clean(words)
-	end = f.limits.refused(ctx, c, r, end)
+	end.Words = r.cfg.clean(words)
+	end = r.limits.refused(ctx, c, got, end)
 	if end.IsForOperators() {
-		return f.mendedBy(ctx, c, end)
+		return r.mendedBy(ctx, c, end)
 	}
 	return end
-}
-
-// failures explains to the askers of a turn why it failed, and what they can do about it.
-type failures struct {
-	cfg    *Config
-	access *access.Authorizer
-	names  db.Messages
-	limits *usageLimits
 }
 
 // mostNamed limits how many admins are named.
 const mostNamed = 3
 
 // mendedBy says who can mend a failure: the askers themselves if they are admins, otherwise the admins by name.
-func (f failures) mendedBy(ctx context.Context, c db.Claim, end turncard.Outcome) turncard.Outcome {
-	who := f.access.Load()
+func (r *turnRunner) mendedBy(ctx context.Context, c db.Claim, end turncard.Outcome) turncard.Outcome {
+	who := r.access.Load()
 	if slices.ContainsFunc(c.Asked, func(m chat.Message) bool { return who.IsAdmin(m.Actor) }) {
 		mend := map[claude.Failure]i18n.Phrase{
 			claude.FailAuth: i18n.MendAuthOf, claude.FailKey: i18n.MendKey, claude.FailDenied: i18n.MendDenied,
@@ -114,7 +105,7 @@ func (f failures) mendedBy(ctx context.Context, c db.Claim, end turncard.Outcome
 	}
 	var names []string
 	for _, user := range who.AdminUsers() {
-		name, err := f.names.NameOf(ctx, user)
+		name, err := r.db.Messages().NameOf(ctx, user)
 		if err != nil && ctx.Err() == nil {
 			zerolog.Ctx(ctx).Warn().Err(err).Msg("name of an admin not available")
 		}

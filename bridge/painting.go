@@ -26,14 +26,14 @@ type turnDisplay struct {
 
 // startPainting shows that a turn has begun, and its progress until stopPainting is called.
 func (d turnDisplay) startPainting(ctx context.Context, t *turn) (stopPainting func()) {
-	d.reactions.Set(t.claim.Asked, chat.Working)
+	d.reactions.Set(t.Asked, chat.Working)
 	return d.paint(ctx, t)
 }
 
 // showEnd shows how a turn has ended.
 func (d turnDisplay) showEnd(t *turn, state db.TurnState) {
-	d.outbox.Wake(t.claim.Turn.Key)
-	d.reactions.Set(t.claim.Asked, delivery.ReactionOf(state))
+	d.outbox.Wake(t.Turn.Key)
+	d.reactions.Set(t.Asked, delivery.ReactionOf(state))
 }
 
 // draw shows a final state that the outbox does not deliver. It tries only once: the turn continues later, and its card
@@ -72,18 +72,18 @@ func (d turnDisplay) paint(turn context.Context, t *turn) (stopPainting func()) 
 	// Not cancelled with the turn: the last state must be drawn after it has ended.
 	ctx, cancel := context.WithCancel(context.WithoutCancel(turn))
 	idle, over := context.WithCancel(ctx)
-	to, id := chat.Ref{Key: t.claim.Turn.Key, ID: t.claim.Turn.ReplyTo}, t.claim.Turn.ID
+	to, id := chat.Ref{Key: t.Turn.Key, ID: t.Turn.ReplyTo}, t.Turn.ID
 	draft, searches := []string{""}, 0
 	t.painter = turncard.NewPainter(d.out, turncard.Target{
-		To: to, Idem: delivery.CardKey(id, to), ID: t.claim.Turn.Card,
+		To: to, Idem: delivery.CardKey(id, to), ID: t.Turn.Card,
 		Find: func(ctx context.Context) (string, error) {
 			// The first attempt of a turn cannot have a card yet.
-			if t.claim.Turn.Attempts == 1 {
+			if t.Turn.Attempts == 1 {
 				return "", nil
 			}
 			searches++
 			return d.outbox.FindCard(ctx, to, db.Post{
-				Turn: id, KnownCard: db.KnownCard{Begun: t.claim.Turn.Created}, Attempts: searches,
+				Turn: id, KnownCard: db.KnownCard{Begun: t.Turn.Created}, Attempts: searches,
 			})
 		},
 		Posted: func(ctx context.Context, card string) {

@@ -38,10 +38,8 @@ func (p parts) reactions() *delivery.Reactions  { return p.bridge.queues.reactio
 func (p parts) queue() *turnQueue               { return p.bridge.queues.turns }
 func (p parts) scheduler() *compactionScheduler { return p.bridge.queues.scheduler }
 func (p parts) runner() *turnRunner             { return p.bridge.runner }
-func (p parts) agents() agentRunner             { return p.runner().agents }
-func (p parts) budget() *budget                 { return p.agents().budget }
-func (p parts) attempts() attemptRunner         { return p.agents().attempts }
-func (p parts) tools() *toolHandlers            { return p.attempts().specs.tools }
+func (p parts) budget() *budget                 { return p.runner().budget }
+func (p parts) tools() *toolHandlers            { return p.runner().specs.tools }
 func (p parts) maintenance() maintenance        { return p.runner().maintenance }
 func (p parts) limits() *usageLimits            { return p.bridge.limits }
 
@@ -131,10 +129,10 @@ func (p parts) actAs(a agent) {
 
 // handle lets an agent's event happen in a turn.
 func (p parts) handle(ctx context.Context, t *turn, e claude.Event) {
-	p.attempts().handleEvent(ctx, t, e)
+	p.runner().handleEvent(ctx, t, e)
 }
 
 // outcome is how a turn ends with a result of its agent.
 func (p parts) outcome(ctx context.Context, t *turn, r claude.Result) turncard.Outcome {
-	return p.agents().failures.resultOutcome(ctx, t.claim, r)
+	return p.runner().resultOutcome(ctx, t.Claim, r)
 }

@@ -215,7 +215,7 @@ func TestTheToolHandlersKnowWhereTheAgentWorks(t *testing.T) {
 	l.runWith(t.Context(), tn, func(ctx context.Context, tn *turn) turncard.Outcome {
 		a, err := l.tools().runningTurn(room)
 		l.must(err)
-		s, err := l.attempts().specs.specFor(ctx, tn)
+		s, err := l.runner().specs.specFor(ctx, tn)
 		l.must(err)
 		known, works = a.project, s.Dir
 		return turncard.Outcome{State: db.Done}

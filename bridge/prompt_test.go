@@ -33,8 +33,8 @@ func TestEstimatesAreCorrectedByWhatTheModelReports(t *testing.T) {
 		"a failure":                    {turnProgress{promptTokens: said}, 5000, failed, false},
 	} {
 		m := contextmgr.New(nil, contextmgr.Defaults(), zerolog.Nop())
-		turn := &turn{claim: db.Claim{Chat: db.Chat{Session: db.Session{Tokens: tc.before}}}, progress: tc.course}
-		promptBuilder{context: m}.calibrateTokens(turn, tc.result)
+		turn := &turn{Claim: db.Claim{Chat: db.Chat{Session: db.Session{Tokens: tc.before}}}, turnProgress: tc.course}
+		(&turnRunner{context: m}).calibrateTokens(turn, tc.result)
 		if got := m.Tokens("", 1000); (got > 1000) != tc.higher {
 			t.Errorf("%s: 1000 estimated tokens are %d", name, got)
 		}

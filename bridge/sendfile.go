@@ -39,7 +39,7 @@ func (d *toolHandlers) sendFile(ctx context.Context, key chat.Key, in sendFileIn
 		return "", agenttools.Refusedf("Not sent: the caption has %d characters, and %d are the most. "+
 			"Say the rest in your answer.", n, longestCaption)
 	}
-	turn := a.claim.Turn
+	turn := a.Turn
 	switch n, err := d.db.Outbox().FileDeliveries().Count(ctx, turn.ID); {
 	case err != nil:
 		return "", err

@@ -26,7 +26,7 @@ func TestStatusNamesBrokenServers(t *testing.T) {
 		t.Errorf("%q, want %q", got, want)
 	}
 	dir := realPath(l.config.Project)
-	l.attempts().servers.note(dir, []claude.MCPServer{{Name: "github", Status: "connected"}})
+	l.runner().servers.note(dir, []claude.MCPServer{{Name: "github", Status: "connected"}})
 	if got := l.ordered("om_4", "/status"); strings.Contains(got, "MCP") {
 		t.Errorf("when all have started: %q", got)
 	}

@@ -14,9 +14,9 @@ import (
 
 // session is the agent's session in which a turn runs. Its ID, and the ID of the prompt in it, are fields of the turn.
 type session struct {
-	cfg     *Config
-	db      *db.DB
-	claim   *db.Claim
+	cfg *Config
+	db  *db.DB
+	*db.Claim
 	resume  bool             // it already exists
 	lost    claude.LostCause // why an earlier one was given up; empty = there was none
 	refused db.TurnIDs       // the one before, and the prompt in it, if the model's API did not take what it held
@@ -26,7 +26,7 @@ type session struct {
 }
 
 func newSession(cfg *Config, store *db.DB, c *db.Claim) *session {
-	s := &session{cfg: cfg, db: store, claim: c, resume: c.Resume}
+	s := &session{cfg: cfg, db: store, Claim: c, resume: c.Resume}
 	// Until the CLI reports another ID, log lines carry the planned one.
 	s.logged.Store(c.Turn.Session)
 	return s
@@ -37,8 +37,8 @@ func (s *session) Run(e *zerolog.Event, _ zerolog.Level, _ string) { e.Any("sess
 
 // checkResumable returns an error if the session cannot be resumed on this machine, or in the chat's current project.
 func (s *session) checkResumable() error {
-	own := s.claim.Chat.Session.ID
-	if cause := s.cfg.checkResumable(s.claim.Chat); s.resume && own == s.claim.Turn.Session && cause != "" {
+	own := s.Chat.Session.ID
+	if cause := s.cfg.checkResumable(s.Chat); s.resume && own == s.Turn.Session && cause != "" {
 		return &claude.LostError{Session: own, Cause: cause}
 	}
 	return nil
@@ -46,18 +46,18 @@ func (s *session) checkResumable() error {
 
 // promptIDs lists the IDs of the prompts that the session may hold.
 func (s *session) promptIDs(ctx context.Context) []string {
-	s.prompts = knownPrompts(ctx, s.db, *s.claim)
+	s.prompts = knownPrompts(ctx, s.db, *s.Claim)
 	return promptIDs(s.prompts)
 }
 
 // compare returns how much of the conversation the process's session holds.
 func (s *session) compare(ctx context.Context, p *claude.Process) syncState {
-	now := syncState{turn: lastHeldTurn(*s.claim), verified: true}
+	now := syncState{turn: lastHeldTurn(*s.Claim), verified: true}
 	if p.Fresh() {
 		if s.resume && s.prompts == nil { // the process was started, and its transcript compared, ahead of the turn
 			s.promptIDs(ctx)
 		}
-		now = compare(*s.claim, s.resume, s.prompts, p.SyncState())
+		now = compare(*s.Claim, s.resume, s.prompts, p.SyncState())
 	}
 	if now.isBehind {
 		zerolog.Ctx(ctx).Warn().Int64("held", now.turn).Msg("session is behind; the missing messages come from the History")
@@ -81,7 +81,7 @@ func (s *session) recordResult(r claude.Result) {
 // checkLost returns why the turn cannot be answered in its session; nil = it can. What the API refuses may be something
 // that the session holds, which would then be refused with each later question, too.
 func (s *session) checkLost(r claude.Result, acted bool) error {
-	lost := &claude.LostError{Session: s.claim.Turn.Session}
+	lost := &claude.LostError{Session: s.Turn.Session}
 	switch {
 	case r.Failure == claude.FailSession:
 		lost.Cause = claude.LostUnknown
@@ -104,14 +104,14 @@ func (s *session) forget(ctx context.Context, lost *claude.LostError) error {
 	case claude.LostMachine: // where it can still be resumed
 		return s.renew(ctx)
 	case claude.LostTooLong, claude.LostRefused: // or is it the question?
-		s.refused = db.TurnIDs{Session: lost.Session, Prompt: s.claim.Turn.Prompt}
+		s.refused = db.TurnIDs{Session: lost.Session, Prompt: s.Turn.Prompt}
 		return s.renew(ctx)
 	}
 	return errors.Join(s.drop(ctx, lost.Session), s.renew(ctx))
 }
 
 func (s *session) drop(ctx context.Context, id string) error {
-	return s.db.Chats().Sessions().Forget(context.WithoutCancel(ctx), s.claim.Turn.Key, id)
+	return s.db.Chats().Sessions().Forget(context.WithoutCancel(ctx), s.Turn.Key, id)
 }
 
 // leaveRefused keeps no session that holds what the model's API has refused. If a tool has brought it, that is the
@@ -119,7 +119,7 @@ func (s *session) drop(ctx context.Context, id string) error {
 // without it.
 func (s *session) leaveRefused(ctx context.Context, acted bool, transcripts claude.Transcripts) {
 	s.kept = db.Session{}
-	own := s.claim.Chat.Session
+	own := s.Chat.Session
 	var err error
 	switch {
 	case own.ID == "":
@@ -138,7 +138,7 @@ func (s *session) leaveRefused(ctx context.Context, acted bool, transcripts clau
 func (s *session) prepareRetry(ctx context.Context) error {
 	if s.resume || s.kept.ID != "" {
 		s.resume = true
-		return s.rename(ctx, s.claim.Turn.Session)
+		return s.rename(ctx, s.Turn.Session)
 	}
 	return s.renew(ctx)
 }
@@ -152,8 +152,8 @@ func (s *session) renew(ctx context.Context) error {
 // rename stores the session of the next attempt, with a new prompt ID: the CLI ignores a prompt whose ID the session
 // already holds.
 func (s *session) rename(ctx context.Context, id string) error {
-	s.claim.Turn.Session, s.claim.Turn.Prompt = id, uuid.NewString()
+	s.Turn.Session, s.Turn.Prompt = id, uuid.NewString()
 	s.logged.Store(id)
-	names := db.TurnIDs{Session: id, Prompt: s.claim.Turn.Prompt}
-	return s.db.Turns().SetIDs(context.WithoutCancel(ctx), s.claim.Turn.ID, names)
+	names := db.TurnIDs{Session: id, Prompt: s.Turn.Prompt}
+	return s.db.Turns().SetIDs(context.WithoutCancel(ctx), s.Turn.ID, names)
 }

@@ -145,7 +145,7 @@ func (t *steeredTurn) sendUnread() {
 // or after the process that had them has died.
 func (s *steering) requeueUnread(ctx context.Context, t *turn) error {
 	s.mu.Lock()
-	running := s.running[t.claim.Turn.ID]
+	running := s.running[t.Turn.ID]
 	if running == nil {
 		s.mu.Unlock()
 		return nil
@@ -159,9 +159,9 @@ func (s *steering) requeueUnread(ctx context.Context, t *turn) error {
 	var prompts []string
 	for _, u := range list {
 		prompts = append(prompts, u.prompt)
-		t.claim.Asked = append(t.claim.Asked, u.message)
+		t.Asked = append(t.Asked, u.message)
 	}
-	return s.store.MarkAsked(context.WithoutCancel(ctx), t.claim.Turn, prompts...)
+	return s.store.MarkAsked(context.WithoutCancel(ctx), t.Turn, prompts...)
 }
 
 // unreadMessages are the messages of a turn that its agent has not read.
@@ -180,7 +180,7 @@ func (s *steering) unreadMessages(turn int64) (list []chat.Message) {
 func (s *steering) attachAgent(t *turn, p *claude.Process) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if running := s.running[t.claim.Turn.ID]; running != nil {
+	if running := s.running[t.Turn.ID]; running != nil {
 		running.agent = p.Steer
 		running.sendUnread()
 	}
@@ -188,14 +188,14 @@ func (s *steering) attachAgent(t *turn, p *claude.Process) {
 
 // markRead records that the agent has read a message, and returns it.
 func (s *steering) markRead(ctx context.Context, t *turn, prompt string) (chat.Message, bool) {
-	m, ok := s.claimMessage(t.claim.Turn.ID, prompt)
+	m, ok := s.claimMessage(t.Turn.ID, prompt)
 	if !ok {
 		return chat.Message{}, false
 	}
 	failpoint.At("steer: read")
 	t.steersRead = append(t.steersRead, prompt)
 	defer failpoint.At("steer: noted")
-	if err := s.store.MarkRead(context.WithoutCancel(ctx), t.claim.Turn, prompt); err != nil { // stored at the end
+	if err := s.store.MarkRead(context.WithoutCancel(ctx), t.Turn, prompt); err != nil { // stored at the end
 		zerolog.Ctx(ctx).Error().Err(err).Msg("message read by the agent not recorded")
 	}
 	return m, true

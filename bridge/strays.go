@@ -85,7 +85,7 @@ func (r recovery) await(ctx context.Context, t db.Turn, stray claude.Stray) (sto
 		log.Error().Err(err).Msg("questions not found; their reactions stay")
 	}
 	one := newTurn(r.cutOff.cfg, r.db, db.Claim{Turn: t, Chat: c, Asked: asked})
-	one.claim.Turn.Attempts++ // it may have a card already
+	one.Turn.Attempts++ // it may have a card already
 	shown := func(text string) {
 		parts, err := r.db.Turns().Drafts().Parts(work, t.ID, text)
 		if err != nil {

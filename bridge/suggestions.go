@@ -71,13 +71,13 @@ type suggestions struct {
 
 // offerAfterTurn offers the suggestion of a turn whose end is stored. Nothing waits for it.
 func (sg suggestions) offerAfterTurn(ctx context.Context, t *turn, end turncard.Outcome) {
-	if end.State != db.Done || t.claim.Chat.Kind != chat.Private {
+	if end.State != db.Done || t.Chat.Kind != chat.Private {
 		return
 	}
 	log, view := zerolog.Ctx(ctx).With().Logger(), t.view
 	t.suggestion.offerWhenReady(func(s claude.Suggestion) {
 		sg.outbox.EnqueueJob(func(ctx context.Context) {
-			sg.offer(log.WithContext(ctx), t.claim, view.Finish(end), s)
+			sg.offer(log.WithContext(ctx), t.Claim, view.Finish(end), s)
 		})
 	})
 }

@@ -7,10 +7,13 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"magpie/bridge/access"
 	"magpie/bridge/approval"
+	"magpie/bridge/attachment"
 	"magpie/bridge/i18n"
 	"magpie/bridge/turncard"
 	"magpie/bridge/workqueue"
+	"magpie/contextmgr"
 	"magpie/db"
 	"magpie/internal/claude"
 	"magpie/internal/failpoint"
@@ -18,16 +21,16 @@ import (
 
 // turn is one claimed turn on its way to its answer.
 type turn struct {
-	claim    db.Claim
-	session  *session
-	actions  *actionLog
-	progress turnProgress
-	decided  []db.Approval     // decisions made while the turn that this one continues was interrupted
-	report   *db.ContextReport // nil = none yet
-	view     turncard.State
-	painter  *turncard.Painter
-	shown    []claude.Image // pictures that the model sees
-	listen   func()         // waits for the fetch of group messages
+	db.Claim
+	turnProgress
+	session *session
+	actions *actionLog
+	decided []db.Approval     // decisions made while the turn that this one continues was interrupted
+	report  *db.ContextReport // nil = none yet
+	view    turncard.State
+	painter *turncard.Painter
+	shown   []claude.Image // pictures that the model sees
+	listen  func()         // waits for the fetch of group messages
 
 	steersRead []string // prompt IDs of steered messages that the agent has read
 	suggestion awaitedSuggestion
@@ -36,8 +39,8 @@ type turn struct {
 
 func newTurn(cfg *Config, store *db.DB, c db.Claim) *turn {
 	now := time.Now()
-	t := &turn{claim: c, progress: turnProgress{began: now}, view: turncard.New(c.Turn.ID, cfg.langOf(c.Chat), now)}
-	t.session, t.actions = newSession(cfg, store, &t.claim), newActionLog(cfg, store, c.Turn)
+	t := &turn{Claim: c, turnProgress: turnProgress{began: now}, view: turncard.New(c.Turn.ID, cfg.langOf(c.Chat), now)}
+	t.session, t.actions = newSession(cfg, store, &t.Claim), newActionLog(cfg, store, c.Turn)
 	return t
 }
 
@@ -49,9 +52,9 @@ func (t *turn) goesOn(end db.TurnState) bool {
 // noteForAgent is a line for the agent below the question; empty = none.
 func (t *turn) noteForAgent() string {
 	switch {
-	case t.claim.Turn.Continues == 0 && t.claim.Turn.Attempts > 1 && t.session.resume:
+	case t.Turn.Continues == 0 && t.Turn.Attempts > 1 && t.session.resume:
 		return i18n.AnswerAgainNote.In(t.view.Lang)
-	case t.claim.Turn.Continues == 0:
+	case t.Turn.Continues == 0:
 		return ""
 	case len(t.decided) > 0:
 		return i18n.DecidedNote.Sprintf(t.view.Lang, approval.DecisionsForAgent(t.decided))
@@ -69,10 +72,20 @@ func (t *turn) setView(v turncard.State) {
 type turnRunner struct {
 	cfg         *Config
 	db          *db.DB
+	pool        *claude.Pool
+	context     *contextmgr.Manager
 	history     historyWriter
 	lanes       *workqueue.Lanes
+	steering    *steering
 	display     turnDisplay
-	agents      agentRunner
+	budget      *budget
+	access      *access.Authorizer
+	approvals   *approval.Requests
+	background  *background
+	files       *attachment.Store
+	specs       processSpecs
+	servers     *serverStates
+	followUps   followUps
 	maintenance maintenance
 	suggestions suggestions
 	ahead       *aheadStarts
@@ -83,11 +96,11 @@ type turnRunner struct {
 func (r *turnRunner) run(ctx context.Context, claim db.Claim) {
 	t := newTurn(r.cfg, r.db, claim)
 	log := zerolog.Ctx(ctx).With().Stringer("chat", claim.Turn.Key).Int64("turn", claim.Turn.ID).Logger()
-	defer r.agents.budget.release(claim.Turn.ID)
-	answer := r.agents.answer
+	defer r.budget.release(claim.Turn.ID)
+	answer := r.answer
 	if claim.Turn.Follows != 0 {
-		answer = r.agents.readFollowUp
-		if !r.agents.attempts.followUps.hasBegun(ctx, claim.Turn) {
+		answer = r.readFollowUp
+		if !r.followUps.hasBegun(ctx, claim.Turn) {
 			r.lanes.EndTurn(claim.Turn.Key)
 			return
 		}
@@ -97,45 +110,45 @@ func (r *turnRunner) run(ctx context.Context, claim db.Claim) {
 
 // runWith runs a turn to its end; answer runs the agent.
 func (r *turnRunner) runWith(ctx context.Context, t *turn, answer func(context.Context, *turn) turncard.Outcome) {
-	key := t.claim.Turn.Key
-	if r.limits.postpone(ctx, t.claim) {
+	key := t.Turn.Key
+	if r.limits.postpone(ctx, t.Claim) {
 		r.lanes.EndTurn(key)
 		return
 	}
 	work, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
-	r.lanes.BeginTurn(key, t.claim.Turn.ID, stop)
-	if t.claim.Turn.Stopped { // before it could begin
+	r.lanes.BeginTurn(key, t.Turn.ID, stop)
+	if t.Turn.Stopped { // before it could begin
 		stop(workqueue.ErrStopped)
 	}
 	stopPainting := r.display.startPainting(ctx, t)
 	r.prepare(work, t)
-	defer r.agents.enableTools(t)() // the project is known from here on
-	steering := r.agents.attempts.steering
+	defer r.enableTools(t)() // the project is known from here on
+	steering := r.steering
 	// Neither a command of the CLI's own nor a turn that the agent started by itself takes additional messages.
-	if r.agents.attempts.ownCommand(t) == "" && t.claim.Turn.Follows == 0 {
-		defer steering.turnStarted(t.claim, t.view.Lang)()
+	if r.ownCommand(t) == "" && t.Turn.Follows == 0 {
+		defer steering.turnStarted(t.Claim, t.view.Lang)()
 	}
 	end := answer(work, t)
 	r.lanes.EndTurn(key) // nothing is left to stop from here on
 	if end.State == db.Cancelled {
-		end = stoppedOutcome(ctx, r.db.Turns(), t.claim.Turn)
+		end = stoppedOutcome(ctx, r.db.Turns(), t.Turn)
 	}
 	if end.State == db.Interrupted {
-		end = r.cutOffOutcome(context.WithoutCancel(ctx), t.claim.Turn, end)
+		end = r.cutOffOutcome(context.WithoutCancel(ctx), t.Turn, end)
 	}
-	r.agents.withdrawRequests(ctx, t, end.State)
+	r.withdrawRequests(ctx, t, end.State)
 	if t.unasked && end.State == db.Done {
 		t.view = t.view.WithUnasked()
 	}
 	failpoint.At("end: storing")
 	err := r.store(ctx, t, end)
 	failpoint.At("end: stored")
-	if t.claim.Turn.Follows != 0 {
+	if t.Turn.Follows != 0 {
 		failpoint.At("follow-up: stored")
 	}
 	if err == nil && end.State != db.Queued {
-		r.ahead.afterTurn(ctx, t.claim)
+		r.ahead.afterTurn(ctx, t.Claim)
 	}
 	stopPainting()
 	failpoint.At("end: painter at rest")
@@ -147,14 +160,14 @@ func (r *turnRunner) runWith(ctx context.Context, t *turn, answer func(context.C
 		err = r.retryStore(ctx, t, end, err)
 	}
 	if end.State == db.Cancelled || end.State == db.Interrupted { // otherwise they are asked next
-		t.claim.Asked = append(t.claim.Asked, steering.unreadMessages(t.claim.Turn.ID)...)
+		t.Asked = append(t.Asked, steering.unreadMessages(t.Turn.ID)...)
 	}
 	r.display.showEnd(t, end.State)
 	r.suggestions.offerAfterTurn(ctx, t, end)
-	r.agents.attempts.followUps.turnEnded(context.WithoutCancel(ctx), t.claim.Turn)
+	r.followUps.turnEnded(context.WithoutCancel(ctx), t.Turn)
 	r.maintenance.afterTurn(ctx, endedTurn{
-		Turn: t.claim.Turn, asked: t.claim.Asked, state: end.State, answer: t.view.Answer(),
-		ownCommand: r.agents.attempts.ownCommand(t) != "", unasked: t.unasked,
+		Turn: t.Turn, asked: t.Asked, state: end.State, answer: t.view.Answer(),
+		ownCommand: r.ownCommand(t) != "", unasked: t.unasked,
 	})
 	r.report(ctx, t, end, err)
 }
@@ -168,7 +181,7 @@ func (r *turnRunner) cutOffOutcome(ctx context.Context, t db.Turn, end turncard.
 	case c.Epoch != t.Epoch:
 		return conversationOver
 	}
-	if r.agents.attempts.approvals.Pending(t.ID) {
+	if r.approvals.Pending(t.ID) {
 		end.Notice = i18n.InterruptedAsking
 	}
 	return end
@@ -177,26 +190,26 @@ func (r *turnRunner) cutOffOutcome(ctx context.Context, t db.Turn, end turncard.
 // prepare keeps a claimed turn from running in a full or stale session. Errors are only logged: an answer in the old
 // session is better than none.
 func (r *turnRunner) prepare(ctx context.Context, t *turn) {
-	if t.claim.Turn.Follows != 0 { // its agent is already working
-		r.maintenance.scheduler.beforeTurn(ctx, t.claim.Turn.Key, false, func() {})
+	if t.Turn.Follows != 0 { // its agent is already working
+		r.maintenance.scheduler.beforeTurn(ctx, t.Turn.Key, false, func() {})
 		return
 	}
-	r.maintenance.beforeTurn(ctx, t.claim, func() { t.setView(t.view.Doing(i18n.Compacting, time.Now())) })
-	c, err := r.db.Chats().Get(ctx, t.claim.Turn.Key)
+	r.maintenance.beforeTurn(ctx, t.Claim, func() { t.setView(t.view.Doing(i18n.Compacting, time.Now())) })
+	c, err := r.db.Chats().Get(ctx, t.Turn.Key)
 	if ctx.Err() != nil {
 		return // stopped before it began
 	} else if err != nil {
 		zerolog.Ctx(ctx).Error().Err(err).Msg("chat not reloaded")
 		return
 	}
-	if c.Epoch != t.claim.Turn.Epoch {
+	if c.Epoch != t.Turn.Epoch {
 		return // after /new, the turn belongs to the old conversation
 	}
 	dropped := c.Session.ID == "" && t.session.resume
 	if !dropped {
-		c.Session = t.claim.Chat.Session
+		c.Session = t.Chat.Session
 	}
-	t.claim.Chat = c
+	t.Chat = c
 	if !dropped {
 		return
 	}
@@ -207,15 +220,15 @@ func (r *turnRunner) prepare(ctx context.Context, t *turn) {
 
 // report logs the end of a turn and counts it in the metrics. err means that the end could not be stored.
 func (r *turnRunner) report(ctx context.Context, t *turn, end turncard.Outcome, err error) {
-	took := time.Since(t.progress.began)
+	took := time.Since(t.began)
 	log := zerolog.Ctx(ctx).Info()
 	if err != nil {
 		log = zerolog.Ctx(ctx).Error().Err(err)
 	}
 	log.Str("state", string(end.State)).Str("failure", end.Failure).
-		Dur("first_text", t.progress.firstText).Dur("took", took).Msg("turn ended")
+		Dur("first_text", t.firstText).Dur("took", took).Msg("turn ended")
 	r.cfg.reportTurnEnd(TurnEnd{
-		State: end.State, Failure: end.Failure, FirstText: t.progress.firstText, Took: took, Usage: t.progress.usage,
+		State: end.State, Failure: end.Failure, FirstText: t.firstText, Took: took, Usage: t.usage,
 	})
 }
 
@@ -234,8 +247,8 @@ func (r *turnRunner) retryStore(ctx context.Context, t *turn, end turncard.Outco
 func (r *turnRunner) store(ctx context.Context, t *turn, end turncard.Outcome) error {
 	ctx = context.WithoutCancel(ctx)
 	if end.State == db.Queued {
-		if t.progress.usage != nil {
-			if err := r.db.Ledger().BookTurn(ctx, t.claim.Turn, *t.progress.usage); err != nil {
+		if t.usage != nil {
+			if err := r.db.Ledger().BookTurn(ctx, t.Turn, *t.usage); err != nil {
 				zerolog.Ctx(ctx).Error().Err(err).Msg("cost of a turn that runs again not booked")
 			}
 		}
@@ -243,10 +256,10 @@ func (r *turnRunner) store(ctx context.Context, t *turn, end turncard.Outcome) e
 		if r.cfg.Context.Resumes() {
 			begun = t.session.kept
 		}
-		return r.db.Queue().Requeue(ctx, t.claim.Turn, begun)
+		return r.db.Queue().Requeue(ctx, t.Turn, begun)
 	}
 	e := db.TurnResult{
-		Turn: t.claim.Turn, State: end.State, Failure: end.Failure, Answer: t.view.Answer(), Usage: t.progress.usage,
+		Turn: t.Turn, State: end.State, Failure: end.Failure, Answer: t.view.Answer(), Usage: t.usage,
 		Card: t.view.Finish(end).Card(time.Now()), Report: t.report, Actions: t.actions.unstored(),
 		SteersRead: t.steersRead, Unasked: t.goesOn(end.State),
 	}

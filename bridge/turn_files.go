@@ -11,7 +11,6 @@ import (
 	"github.com/rs/zerolog"
 
 	"magpie/bridge/attachment"
-	"magpie/bridge/delivery"
 	"magpie/bridge/i18n"
 	"magpie/db"
 	"magpie/internal/chat"
@@ -35,28 +34,22 @@ func repeatedFiles(m chat.Message) []chat.File {
 	})
 }
 
-// turnFiles fetches the attachments of turns.
-type turnFiles struct {
-	store  *attachment.Store
-	outbox *delivery.Outbox
-}
-
-// fetch gets the attachments of the turn's questions, and tells the user which could not be fetched.
-func (tf turnFiles) fetch(ctx context.Context, t *turn) {
-	fresh := attachment.HasUnfetched(t.claim.Asked)
+// fetchFiles gets the attachments of the turn's questions, and tells the user which could not be fetched.
+func (r *turnRunner) fetchFiles(ctx context.Context, t *turn) {
+	fresh := attachment.HasUnfetched(t.Asked)
 	var failed []attachment.Failure
 	if fresh {
 		t.setView(t.view.Doing(i18n.Receiving, time.Now()))
-		failed = tf.store.Fetch(ctx, &t.claim)
+		failed = r.files.Fetch(ctx, &t.Claim)
 	}
-	t.shown = tf.store.Images(t.claim.Asked)
+	t.shown = r.files.Images(t.Asked)
 	if fresh && len(failed) > 0 { // otherwise it was reported when they were fetched
-		tf.reportMissing(ctx, t, failed)
+		r.reportMissing(ctx, t, failed)
 	}
 }
 
 // reportMissing tells the user which files could not be fetched.
-func (tf turnFiles) reportMissing(ctx context.Context, t *turn, failed []attachment.Failure) {
+func (r *turnRunner) reportMissing(ctx context.Context, t *turn, failed []attachment.Failure) {
 	l := t.view.Lang
 	var missed, forbidden, big []string
 	for _, f := range failed {
@@ -72,7 +65,7 @@ func (tf turnFiles) reportMissing(ctx context.Context, t *turn, failed []attachm
 	var lines []string
 	if len(big) > 0 {
 		names := strings.Join(big, i18n.Listing.In(l))
-		lines = append(lines, fmt.Sprintf(i18n.FileTooBig.In(l), i18n.Megabytes(tf.store.Most), names))
+		lines = append(lines, fmt.Sprintf(i18n.FileTooBig.In(l), i18n.Megabytes(r.files.Most), names))
 	}
 	if len(missed) > 0 {
 		lines = append(lines, fmt.Sprintf(i18n.FileMissed.In(l), strings.Join(missed, i18n.Listing.In(l))))
@@ -80,14 +73,14 @@ func (tf turnFiles) reportMissing(ctx context.Context, t *turn, failed []attachm
 	if len(forbidden) > 0 {
 		lines = append(lines, fmt.Sprintf(i18n.FileForbidden.In(l), strings.Join(forbidden, i18n.Listing.In(l))))
 	}
-	turn := t.claim.Turn
+	turn := t.Turn
 	post := db.Post{
 		// The key contains the attempt, because another attempt may miss other files.
 		Key: turn.Key, Idem: fmt.Sprintf("files:%d:%d", turn.ID, turn.Attempts),
 		ReplyTo: turn.ReplyTo, Text: strings.Join(lines, "\n"),
 	}
 	// Enqueued instead of sent: a failing platform must not fail the turn.
-	if err := tf.outbox.Enqueue(context.WithoutCancel(ctx), post); err != nil {
+	if err := r.display.outbox.Enqueue(context.WithoutCancel(ctx), post); err != nil {
 		zerolog.Ctx(ctx).Error().Err(err).Msg("notice about missing files not stored")
 	}
 }

@@ -170,7 +170,7 @@ func TestAnAdditionBehindTheResult(t *testing.T) {
 	l := newRig(t)
 	turns := 0
 	l.answerWith(func(ctx context.Context, t *turn) turncard.Outcome {
-		end := l.agents().answer(ctx, t)
+		end := l.runner().answer(ctx, t)
 		if turns++; turns == 1 {
 			l.say("om_2", "also: two")
 			if n := l.count(`SELECT COUNT(*) FROM steers WHERE turn_id = 1`); n != 1 {

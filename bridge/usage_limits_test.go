@@ -29,7 +29,7 @@ func newLimitRig(t *testing.T) *limitRig {
 			return failedOutcome(zerolog.Ctx(ctx), context.Cause(ctx))
 		}
 		if refused.Failure == "" {
-			l.asked <- tn.claim.Asked[0].Text
+			l.asked <- tn.Asked[0].Text
 			return turncard.OutcomeOf("")
 		}
 		end := l.outcome(ctx, tn, refused)

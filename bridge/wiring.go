@@ -152,20 +152,10 @@ func (w *wiring) display() turnDisplay {
 
 // turnRunner gives each step of a turn what it needs.
 func (w *wiring) turnRunner(background *background) *turnRunner {
-	lanes := &w.turns.lanes
 	return &turnRunner{
-		cfg: w.cfg, db: w.db, history: w.history, lanes: lanes,
-		display: w.display(),
-		agents: agentRunner{
-			budget: w.budget, failures: failures{w.cfg, w.authorizer, w.db.Messages(), w.limits}, background: background,
-			files: turnFiles{w.files, w.outbox},
-			attempts: attemptRunner{
-				cfg: w.cfg, pool: w.pool, lanes: lanes, approvals: w.approvals, turns: w.db.Turns(),
-				chats: w.db.Chats(), folders: w.db.Folders(), servers: w.servers,
-				specs: w.specs, steering: w.steering, followUps: w.followUps, limits: w.limits,
-				prompts: promptBuilder{w.cfg, w.context},
-			},
-		},
+		cfg: w.cfg, db: w.db, pool: w.pool, context: w.context, history: w.history, lanes: &w.turns.lanes,
+		steering: w.steering, display: w.display(), budget: w.budget, access: w.authorizer, approvals: w.approvals,
+		background: background, files: w.files, specs: w.specs, servers: w.servers, followUps: w.followUps,
 		maintenance: maintenance{
 			cfg: w.cfg, db: w.db, context: w.context, scheduler: w.scheduler, pool: w.pool, budget: w.budget,
 			log:   w.log,
