@@ -6,7 +6,6 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"magpie/contextmgr/redact"
 	"magpie/db"
 	"magpie/internal/chat"
 	"magpie/internal/claude"
@@ -19,14 +18,8 @@ type automaticDecision struct {
 	rule int64  // the rule of the chat that allows it; 0 = none
 }
 
-// autoDecider decides requests for which people need not be asked.
-type autoDecider struct {
-	rules   db.Rules
-	secrets redact.Known
-}
-
-// decide returns the decision if people need not be asked.
-func (d autoDecider) decide(
+// decideUnasked returns the decision if people need not be asked.
+func (rs *Requests) decideUnasked(
 	ctx context.Context, c db.Claim, w Workspace, q claude.ToolAsk, touched TouchedPaths,
 ) (s automaticDecision) {
 	refused := func(text, why string) automaticDecision {
@@ -40,10 +33,10 @@ func (d autoDecider) decide(
 		s.why = "tool allowed: it is the program's own, or for the agent's own notes"
 		return s
 	}
-	if HoldsSecret(q.Input, d.secrets) {
+	if HoldsSecret(q.Input, rs.secrets) {
 		return refused(notWithSecrets, "what it wants holds a secret")
 	}
-	if s.rule = d.ruleFor(ctx, c.Turn.Key, w.Dir, q); s.rule != 0 && !touched.Any() {
+	if s.rule = rs.ruleFor(ctx, c.Turn.Key, w.Dir, q); s.rule != 0 && !touched.Any() {
 		s.why = fmt.Sprintf("tool allowed by rule %d of the chat", s.rule)
 		return s
 	}
@@ -55,11 +48,11 @@ func (d autoDecider) decide(
 
 // ruleFor is the number of the rule that allows a tool call; 0 = none. Plan mode is read-only, so no rule applies
 // there.
-func (d autoDecider) ruleFor(ctx context.Context, key chat.Key, dir string, q claude.ToolAsk) int64 {
+func (rs *Requests) ruleFor(ctx context.Context, key chat.Key, dir string, q claude.ToolAsk) int64 {
 	if q.Mode == claude.PlanMode {
 		return 0
 	}
-	list, err := d.rules.List(ctx, key)
+	list, err := rs.store.Rules().List(ctx, key)
 	if err != nil {
 		zerolog.Ctx(ctx).Error().Err(err).Msg("rules not read; asking")
 		return 0

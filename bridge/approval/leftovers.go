@@ -13,7 +13,6 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"magpie/bridge/access"
 	"magpie/bridge/i18n"
 	"magpie/db"
 	"magpie/internal/chat"
@@ -34,45 +33,40 @@ type InterruptedTurns interface {
 	Wake(key chat.Key)
 }
 
-// leftovers are approvals whose agent is gone because a shutdown has interrupted its turn. People may still decide, and
-// the turn that continues it gets the decision.
-type leftovers struct {
-	*settler
-	access   *access.Authorizer
-	reserved ReservedPaths // files that only admins decide about
-}
+// Approvals whose agent is gone because a shutdown has interrupted its turn stay open. People may still decide, and the
+// turn that continues it gets the decision.
 
 // Recover reopens the approvals of the previous run that a turn still needs; people decide as usual. The others are
 // withdrawn. The turns must have been recovered first.
-func (ls *leftovers) Recover(ctx context.Context) error {
-	list, err := ls.store.Approvals().Waiting(ctx)
+func (rs *Requests) Recover(ctx context.Context) error {
+	list, err := rs.store.Approvals().Waiting(ctx)
 	if err != nil {
 		return err
 	}
 	for _, a := range list {
-		needed, err := ls.store.Approvals().IsNeeded(ctx, a)
+		needed, err := rs.store.Approvals().IsNeeded(ctx, a)
 		if err != nil {
 			return err
 		}
 		if needed {
-			ls.keepOpen(ctx, a)
+			rs.keepOpen(ctx, a)
 			continue
 		}
-		if err := ls.withdraw(ctx, a); err != nil && !db.Permanent(err) {
+		if err := rs.withdraw(ctx, a); err != nil && !db.Permanent(err) {
 			return err
 		}
 	}
-	return ls.deliver(ctx)
+	return rs.deliver(ctx)
 }
 
 // withdraw ends an approval that no turn needs.
-func (ls *leftovers) withdraw(ctx context.Context, a db.Approval) error {
+func (rs *Requests) withdraw(ctx context.Context, a db.Approval) error {
 	from := a.State
 	a.Settlement = db.Settlement{State: db.Withdrawn}
-	ls.log.Warn().Stringer("chat", a.Key).Int64("turn", a.Turn).Str("approval", a.ID).
+	rs.log.Warn().Stringer("chat", a.Key).Int64("turn", a.Turn).Str("approval", a.ID).
 		Msg("no turn needs what people were asked")
-	err := ls.settle(ctx, a, db.Settling{From: from, Card: Card(a, ls.language(ctx, a.Key))})
-	ls.outbox.Wake(a.Key)
+	err := rs.settle(ctx, a, db.Settling{From: from, Card: Card(a, rs.language(ctx, a.Key))})
+	rs.outbox.Wake(a.Key)
 	return err
 }
 
@@ -82,22 +76,22 @@ const mostContinued = 3
 
 // deliver continues turns that were interrupted just after their decision was made. If the turn has ended since, nothing
 // was run.
-func (ls *leftovers) deliver(ctx context.Context) error {
-	list, err := ls.store.Approvals().Undelivered(ctx)
+func (rs *Requests) deliver(ctx context.Context) error {
+	list, err := rs.store.Approvals().Undelivered(ctx)
 	if err != nil {
 		return err
 	}
 	for _, a := range list {
-		needed, err := ls.store.Approvals().IsNeeded(ctx, a)
+		needed, err := rs.store.Approvals().IsNeeded(ctx, a)
 		if err != nil {
 			return err
 		}
-		pass := ls.continueTurn
+		pass := rs.continueTurn
 		switch {
 		case !needed && a.State == db.Approved:
-			pass = ls.withdraw
+			pass = rs.withdraw
 		case a.Continued >= mostContinued:
-			pass = ls.giveUp
+			pass = rs.giveUp
 		}
 		// If it is not found, the turn continues already, or has ended.
 		if err := pass(ctx, a); err != nil && !db.Permanent(err) {
@@ -108,47 +102,47 @@ func (ls *leftovers) deliver(ctx context.Context) error {
 }
 
 // continueTurn continues the turn that needs a decision.
-func (ls *leftovers) continueTurn(ctx context.Context, a db.Approval) error {
-	how, err := ls.continuation(ctx, a, a.By, ls.language(ctx, a.Key))
+func (rs *Requests) continueTurn(ctx context.Context, a db.Approval) error {
+	how, err := rs.continuation(ctx, a, a.By, rs.language(ctx, a.Key))
 	if err != nil {
 		return err
 	}
-	err = ls.store.Turns().Interruptions().Decide(ctx, db.Decision{
+	err = rs.store.Turns().Interruptions().Decide(ctx, db.Decision{
 		Key: a.Key, Turn: a.NeededBy, GoOn: true, ContinueMessage: how.ContinueMessage, Over: how.Over, Approval: a.ID,
 	})
 	if err == nil {
-		ls.interrupted.Wake(a.Key)
+		rs.interrupted.Wake(a.Key)
 	}
 	return err
 }
 
 // giveUp withdraws a decision, and tells people that it was not used.
-func (ls *leftovers) giveUp(ctx context.Context, a db.Approval) error {
-	l, from := ls.language(ctx, a.Key), a.State
+func (rs *Requests) giveUp(ctx context.Context, a db.Approval) error {
+	l, from := rs.language(ctx, a.Key), a.State
 	a.Settlement = db.Settlement{State: db.Withdrawn}
-	err := ls.settle(ctx, a, db.Settling{From: from, Card: Card(a, l), GiveUp: i18n.ApprovalNotPassedOn.In(l)})
+	err := rs.settle(ctx, a, db.Settling{From: from, Card: Card(a, l), GiveUp: i18n.ApprovalNotPassedOn.In(l)})
 	if err == nil {
-		ls.log.Error().Stringer("chat", a.Key).Int64("turn", a.NeededBy).Str("approval", a.ID).
+		rs.log.Error().Stringer("chat", a.Key).Int64("turn", a.NeededBy).Str("approval", a.ID).
 			Msg("the program has ended each time that a turn went on with its decision; not trying again")
-		ls.outbox.Wake(a.Key)
+		rs.outbox.Wake(a.Key)
 	}
 	return err
 }
 
 // keepOpen leaves an approval without an agent open for the rest of its time.
-func (ls *leftovers) keepOpen(ctx context.Context, a db.Approval) {
-	about := ls.reserved.PathsOf(ctx, a.Key, claude.ToolAsk{Name: a.Tool, Input: a.Input}, a.Project)
-	p := pending{approval: a, admins: adminsOnly(ls.access.Load(), a, about)}
-	if !ls.open.register(p, func() []*time.Timer { return ls.startTimers(a) }) {
+func (rs *Requests) keepOpen(ctx context.Context, a db.Approval) {
+	about := rs.reserved.PathsOf(ctx, a.Key, claude.ToolAsk{Name: a.Tool, Input: a.Input}, a.Project)
+	p := pending{approval: a, admins: adminsOnly(rs.access.Load(), a, about)}
+	if !rs.open.register(p, func() []*time.Timer { return rs.startTimers(a) }) {
 		return
 	}
-	ls.log.Info().Stringer("chat", a.Key).Int64("turn", a.Turn).Str("approval", a.ID).
+	rs.log.Info().Stringer("chat", a.Key).Int64("turn", a.Turn).Str("approval", a.ID).
 		Msg("people may still decide what an earlier run has asked")
 }
 
 // openCard is the card of an open approval.
-func (ls *leftovers) openCard(ctx context.Context, p pending, about TouchedPaths) chat.Card {
-	l := ls.language(ctx, p.approval.Key)
+func (rs *Requests) openCard(ctx context.Context, p pending, about TouchedPaths) chat.Card {
+	l := rs.language(ctx, p.approval.Key)
 	card := Card(p.approval, l)
 	if p.explains {
 		card = ExplainCard(p.approval, l)
@@ -160,23 +154,23 @@ func (ls *leftovers) openCard(ctx context.Context, p pending, about TouchedPaths
 }
 
 // redraw draws the card of an open approval again. It returns [db.ErrNotFound] if the approval is not open any more.
-func (ls *leftovers) redraw(ctx context.Context, id string) error {
-	p, ok := ls.open.get(id)
+func (rs *Requests) redraw(ctx context.Context, id string) error {
+	p, ok := rs.open.get(id)
 	if !ok {
 		return db.ErrNotFound
 	}
 	a := p.approval
-	about := ls.reserved.PathsOf(ctx, a.Key, claude.ToolAsk{Name: a.Tool, Input: a.Input}, a.Project)
-	if err := ls.store.Approvals().Redraw(ctx, a, ls.openCard(ctx, p, about)); err != nil {
+	about := rs.reserved.PathsOf(ctx, a.Key, claude.ToolAsk{Name: a.Tool, Input: a.Input}, a.Project)
+	if err := rs.store.Approvals().Redraw(ctx, a, rs.openCard(ctx, p, about)); err != nil {
 		return err
 	}
-	ls.outbox.Wake(a.Key)
+	rs.outbox.Wake(a.Key)
 	return nil
 }
 
 // detachAgent leaves the approvals of a turn open although its agent is gone.
-func (ls *leftovers) detachAgent(turn int64) {
-	ls.open.change(func(p *pending) bool {
+func (rs *Requests) detachAgent(turn int64) {
+	rs.open.change(func(p *pending) bool {
 		if p.approval.NeededBy != turn {
 			return false
 		}
@@ -187,16 +181,16 @@ func (ls *leftovers) detachAgent(turn int64) {
 
 // TakeOver moves the open approvals of the turns that t continues to t. It returns the decisions made meanwhile, for
 // the agent.
-func (ls *leftovers) TakeOver(ctx context.Context, t db.Turn) (decided []db.Approval) {
+func (rs *Requests) TakeOver(ctx context.Context, t db.Turn) (decided []db.Approval) {
 	if t.Continues == 0 {
 		return nil
 	}
-	list, err := ls.store.Approvals().UndeliveredTo(ctx, t.ID)
+	list, err := rs.store.Approvals().UndeliveredTo(ctx, t.ID)
 	if err != nil { // the agent asks again
 		zerolog.Ctx(ctx).Error().Err(err).Msg("decisions about an interrupted turn not read")
 		return nil
 	}
-	ls.open.change(func(p *pending) bool {
+	rs.open.change(func(p *pending) bool {
 		mine := slices.ContainsFunc(list, func(a db.Approval) bool { return a.ID == p.approval.ID })
 		if mine {
 			p.approval.NeededBy = t.ID
@@ -207,8 +201,8 @@ func (ls *leftovers) TakeOver(ctx context.Context, t db.Turn) (decided []db.Appr
 }
 
 // PassOn moves the open approvals of a follow-up that has ended to the next one: subagents still wait for them.
-func (ls *leftovers) PassOn(ended, next int64) {
-	ls.open.change(func(p *pending) bool {
+func (rs *Requests) PassOn(ended, next int64) {
+	rs.open.change(func(p *pending) bool {
 		if p.approval.NeededBy != ended {
 			return false
 		}
@@ -219,12 +213,12 @@ func (ls *leftovers) PassOn(ended, next int64) {
 
 // answerRepeated checks whether an agent that continues an interrupted turn repeats a request of its predecessor. If so
 // it delivers the decision, or has the agent wait for it. done is false for a different request.
-func (ls *leftovers) answerRepeated(ctx context.Context, c db.Claim, w Workspace, r request) (waits, done bool) {
+func (rs *Requests) answerRepeated(ctx context.Context, c db.Claim, w Workspace, r request) (waits, done bool) {
 	if c.Turn.Continues == 0 {
 		return false, false
 	}
 	log := zerolog.Ctx(ctx).With().Str("tool", r.ask.Name).Logger()
-	list, err := ls.store.Approvals().UndeliveredTo(ctx, c.Turn.ID)
+	list, err := rs.store.Approvals().UndeliveredTo(ctx, c.Turn.ID)
 	if err != nil { // people are asked again
 		log.Error().Err(err).Msg("decisions about an interrupted turn not read")
 		return false, false
@@ -234,20 +228,20 @@ func (ls *leftovers) answerRepeated(ctx context.Context, c db.Claim, w Workspace
 		return false, false
 	}
 	a := list[i]
-	onlyAdmins := adminsOnly(ls.access.Load(), a, r.touched)
-	if ls.adopt(a.ID, r, onlyAdmins) {
+	onlyAdmins := adminsOnly(rs.access.Load(), a, r.touched)
+	if rs.adopt(a.ID, r, onlyAdmins) {
 		log.Info().Str("approval", a.ID).Msg("the agent repeats a request that is still open")
 		return true, true
 	}
 	if a.State == db.Waiting { // it was decided just now
-		a, err = ls.store.Approvals().Get(ctx, a.ID)
+		a, err = rs.store.Approvals().Get(ctx, a.ID)
 	}
-	if err == nil && a.State == db.Approved && onlyAdmins && !ls.access.Load().IsAdmin(a.By) {
+	if err == nil && a.State == db.Approved && onlyAdmins && !rs.access.Load().IsAdmin(a.By) {
 		log.Warn().Str("approval", a.ID).Msg("an earlier decision is now reserved for admins; asking again")
 		return false, false
 	}
 	if err == nil {
-		err = ls.store.Approvals().MarkDelivered(context.WithoutCancel(ctx), a)
+		err = rs.store.Approvals().MarkDelivered(context.WithoutCancel(ctx), a)
 	}
 	if err != nil {
 		log.Error().Err(err).Str("approval", a.ID).Msg("decision cannot be used; asking again")
@@ -260,8 +254,8 @@ func (ls *leftovers) answerRepeated(ctx context.Context, c db.Claim, w Workspace
 }
 
 // adopt lets an agent wait for an open approval without one. It returns false if there is no such approval.
-func (ls *leftovers) adopt(id string, r request, admins bool) bool {
-	return ls.open.change(func(p *pending) bool {
+func (rs *Requests) adopt(id string, r request, admins bool) bool {
+	return rs.open.change(func(p *pending) bool {
 		if p.approval.ID != id || p.answer != nil {
 			return false
 		}
@@ -272,18 +266,18 @@ func (ls *leftovers) adopt(id string, r request, admins bool) bool {
 
 // Reconsider withdraws approvals of a chat that no turn needs any more: an interrupted turn was dropped, or a new
 // conversation has begun.
-func (ls *leftovers) Reconsider(key chat.Key) {
-	ls.jobs.Enqueue(func(ctx context.Context) {
-		for _, a := range ls.open.withoutAgent(key) {
-			log := ls.log.With().Stringer("chat", key).Str("approval", a.ID).Logger()
-			a, err := ls.store.Approvals().Get(ctx, a.ID) // another turn may have taken it over
+func (rs *Requests) Reconsider(key chat.Key) {
+	rs.jobs.Enqueue(func(ctx context.Context) {
+		for _, a := range rs.open.withoutAgent(key) {
+			log := rs.log.With().Stringer("chat", key).Str("approval", a.ID).Logger()
+			a, err := rs.store.Approvals().Get(ctx, a.ID) // another turn may have taken it over
 			needed := false
 			if err == nil {
-				needed, err = ls.store.Approvals().IsNeeded(ctx, a)
+				needed, err = rs.store.Approvals().IsNeeded(ctx, a)
 			}
 			if err == nil && !needed {
 				a.State = db.Withdrawn
-				err = ls.resolve(ctx, a, db.Settling{From: db.Waiting}, claude.Decision{Why: notAsked})
+				err = rs.resolve(ctx, a, db.Settling{From: db.Waiting}, claude.Decision{Why: notAsked})
 			}
 			if err != nil && !errors.Is(err, db.ErrNotFound) { // it expires
 				log.Error().Err(err).Msg("unneeded approval not withdrawn")
@@ -293,22 +287,22 @@ func (ls *leftovers) Reconsider(key chat.Key) {
 }
 
 // UndecidedTurn is an interrupted turn of a chat that a decision may continue; 0 = none.
-func (ls *leftovers) UndecidedTurn(key chat.Key) (turn int64) {
-	for _, a := range ls.open.withoutAgent(key) {
+func (rs *Requests) UndecidedTurn(key chat.Key) (turn int64) {
+	for _, a := range rs.open.withoutAgent(key) {
 		turn = max(turn, a.NeededBy)
 	}
 	return turn
 }
 
 // continuation describes the turn that a decision continues.
-func (ls *leftovers) continuation(
+func (rs *Requests) continuation(
 	ctx context.Context, a db.Approval, by chat.Actor, l i18n.Lang,
 ) (*db.Continuation, error) {
-	over, err := ls.interrupted.ContinuedCard(ctx, a.Key, a.NeededBy, l)
+	over, err := rs.interrupted.ContinuedCard(ctx, a.Key, a.NeededBy, l)
 	if err != nil {
 		return nil, err
 	}
-	request := chat.Message{Actor: by, Text: ls.redact(continueMessageOf(a, l)), Time: time.Now()}
+	request := chat.Message{Actor: by, Text: rs.redact(continueMessageOf(a, l)), Time: time.Now()}
 	return &db.Continuation{ContinueMessage: request, Over: over}, nil
 }
 

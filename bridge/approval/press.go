@@ -71,9 +71,9 @@ func (rs *Requests) settlePress(
 }
 
 // evaluate is [Decide] that names the user.
-func (st *settler) evaluate(ctx context.Context, a db.Approval, p chat.Press, l i18n.Lang) (d Decision, err error) {
+func (rs *Requests) evaluate(ctx context.Context, a db.Approval, p chat.Press, l i18n.Lang) (d Decision, err error) {
 	if p.Actor.Name == "" { // asking the platform would take too long
-		if p.Actor.Name, err = st.store.Approvals().AskerName(ctx, a, p.Actor.ID); err != nil {
+		if p.Actor.Name, err = rs.store.Approvals().AskerName(ctx, a, p.Actor.ID); err != nil {
 			return Decision{}, err
 		}
 	}

@@ -7,9 +7,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/rs/zerolog"
-
-	"magpie/bridge/workqueue"
 	"magpie/db"
 	"magpie/internal/claude"
 	"magpie/internal/text"
@@ -68,24 +65,16 @@ func withTexts(v any, change func(string) string) any {
 // refusedUnasked is the prefix of reasons for refusals without asking.
 const refusedUnasked = "tool refused: "
 
-// recorder stores decisions and adds them to the History.
-type recorder struct {
-	store            *db.DB
-	jobs             *workqueue.Queue
-	redactForHistory func(string) string // redacts a text for the History; nil = unchanged
-	log              zerolog.Logger
-}
-
 // settle stores the outcome of an approval and adds it to the History.
-func (r recorder) settle(ctx context.Context, a db.Approval, s db.Settling) error {
-	return r.store.Approvals().Settle(ctx, a, r.withAction(a, s))
+func (rs *Requests) settle(ctx context.Context, a db.Approval, s db.Settling) error {
+	return rs.store.Approvals().Settle(ctx, a, rs.withAction(a, s))
 }
 
 // withAction adds the outcome of an approval for the History.
-func (r recorder) withAction(a db.Approval, s db.Settling) db.Settling {
+func (rs *Requests) withAction(a db.Approval, s db.Settling) db.Settling {
 	s.Action = db.Action{
-		Use: a.ID, Tool: a.Tool, Input: ShortInput(a.Input, r.redact),
-		Decision: outcomes[a.State], Reason: r.redact(a.Words),
+		Use: a.ID, Tool: a.Tool, Input: ShortInput(a.Input, rs.redact),
+		Decision: outcomes[a.State], Reason: rs.redact(a.Words),
 	}
 	if s.Always {
 		s.Action.Decision, s.Action.Reason = db.AllowedAlways, ""
@@ -99,8 +88,8 @@ var outcomes = map[db.ApprovalState]db.Outcome{
 }
 
 // record records a decision made without asking. Calls of internal tools are of no interest and are left out.
-func (r recorder) record(t db.Turn, q claude.ToolAsk, s automaticDecision) {
-	a := db.Action{Use: q.Use, Tool: q.Name, Input: ShortInput(q.Input, r.redact), Rule: s.rule}
+func (rs *Requests) record(t db.Turn, q claude.ToolAsk, s automaticDecision) {
+	a := db.Action{Use: q.Use, Tool: q.Name, Input: ShortInput(q.Input, rs.redact), Rule: s.rule}
 	switch {
 	case s.rule != 0:
 		a.Decision = db.AllowedByRule
@@ -113,19 +102,19 @@ func (r recorder) record(t db.Turn, q claude.ToolAsk, s automaticDecision) {
 		return
 	}
 	done := db.RecordedAction{Action: a, Key: t.Key, Turn: t.ID, Epoch: t.Epoch, Time: time.Now()}
-	r.jobs.Enqueue(func(ctx context.Context) {
-		err := r.store.Messages().Actions().Record(context.WithoutCancel(ctx), []db.RecordedAction{done})
+	rs.jobs.Enqueue(func(ctx context.Context) {
+		err := rs.store.Messages().Actions().Record(context.WithoutCancel(ctx), []db.RecordedAction{done})
 		if err != nil {
-			r.log.Error().Err(err).Stringer("chat", t.Key).Int64("turn", t.ID).Str("tool", q.Name).
+			rs.log.Error().Err(err).Stringer("chat", t.Key).Int64("turn", t.ID).Str("tool", q.Name).
 				Msg("decision not recorded")
 		}
 	})
 }
 
 // redact redacts a text for the History.
-func (r recorder) redact(text string) string {
-	if r.redactForHistory == nil {
+func (rs *Requests) redact(text string) string {
+	if rs.redactForHistory == nil {
 		return text
 	}
-	return r.redactForHistory(text)
+	return rs.redactForHistory(text)
 }

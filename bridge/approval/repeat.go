@@ -18,42 +18,42 @@ const (
 )
 
 // startTimers starts the timers of an approval: a reminder after half of its time, and its end.
-func (ls *leftovers) startTimers(a db.Approval) []*time.Timer {
-	timers := []*time.Timer{ls.expireAfter(a, time.Until(a.Expires))}
+func (rs *Requests) startTimers(a db.Approval) []*time.Timer {
+	timers := []*time.Timer{rs.expireAfter(a, time.Until(a.Expires))}
 	half := a.Expires.Sub(a.Created) / 2
 	if half < leastHalf || time.Until(a.Expires) < leastHalf {
 		return timers
 	}
 	return append(timers, time.AfterFunc(time.Until(a.Created.Add(half)), func() {
-		ls.jobs.Enqueue(func(ctx context.Context) { ls.remind(ctx, a.ID) })
+		rs.jobs.Enqueue(func(ctx context.Context) { rs.remind(ctx, a.ID) })
 	}))
 }
 
 // remind reminds those who may decide about an approval, once.
-func (ls *leftovers) remind(ctx context.Context, id string) {
-	p, ok := ls.open.get(id)
+func (rs *Requests) remind(ctx context.Context, id string) {
+	p, ok := rs.open.get(id)
 	if !ok {
 		return
 	}
 	a, users := p.approval, p.approval.Askers
 	if p.admins {
-		users = ls.access.Load().AdminUsers()
+		users = rs.access.Load().AdminUsers()
 	}
 	users = slices.Compact(slices.Sorted(slices.Values(users)))
-	l, says := ls.language(ctx, a.Key), i18n.ApprovalAgain
+	l, says := rs.language(ctx, a.Key), i18n.ApprovalAgain
 	if claude.AsksPeople(a.Tool) {
 		says = i18n.QuestionAgain
 	}
 	left := strings.TrimSpace(i18n.RoughDuration(time.Until(a.Expires).Round(time.Minute), l))
 	text := says.Sprintf(l, left)
-	err := ls.store.Approvals().Remind(ctx, a, text, users[:min(len(users), mostCalled)])
-	log := ls.log.With().Stringer("chat", a.Key).Str("approval", id).Logger()
+	err := rs.store.Approvals().Remind(ctx, a, text, users[:min(len(users), mostCalled)])
+	log := rs.log.With().Stringer("chat", a.Key).Str("approval", id).Logger()
 	switch {
 	case errors.Is(err, db.ErrNotFound):
 	case err != nil:
 		log.Error().Err(err).Msg("reminder about an approval not stored")
 	default:
 		log.Info().Msg("reminder about an approval sent")
-		ls.outbox.Wake(a.Key)
+		rs.outbox.Wake(a.Key)
 	}
 }

@@ -26,8 +26,17 @@ import (
 // Requests asks people about tool calls, each on a card of its own. The agent waits until somebody decides or the
 // request expires.
 type Requests struct {
-	*leftovers
-	auto autoDecider
+	store            *db.DB
+	jobs             *workqueue.Queue // that store decisions
+	outbox           *delivery.Outbox
+	access           *access.Authorizer
+	reserved         ReservedPaths // files that only admins decide about
+	secrets          redact.Known
+	language         func(context.Context, chat.Key) i18n.Lang
+	interrupted      InterruptedTurns
+	redactForHistory func(string) string // redacts a text for the History; nil = unchanged
+	open             pendings
+	log              zerolog.Logger
 }
 
 // request is an agent's request for a tool call.
@@ -54,14 +63,11 @@ type Config struct {
 func NewRequests(
 	cfg Config, store *db.DB, o *delivery.Outbox, access *access.Authorizer, log zerolog.Logger,
 ) *Requests {
-	st := &settler{
-		recorder: recorder{store, workqueue.New(decisions), cfg.RedactForHistory, log},
-		outbox:   o, language: cfg.Language, interrupted: cfg.Interrupted, secrets: cfg.Secrets,
-		open: pendings{byID: map[string]pending{}},
-	}
 	rs := &Requests{
-		leftovers: &leftovers{st, access, NewReservedPaths(cfg.Protected, store)},
-		auto:      autoDecider{store.Rules(), cfg.Secrets},
+		store: store, jobs: workqueue.New(decisions), outbox: o, access: access,
+		reserved: NewReservedPaths(cfg.Protected, store), secrets: cfg.Secrets, language: cfg.Language,
+		interrupted: cfg.Interrupted, redactForHistory: cfg.RedactForHistory,
+		open: pendings{byID: map[string]pending{}}, log: log,
 	}
 	o.OnUnseen(rs.withdrawUnseen)
 	return rs
@@ -84,7 +90,7 @@ func (rs *Requests) RequestDecision(
 ) (waits bool) {
 	log := zerolog.Ctx(ctx)
 	about := rs.reserved.PathsOf(ctx, c.Turn.Key, q, w.Dir)
-	s := rs.auto.decide(ctx, c, w, q, about)
+	s := rs.decideUnasked(ctx, c, w, q, about)
 	if s.why == "" || s.rule != 0 {
 		if waits, done := rs.answerRepeated(ctx, c, w, request{q, about, answer}); done {
 			return waits

@@ -113,7 +113,7 @@ func TestAPressWaitsForTheRecovery(t *testing.T) {
 		1900 * time.Millisecond: nil, 2100 * time.Millisecond: context.DeadlineExceeded,
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			rs := &Requests{leftovers: &leftovers{settler: &settler{interrupted: lateRecovery{after: after}}}}
+			rs := &Requests{interrupted: lateRecovery{after: after}}
 			if got := rs.awaitRecovery(t.Context()); !errors.Is(got, want) {
 				t.Errorf("after %v: %v", after, got)
 			}

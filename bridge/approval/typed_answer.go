@@ -82,10 +82,10 @@ func (rs *Requests) requestAnsweredBy(ctx context.Context, running int64, m chat
 }
 
 // isNewest reports whether nothing was asked since the interrupted turn that needs an approval.
-func (ls *leftovers) isNewest(ctx context.Context, a db.Approval) bool {
-	t, err := ls.store.Turns().Interruptions().Newest(ctx, a.Key)
+func (rs *Requests) isNewest(ctx context.Context, a db.Approval) bool {
+	t, err := rs.store.Turns().Interruptions().Newest(ctx, a.Key)
 	if err != nil && !errors.Is(err, db.ErrNotFound) {
-		ls.log.Error().Err(err).Str("approval", a.ID).Msg("newest turn not found; taking a message as a question")
+		rs.log.Error().Err(err).Str("approval", a.ID).Msg("newest turn not found; taking a message as a question")
 	}
 	return err == nil && t.ID == a.NeededBy
 }
