@@ -127,7 +127,7 @@ func optionsOf(d *DB, c Config) sqlite.Options {
 			d.chats.publishGroup()
 			d.indexing.groupFinished()
 		},
-		Undone:  func() { d.hotTurns.forgetAll() },
+		Unknown: func() { d.hotTurns.forgetAll() },
 		Derived: isIndexDamage,
 		Renew: func(ctx context.Context, engine *sqlite.DB) error {
 			setEngine(d, engine)

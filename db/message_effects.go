@@ -44,6 +44,7 @@ func (StartConversation) apply(ctx context.Context, tx *sql.Tx, a *acceptance) e
 			return err
 		}
 	}
+	a.db.hotTurns.forget(a.in.Key)
 	if a.in.Class != chat.Talk {
 		return nil
 	}
@@ -119,6 +120,7 @@ func (e SetTitle) apply(ctx context.Context, tx *sql.Tx, a *acceptance) error {
 type ResumeSession struct{ Session Session }
 
 func (e ResumeSession) apply(ctx context.Context, tx *sql.Tx, a *acceptance) error {
+	a.db.hotTurns.forget(a.in.Key)
 	return resumeSession(ctx, tx, a.in.Key, e.Session)
 }
 

@@ -72,6 +72,7 @@ func (im *Importer) Import(ctx context.Context, list []Record) (added int, err e
 		if err := reserveTurns(ctx, tx, last); err != nil {
 			return err
 		}
+		im.db.hotTurns.forgetAll() // conversations may have ended, and turns have other numbers
 		// The index gets its share in the same transaction, so that it does not fall behind a long import.
 		return im.db.Index().tryIndexing(ctx, tx, added+2*indexBatch)
 	})

@@ -13,14 +13,14 @@ import (
 const hotTurns = 1000
 
 // turnCache holds the turns of chats as the last decision about each has left them. Whatever else writes them has them
-// forgotten: SQLite reports the rows of turns that it changes, who changes messages of a turn says so, a transaction
-// that is undone forgets all, and so does a change by another program.
+// forgotten: SQLite reports the rows of turns that it changes, who changes messages of a turn or begins a conversation
+// says so, a transaction that is undone forgets all, and so does a change by another program.
 type turnCache struct {
 	mu      sync.Mutex
 	hot     *simplelru.LRU[chat.Key, convo.Chat]
 	chats   map[int64]chat.Key // of the turns in it
 	storing bool               // a decision is being stored: the rows become what is put here next
-	version int64              // of the file, as other programs have left it
+	next    int64              // the number that the next turn of any chat gets; 0 = unknown
 }
 
 func newTurnCache() *turnCache {
@@ -34,15 +34,13 @@ func newTurnCache() *turnCache {
 	return t
 }
 
-// get returns the turns of a chat, if they are known in this version of the file.
-func (t *turnCache) get(key chat.Key, version int64) (convo.Chat, bool) {
+// get returns the turns of a chat, if they are known.
+func (t *turnCache) get(key chat.Key) (convo.Chat, bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if version != t.version {
-		t.hot.Purge()
-		t.version = version
-	}
-	return t.hot.Get(key)
+	c, ok := t.hot.Get(key)
+	c.Next = t.next
+	return c, ok && t.next != 0
 }
 
 // store has a decision stored, and keeps what it has made of the chat.
@@ -53,7 +51,9 @@ func (t *turnCache) store(key chat.Key, is convo.Chat, store func() error) error
 	defer t.mu.Unlock()
 	t.storing = false
 	t.hot.Remove(key)
+	t.next = 0
 	if err == nil {
+		t.next = is.Next
 		t.hot.Add(key, is)
 		for _, turn := range is.Turns {
 			t.chats[turn.ID] = key
@@ -77,16 +77,17 @@ func (t *turnCache) turnChanged(turn int64) {
 	}
 }
 
-// forget forgets a chat, because messages of its turns have changed.
+// forget forgets a chat, because messages of its turns have changed, or its conversation.
 func (t *turnCache) forget(key chat.Key) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.hot.Remove(key)
 }
 
-// forgetAll forgets all chats, because what was stored is undone.
+// forgetAll forgets all chats, because what was stored is undone, or others have stored something.
 func (t *turnCache) forgetAll() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.hot.Purge()
+	t.next = 0
 }

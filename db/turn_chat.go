@@ -48,19 +48,11 @@ func (d *DB) decide(ctx context.Context, tx *sql.Tx, key chat.Key, events ...con
 }
 
 // knownTurns returns what is not over in a chat, from memory if the last decision about it is there.
-func (d *DB) knownTurns(ctx context.Context, tx *sql.Tx, key chat.Key) (c convo.Chat, err error) {
-	var asks bool
-	var version int64
-	row := tx.QueryRowContext(ctx, selectNextTurn, key.String())
-	if err := row.Scan(&c.Epoch, &c.Next, &asks, &version); err != nil {
-		return c, err
-	}
-	known, ok := d.hotTurns.get(key, version)
+func (d *DB) knownTurns(ctx context.Context, tx *sql.Tx, key chat.Key) (convo.Chat, error) {
+	known, ok := d.hotTurns.get(key)
 	if !ok {
-		err := loadOpen(ctx, tx, key, asks, &c)
-		return c, err
+		return loadTurns(ctx, tx, key)
 	}
-	known.Epoch, known.Next = c.Epoch, c.Next
 	if d.verify {
 		return known, verifyTurns(ctx, tx, key, known, "in memory")
 	}
@@ -112,8 +104,7 @@ func verifyTurns(ctx context.Context, tx *sql.Tx, key chat.Key, is convo.Chat, w
 
 const selectNextTurn = `SELECT COALESCE((SELECT epoch FROM chats WHERE key = ?1), 0),
 	COALESCE((SELECT seq FROM sqlite_sequence WHERE name = 'turns'), 0) + 1,
-	EXISTS (SELECT 1 FROM approvals INDEXED BY approvals_open WHERE chat_key = ?1 AND delivered = 0),
-	(SELECT data_version FROM pragma_data_version)`
+	EXISTS (SELECT 1 FROM approvals INDEXED BY approvals_open WHERE chat_key = ?1 AND delivered = 0)`
 
 // openColumns has the order of scanOpen.
 const openColumns = `id, epoch, state, failure, created_at, started_at, due_at, attempts, stopped, acted, continues, follows, reply_to`
@@ -126,30 +117,23 @@ const selectOpen = `SELECT ` + openColumns + ` FROM turns INDEXED BY turns_open 
 // loadTurns loads what is not over in a chat.
 func loadTurns(ctx context.Context, q querier, key chat.Key) (c convo.Chat, err error) {
 	var asks bool
-	var version int64
-	if err := q.QueryRowContext(ctx, selectNextTurn, key.String()).Scan(&c.Epoch, &c.Next, &asks, &version); err != nil {
+	if err := q.QueryRowContext(ctx, selectNextTurn, key.String()).Scan(&c.Epoch, &c.Next, &asks); err != nil {
 		return c, err
 	}
-	err = loadOpen(ctx, q, key, asks, &c)
-	return c, err
-}
-
-// loadOpen loads the turns of a chat that are not over, and the requests, if there are any.
-func loadOpen(ctx context.Context, q querier, key chat.Key, asks bool, c *convo.Chat) (err error) {
 	if asks {
 		if c.Requests, err = queryAll(ctx, q, scanRequest, selectRequests, key.String()); err != nil {
-			return err
+			return c, err
 		}
 	}
 	if c.Turns, err = queryAll(ctx, q, scanOpen, selectOpen, key.String()); err != nil {
-		return err
+		return c, err
 	}
 	for i := range c.Turns {
 		if err := loadQuestions(ctx, q, key, &c.Turns[i]); err != nil {
-			return err
+			return c, err
 		}
 	}
-	return nil
+	return c, nil
 }
 
 const selectOver = `SELECT ` + openColumns + ` FROM turns WHERE id = ?1 AND chat_key = ?2`
@@ -326,15 +310,6 @@ func (d turnDifference) exec(statement string, args ...any) error {
 }
 
 func (d turnDifference) store() error {
-	where := map[int64]int64{} // the turn of each message
-	for _, t := range d.was.Turns {
-		for _, q := range t.Asked {
-			where[q.Seq] = t.ID
-		}
-		for _, a := range t.Added {
-			where[a.Seq] = t.ID
-		}
-	}
 	for _, t := range d.is.Turns {
 		old := convo.Turn{}
 		if i := slices.IndexFunc(d.was.Turns, func(o convo.Turn) bool { return o.ID == t.ID }); i >= 0 {
@@ -346,7 +321,7 @@ func (d turnDifference) store() error {
 		if err := d.storeTurn(old, t); err != nil {
 			return err
 		}
-		if err := d.storeQuestions(old, t, where); err != nil {
+		if err := d.storeQuestions(old, t); err != nil {
 			return err
 		}
 	}
@@ -410,8 +385,9 @@ func stateOfVerdict(v convo.Verdict) ApprovalState {
 const (
 	insertTurn = `INSERT INTO turns (id, chat_key, epoch, state, failure, created_at, reply_to, continues, attempts, started_at,
 		follows) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)`
-	updateTurn = `UPDATE turns SET state = ?2, failure = CASE WHEN ?10 THEN ?3 ELSE failure END, due_at = ?4, attempts = ?5, stopped = ?6, acted = ?7, continues = ?8,
-		reply_to = ?9 WHERE id = ?1`
+	updateTurn = `UPDATE turns SET due_at = ?2, attempts = ?3, stopped = ?4, acted = ?5, continues = ?6, reply_to = ?7
+		WHERE id = ?1`
+	setPhase  = `UPDATE turns SET state = ?2, failure = ?3 WHERE id = ?1`
 	beginTurn = `UPDATE turns SET started_at = ?2 WHERE id = ?1`
 	// the prompt keeps its ID, since a session may know it by that
 	resetTurn = `UPDATE turns SET session_id = '', ` + askedBefore + `, prompt_id = '', started_at = 0, ended_at = 0 WHERE id = ?1`
@@ -429,8 +405,10 @@ func (d turnDifference) storeTurn(old, t convo.Turn) error {
 		return d.exec(insertTurn, t.ID, d.key.String(), t.Epoch, state, failure, millis(t.Created), t.ReplyTo, t.Continues,
 			t.Attempts, began, t.Follows)
 	}
-	err := d.exec(updateTurn, t.ID, state, failure, millis(t.Due), t.Attempts, t.Stopped, t.Acted, t.Continues, t.ReplyTo,
-		t.Phase != old.Phase)
+	err := d.exec(updateTurn, t.ID, millis(t.Due), t.Attempts, t.Stopped, t.Acted, t.Continues, t.ReplyTo)
+	if err == nil && t.Phase != old.Phase { // not else: each index of what waits holds the state
+		err = d.exec(setPhase, t.ID, state, failure)
+	}
 	switch {
 	case err != nil || t.Phase == old.Phase:
 		return err
@@ -457,10 +435,10 @@ const (
 )
 
 // storeQuestions stores which messages a turn asks, and what its agent has read of what it was handed.
-func (d turnDifference) storeQuestions(old, t convo.Turn, where map[int64]int64) error {
+func (d turnDifference) storeQuestions(old, t convo.Turn) error {
 	key := d.key.String()
 	bind := func(q convo.Message) error {
-		if where[q.Seq] == t.ID {
+		if old.Holds(q.Seq) {
 			return nil
 		}
 		return d.exec(setMessageTurn, key, q.Seq, t.ID)

@@ -32,9 +32,9 @@ type Options struct {
 	// without WHERE.
 	Changed  func(table string, row int64)
 	Finished func()
-	// Undone is called when writes are undone that may have been read by those behind them in their group: they have
-	// failed, or their commit has. It comes before Finished.
-	Undone func()
+	// Unknown is called when it is not known any more what the file holds: writes are undone that those behind them in
+	// their group may have read, which comes before Finished, or another program has changed the file before a group.
+	Unknown func()
 
 	// Progress reports the progress of work that may take minutes; nil = no reports. It is called from another
 	// goroutine, but never concurrently.

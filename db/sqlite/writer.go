@@ -21,7 +21,8 @@ type writer struct {
 	pool     *sql.DB       // one connection
 	leading  chan struct{} // holds a token while a group runs
 	finished func()        // called after a group's commit or rollback, before any caller gets its result
-	undone   func()        // called when a job was undone, or all of a group
+	unknown  func()        // see [Options]
+	version  int64         // of the file, as other programs have left it; 0 = unknown
 
 	path        string
 	files       *openFiles // nil if read-only
@@ -46,11 +47,11 @@ func newWriter(pool *sql.DB, path string, files *openFiles, o Options) *writer {
 	if o.Finished == nil {
 		o.Finished = nothing
 	}
-	if o.Undone == nil {
-		o.Undone = nothing
+	if o.Unknown == nil {
+		o.Unknown = nothing
 	}
 	return &writer{
-		pool: pool, leading: make(chan struct{}, 1), finished: o.Finished, undone: o.Undone, path: path, files: files,
+		pool: pool, leading: make(chan struct{}, 1), finished: o.Finished, unknown: o.Unknown, path: path, files: files,
 		walLimit: walLimit, trimAt: walLimit, readersTime: readersTime,
 	}
 }
@@ -144,7 +145,7 @@ func (w *writer) runGroup() {
 	}
 	group := w.collectGroup() // including those that arrived during the wait for a lock
 	if err = w.commit(ctx, tx, group); err != nil {
-		w.undone()
+		w.unknown()
 	}
 	w.finished()
 	for _, j := range group {
@@ -169,7 +170,11 @@ func (w *writer) begin(ctx context.Context) (*sql.Conn, *sql.Tx, error) {
 		w.release(conn)
 		return nil, nil, fmt.Errorf("begin: %w", err)
 	}
-	if err := w.files.check(); err != nil {
+	err = w.files.check()
+	if err == nil {
+		err = w.noticeOthers(ctx, tx)
+	}
+	if err != nil {
 		_ = tx.Rollback() // nothing has been done yet
 		w.release(conn)
 		return nil, nil, err
@@ -177,10 +182,24 @@ func (w *writer) begin(ctx context.Context) (*sql.Conn, *sql.Tx, error) {
 	return conn, tx, nil
 }
 
+// noticeOthers looks whether another program has changed the file since the last group. Each connection has numbers of
+// its own.
+func (w *writer) noticeOthers(ctx context.Context, tx *sql.Tx) error {
+	was := w.version
+	if err := tx.QueryRowContext(ctx, "PRAGMA data_version").Scan(&w.version); err != nil {
+		return fmt.Errorf("version of the file: %w", err)
+	}
+	if w.version != was {
+		w.unknown()
+	}
+	return nil
+}
+
 // release returns the connection, but closes one that still has an open transaction, on which no other could begin.
 func (w *writer) release(conn *sql.Conn) {
 	_ = conn.Raw(func(c any) error {
 		if inTransaction(c) {
+			w.version = 0
 			return driver.ErrBadConn
 		}
 		return nil
@@ -199,7 +218,7 @@ func (w *writer) commit(ctx context.Context, tx *sql.Tx, group []*job) error {
 		if j.err == nil {
 			good++
 		} else {
-			w.undone()
+			w.unknown()
 		}
 	}
 	if good == 0 { // a commit would write pages that were changed and changed back

@@ -7,6 +7,7 @@
 package convo
 
 import (
+	"cmp"
 	"slices"
 	"time"
 )
@@ -123,6 +124,12 @@ func (c Chat) Open() Chat {
 
 // IsUndecided reports whether people decide what becomes of a turn.
 func (t Turn) IsUndecided() bool { return t.Phase == Late || t.Phase == Interrupted }
+
+// Holds reports whether a message belongs to a turn: as a question, or as one that its agent was handed.
+func (t Turn) Holds(seq int64) bool {
+	_, asked := slices.BinarySearchFunc(t.Asked, seq, func(q Message, seq int64) int { return cmp.Compare(q.Seq, seq) })
+	return asked || slices.ContainsFunc(t.Added, func(a Added) bool { return a.Seq == seq })
+}
 
 // Turn returns a turn of the chat; nil = it is over.
 func (c Chat) Turn(id int64) *Turn {
