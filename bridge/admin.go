@@ -9,63 +9,48 @@ import (
 	"strings"
 	"time"
 
-	"github.com/rs/zerolog"
-
-	"magpie/bridge/access"
 	"magpie/bridge/i18n"
 	"magpie/db"
 	"magpie/internal/chat"
-	"magpie/internal/claude"
 )
 
 // Reloaded is the result of reloading the configuration: the keys that were applied, and those that need a restart.
 type Reloaded struct{ Applied, Later []string }
 
-// adminCommands are the commands about the program as a whole: access, costs and health.
-type adminCommands struct {
-	cfg    *Config
-	grants db.Grants
-	chats  db.Chats
-	access *access.Authorizer
-	budget *budget
-	pool   *claude.Pool
-	log    zerolog.Logger
-}
-
 // whoAmI is the command /whoami.
-func (cs adminCommands) whoAmI(_ context.Context, o invocation) (commandResult, error) {
-	a, role := cs.access.Load(), i18n.RoleMember
+func (cs *commandSet) whoAmI(_ context.Context, o invocation) (commandResult, error) {
+	a, who, role := cs.access.Load(), o.Actor, i18n.RoleMember
 	switch {
-	case o.m.Actor.ID == a.Owner:
+	case who.ID == a.Owner:
 		role = i18n.RoleOwner
-	case a.IsAdmin(o.m.Actor):
+	case a.IsAdmin(who):
 		role = i18n.RoleAdmin
 	}
-	return o.say(i18n.WhoAmI, i18n.PersonName(o.m.Actor.Name, o.m.Actor.ID), o.m.Actor.ID, o.m.Key.ID, role.In(o.lang))
+	return o.say(i18n.WhoAmI, i18n.PersonName(who.Name, who.ID), who.ID, o.Key.ID, role.In(o.lang))
 }
 
 // adminWords are the subcommands of /admin, with all their names.
 var adminWords = []struct {
 	names   []string
 	private bool // its reply must not appear in a group
-	do      func(adminCommands, context.Context, invocation) (commandResult, error)
+	do      func(*commandSet, context.Context, invocation) (commandResult, error)
 }{
-	{[]string{"users", "用户"}, true, adminCommands.adminUsers},
-	{[]string{"chats", "聊天"}, false, adminCommands.adminChats},
-	{[]string{"budgets", "预算"}, true, adminCommands.adminBudgets},
-	{[]string{"cost", "费用"}, true, adminCommands.adminCost},
-	{[]string{"reload", "重新加载"}, false, adminCommands.adminReload},
+	{[]string{"users", "用户"}, true, (*commandSet).adminUsers},
+	{[]string{"chats", "聊天"}, false, (*commandSet).adminChats},
+	{[]string{"budgets", "预算"}, true, (*commandSet).adminBudgets},
+	{[]string{"cost", "费用"}, true, (*commandSet).adminCost},
+	{[]string{"reload", "重新加载"}, false, (*commandSet).adminReload},
 }
 
 // administer is the command /admin.
-func (cs adminCommands) administer(ctx context.Context, o invocation) (commandResult, error) {
+func (cs *commandSet) administer(ctx context.Context, o invocation) (commandResult, error) {
 	word, rest := splitWord(o.args)
 	for _, w := range adminWords {
 		if !slices.Contains(w.names, strings.ToLower(word)) {
 			continue
 		}
 		// Figures and names of other chats are not for everybody in a group.
-		if w.private && o.m.Kind != chat.Private {
+		if w.private && o.Kind != chat.Private {
 			return o.say(i18n.OnlyPrivate)
 		}
 		o.args = rest
@@ -84,12 +69,12 @@ var (
 const mostListed = 50
 
 // adminUsers lists who may talk to the bot, and changes it.
-func (cs adminCommands) adminUsers(ctx context.Context, o invocation) (commandResult, error) {
+func (cs *commandSet) adminUsers(ctx context.Context, o invocation) (commandResult, error) {
 	word, id := splitWord(o.args)
 	if word != "" {
 		return cs.grant(ctx, o, word, id, userPrefix)
 	}
-	list, err := cs.grants.List(ctx)
+	list, err := cs.db.Grants().List(ctx)
 	if err != nil {
 		return commandResult{}, err
 	}
@@ -119,15 +104,16 @@ func (cs adminCommands) adminUsers(ctx context.Context, o invocation) (commandRe
 }
 
 // adminChats lists the busiest chats, or grants access to everyone in a chat.
-func (cs adminCommands) adminChats(ctx context.Context, o invocation) (commandResult, error) {
+func (cs *commandSet) adminChats(ctx context.Context, o invocation) (commandResult, error) {
 	word, id := splitWord(o.args)
 	if word != "" {
-		return cs.grant(ctx, o, word, cmp.Or(id, o.m.Key.ID), chatPrefix)
+		return cs.grant(ctx, o, word, cmp.Or(id, o.Key.ID), chatPrefix)
 	}
-	if o.m.Kind != chat.Private {
+	if o.Kind != chat.Private {
 		return o.say(i18n.OnlyPrivate)
 	}
-	list, err := cs.budget.ledger.Chats(ctx, cs.budget.midnight(time.Now(), -29), mostListed)
+	p := cs.budget
+	list, err := p.ledger.Chats(ctx, p.midnight(time.Now(), -29), mostListed)
 	if err != nil {
 		return commandResult{}, err
 	}
@@ -136,7 +122,7 @@ func (cs adminCommands) adminChats(ctx context.Context, o invocation) (commandRe
 }
 
 // grant gives or revokes access for a user, or for everyone in a chat. The configuration takes precedence.
-func (cs adminCommands) grant(ctx context.Context, o invocation, word, id, kind string) (commandResult, error) {
+func (cs *commandSet) grant(ctx context.Context, o invocation, word, id, kind string) (commandResult, error) {
 	allow := slices.Contains(allowWords, strings.ToLower(word))
 	switch {
 	case !allow && !slices.Contains(revokeWords, strings.ToLower(word)):
@@ -147,7 +133,7 @@ func (cs adminCommands) grant(ctx context.Context, o invocation, word, id, kind 
 	case allow && !platformID.MatchString(id): // one that was granted by mistake can be revoked
 		return o.say(i18n.BadID, excerptOf(id), kind)
 	}
-	who, err := cs.grants.List(ctx)
+	who, err := cs.db.Grants().List(ctx)
 	if err != nil {
 		return commandResult{}, err
 	}
@@ -159,16 +145,16 @@ func (cs adminCommands) grant(ctx context.Context, o invocation, word, id, kind 
 		return o.do(db.RevokeAccess{Subject: id}, i18n.GrantRevoked, id)
 	}
 	name, given := "", i18n.GrantGiven
-	if id == o.m.Key.ID {
+	if id == o.Key.ID {
 		name = i18n.Visible(o.chat.Title)
 	} else if kind == chatPrefix {
-		if in, err := cs.chats.HasBot(ctx, chat.FeishuChat(id)); err != nil {
+		if in, err := cs.db.Chats().HasBot(ctx, chat.FeishuChat(id)); err != nil {
 			return commandResult{}, err
 		} else if !in {
 			given = i18n.GrantElsewhere
 		}
 	}
-	return o.do(db.GrantAccess{Subject: id, Name: name, By: o.m.Actor.ID}, given, id)
+	return o.do(db.GrantAccess{Subject: id, Name: name, By: o.Actor.ID}, given, id)
 }
 
 // chatPrefix and userPrefix begin the IDs of chats and of users.
@@ -180,8 +166,8 @@ const (
 var platformID = regexp.MustCompile(`^o[cu]_[0-9A-Za-z_-]+$`)
 
 // adminBudgets shows the limits and the users who have spent most today.
-func (cs adminCommands) adminBudgets(ctx context.Context, o invocation) (commandResult, error) {
-	b, none := cs.budget.Load(), i18n.NoLimit.In(o.lang)
+func (cs *commandSet) adminBudgets(ctx context.Context, o invocation) (commandResult, error) {
+	p, none := cs.budget, i18n.NoLimit.In(o.lang)
 	usd := func(v float64) string {
 		if v == 0 {
 			return none
@@ -194,10 +180,11 @@ func (cs adminCommands) adminBudgets(ctx context.Context, o invocation) (command
 		}
 		return i18n.Tokens(v, o.lang)
 	}
-	users, err := cs.budget.ledger.Users(ctx, cs.budget.midnight(time.Now(), 0), mostListed)
+	users, err := p.ledger.Users(ctx, p.midnight(time.Now(), 0), mostListed)
 	if err != nil {
 		return commandResult{}, err
 	}
+	b := p.Load()
 	text := fmt.Sprintf(i18n.Budgets.In(o.lang), usd(b.TurnUSD), usd(b.UserDayUSD), count(b.UserDayTokens),
 		usd(b.ChatDayUSD), count(b.ChatDayTokens))
 	reply := strings.TrimSpace(text + "\n" + i18n.TodayHead.In(o.lang) + "\n" + spenderLines(users, o.lang))
@@ -208,17 +195,16 @@ func (cs adminCommands) adminBudgets(ctx context.Context, o invocation) (command
 const mostSpenders = 10
 
 // adminCost shows what was spent in all chats, and by whom.
-func (cs adminCommands) adminCost(ctx context.Context, o invocation) (commandResult, error) {
-	s, ok := findPeriod(o.args)
-	if !ok {
+func (cs *commandSet) adminCost(ctx context.Context, o invocation) (commandResult, error) {
+	p, days := cs.budget, daysOf(o.args)
+	if days == 0 {
 		return o.say(i18n.AdminUsage)
 	}
-	p := cs.budget
-	r, err := p.report(ctx, chat.Key{}, s, 0, o.lang)
+	card, err := p.costCard(ctx, chat.Key{}, days, 0, o.lang)
 	if err != nil {
 		return commandResult{}, err
 	}
-	since := p.midnight(time.Now(), 1-s.days)
+	since := p.midnight(time.Now(), 1-days)
 	users, err := p.ledger.Users(ctx, since, mostSpenders)
 	if err != nil {
 		return commandResult{}, err
@@ -232,15 +218,16 @@ func (cs adminCommands) adminCost(ctx context.Context, o invocation) (commandRes
 		return commandResult{}, err
 	}
 	user, room := 0.0, 0.0 // limits per day, which only the chart of one day can show
-	if b := p.Load(); s.days == 1 {
+	if b := p.Load(); days == 1 {
 		user, room = b.UserDayUSD, b.ChatDayUSD
 	}
-	r.addSpenderChart(i18n.CostByUser, users, user, o.lang)
-	r.addSpenderChart(i18n.CostByChat, chats, room, o.lang)
-	r.addSpenderChart(i18n.CostByModel, models, 0, o.lang)
-	text := i18n.ByUser.In(o.lang) + "\n" + spenderLines(users, o.lang) +
-		i18n.ByChat.In(o.lang) + "\n" + spenderLines(chats, o.lang)
-	return commandResult{card: r.card(text, o.lang, byModel(models, o.lang))}, nil
+	addSpenderChart(card, i18n.CostByUser, users, user, o.lang)
+	addSpenderChart(card, i18n.CostByChat, chats, room, o.lang)
+	addSpenderChart(card, i18n.CostByModel, models, 0, o.lang)
+	addList(card, i18n.ByModel.In(o.lang), spenderLines(models, o.lang))
+	card.Body = strings.TrimSpace(card.Body + i18n.ByUser.In(o.lang) + "\n" + spenderLines(users, o.lang) +
+		i18n.ByChat.In(o.lang) + "\n" + spenderLines(chats, o.lang))
+	return commandResult{card: card}, nil
 }
 
 // longestListed limits a name in a list for admins, in runes.
@@ -267,7 +254,7 @@ func spenderLines(list []db.Spender, l i18n.Lang) string {
 }
 
 // adminReload reloads the configuration.
-func (cs adminCommands) adminReload(ctx context.Context, o invocation) (commandResult, error) {
+func (cs *commandSet) adminReload(ctx context.Context, o invocation) (commandResult, error) {
 	switch {
 	case cs.cfg.Reload == nil:
 		return o.say(i18n.NoReload)

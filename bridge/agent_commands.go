@@ -24,17 +24,17 @@ func parseForwarded(own claude.SlashCommands, text string) (line string, ok bool
 }
 
 // forwardCommand is the plan for a text that looks like one of the agent's own commands.
-func (cs conversationCommands) forwardCommand(ctx context.Context, o invocation) (commandResult, error) {
+func (cs *commandSet) forwardCommand(ctx context.Context, o invocation) (commandResult, error) {
 	own := cs.pool.Config().SlashCommands()
-	if _, ok := parseForwarded(own, o.m.Text); !ok {
-		name, _ := splitWord(o.m.Text)
+	if _, ok := parseForwarded(own, o.Text); !ok {
+		name, _ := splitWord(o.Text)
 		return o.say(i18n.NotPassed, name, "`//"+strings.Join(own, "` `//")+"`")
 	}
 	// A command of the CLI cannot be queued: it acts on the session as it is when it arrives.
-	if busy, err := cs.turns.isBusy(ctx, o.m.Key); err != nil || busy {
+	if busy, err := cs.turns.isBusy(ctx, o.Key); err != nil || busy {
 		return commandResult{reply: i18n.Busy.In(o.lang)}, err
 	}
-	return commandResult{ask: strings.TrimSpace(o.m.Text)}, nil
+	return commandResult{ask: strings.TrimSpace(o.Text)}, nil
 }
 
 // ownCommand returns the agent's own command if the turn consists of one; empty = the turn is a question.

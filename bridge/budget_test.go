@@ -267,7 +267,7 @@ func TestModelsThatCostNothingAreNotListed(t *testing.T) {
 		e := db.Expense{Key: room, User: "ou_1", Purpose: "test", Turn: int64(turn + 1), Usage: used}
 		must(t, p.ledger.Book(t.Context(), e))
 	}
-	done, err := p.showCost(t.Context(), invocation{m: chat.Incoming{Key: room}, lang: i18n.Chinese})
+	done, err := (&commandSet{budget: p}).showCost(t.Context(), invocation{Incoming: chat.Incoming{Key: room}, lang: i18n.Chinese})
 	if err != nil || done.card == nil || len(done.card.Panels) != 2 ||
 		done.card.Panels[1].Body != "- `opus` $0.25 · 1.0k token\n" {
 		t.Errorf("%+v, %v", done.card, err)
@@ -292,33 +292,34 @@ func costsByDay(t *testing.T) {
 	must(t, p.ledger.Book(t.Context(), answer))
 	for name, label := range map[string]string{"": now.In(zone).Format("15") + ":00",
 		"week": now.In(zone).Format("01-02"), "月": now.In(zone).Format("01-02")} {
-		s, ok := findPeriod(name)
-		if !ok {
+		days := daysOf(name)
+		if days == 0 {
 			t.Fatalf("%q is not known", name)
 		}
-		got, err := p.report(t.Context(), room, s, 2.5, i18n.Chinese)
-		if err != nil || len(got.charts) != 1 ||
-			got.head != "**"+s.head.ZH+"**：$0.75 · 2.0k token · 1 次回答\n其中后台任务（标题、摘要、记忆等）：$0.50 · 1.0k token\n" {
+		head := map[int]i18n.Phrase{1: i18n.CostDay, 7: i18n.CostWeek, 30: i18n.CostMonth}[days].ZH
+		got, err := p.costCard(t.Context(), room, days, 2.5, i18n.Chinese)
+		if err != nil || len(got.Charts) != 1 || len(got.Panels) != 1 ||
+			got.Body != "**"+head+"**：$0.75 · 2.0k token · 1 次回答\n其中后台任务（标题、摘要、记忆等）：$0.50 · 1.0k token\n" {
 			t.Fatalf("%s: %+v, %v", name, got, err)
 		}
 		sum := 0.0
-		for _, b := range got.charts[0].Bars {
+		for _, b := range got.Charts[0].Bars {
 			sum += b.Value
 		}
-		if c := got.charts[0]; sum != 0.75 || len(c.Bars) != max(6, s.days) || c.Limit.Value != 2.5 {
+		if c := got.Charts[0]; sum != 0.75 || len(c.Bars) != max(6, days) || c.Limit.Value != 2.5 {
 			t.Errorf("%s: %+v", name, c)
 		}
-		if s.days > 1 && got.lines != "- "+label+" $0.75 · 2.0k token\n" {
-			t.Errorf("%s: %q, want a line for %s", name, got.lines, label)
+		if lines := got.Panels[0].Body; days > 1 && lines != "- "+label+" $0.75 · 2.0k token\n" {
+			t.Errorf("%s: %q, want a line for %s", name, lines, label)
 		}
-		if got, err := p.report(t.Context(), chat.FeishuChat("oc_2"), s, 0, i18n.English); err != nil ||
-			!strings.Contains(got.head, "$0.00") || got.charts != nil || got.lines != "" {
+		if got, err := p.costCard(t.Context(), chat.FeishuChat("oc_2"), days, 0, i18n.English); err != nil ||
+			!strings.Contains(got.Body, "$0.00") || got.Charts != nil || got.Panels != nil {
 			t.Errorf("another chat, %s: %+v, %v", name, got, err)
 		}
 	}
 	i18n.SimulateCosts(true)
 	t.Cleanup(func() { i18n.SimulateCosts(false) })
-	done, err := p.showCost(t.Context(), invocation{m: chat.Incoming{Key: room}, lang: i18n.English})
+	done, err := (&commandSet{budget: p}).showCost(t.Context(), invocation{Incoming: chat.Incoming{Key: room}, lang: i18n.English})
 	if err != nil || done.card == nil || len(done.card.Panels) != 2 || !strings.Contains(done.card.Body, "(simulated)") ||
 		!strings.Contains(done.card.Panels[1].Body, "`opus` $0.25 (simulated)") {
 		t.Errorf("%+v, %v", done.card, err)
@@ -327,7 +328,7 @@ func costsByDay(t *testing.T) {
 		barsOf(list[1]) != "– 0.50, opus 0.25" {
 		t.Errorf("the charts are %+v", list)
 	}
-	if _, ok := findPeriod("century"); ok {
+	if daysOf("century") != 0 {
 		t.Error("a century is shown")
 	}
 }
@@ -340,7 +341,7 @@ func TestTodayGrowsTowardsTheLimit(t *testing.T) {
 		spend(t, p.ledger, room, "ou_1", 0.5)
 		time.Sleep(9 * time.Hour)
 		spend(t, p.ledger, room, "ou_1", 0.25)
-		done, err := p.showCost(t.Context(), invocation{m: chat.Incoming{Key: room}, lang: i18n.English})
+		done, err := (&commandSet{budget: p}).showCost(t.Context(), invocation{Incoming: chat.Incoming{Key: room}, lang: i18n.English})
 		if err != nil || len(done.card.Charts) != 1 {
 			t.Fatalf("%+v, %v", done.card, err)
 		}
@@ -377,7 +378,7 @@ func TestTheCostsOfAllChats(t *testing.T) {
 			must(t, p.ledger.Book(t.Context(), e))
 		}
 		for args, limits := range map[string][]float64{"": {0, 3, 4, 0}, "week": {0, 0, 0, 0}} {
-			done, err := adminCommands{budget: p}.adminCost(t.Context(), invocation{args: args, lang: i18n.English})
+			done, err := (&commandSet{budget: p}).adminCost(t.Context(), invocation{args: args, lang: i18n.English})
 			if err != nil || len(done.card.Charts) != 4 {
 				t.Fatalf("%q: %+v, %v", args, done.card, err)
 			}
@@ -400,18 +401,16 @@ func TestTheCostsOfAllChats(t *testing.T) {
 // Today's costs are shown in the part of the day in which they arose.
 func TestHoursOfTheDay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := &budget{zone: time.UTC}
-		s, _ := findPeriod("day")
-		var labels []string
-		for _, b := range s.bins(p, time.Now()) {
-			labels = append(labels, b.label)
-		}
-		if got := strings.Join(labels, " "); got != "00:00 04:00 08:00 12:00 16:00 20:00" {
-			t.Errorf("%s", got)
-		}
-		s, _ = findPeriod("周")
-		if got := s.bins(p, time.Now()); len(got) != 7 || got[6].label != time.Now().Format("01-02") {
-			t.Errorf("%+v", got)
+		p := &budget{ledger: dbtest.New(t).Ledger(), zone: time.UTC, log: zerolog.Nop()}
+		spend(t, p.ledger, room, "ou_1", 1)
+		for name, want := range map[string]string{
+			"day": "00:00 1.00, 04:00 0.00, 08:00 0.00, 12:00 0.00, 16:00 0.00, 20:00 0.00",
+			"周":   "12-26 0.00, 12-27 0.00, 12-28 0.00, 12-29 0.00, 12-30 0.00, 12-31 0.00, 01-01 1.00",
+		} {
+			card, err := p.costCard(t.Context(), room, daysOf(name), 0, i18n.English)
+			if must(t, err); barsOf(card.Charts[0]) != want {
+				t.Errorf("%s: %s", name, barsOf(card.Charts[0]))
+			}
 		}
 	})
 }

@@ -31,7 +31,7 @@ type Check struct {
 const checkTime = time.Minute
 
 // checkUp is the command /doctor.
-func (cs adminCommands) checkUp(ctx context.Context, o invocation) (commandResult, error) {
+func (cs *commandSet) checkUp(ctx context.Context, o invocation) (commandResult, error) {
 	if !o.late {
 		return commandResult{reply: i18n.DoctorBegun.In(o.lang), later: true}, nil
 	}

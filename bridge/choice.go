@@ -7,9 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/rs/zerolog"
-
-	"magpie/bridge/access"
 	"magpie/bridge/i18n"
 	"magpie/bridge/turncard"
 	"magpie/db"
@@ -36,16 +33,8 @@ type choice struct {
 	private bool                         // in a group only admins may change it
 }
 
-// settingCommands show and change the settings of a chat.
-type settingCommands struct {
-	cfg    *Config
-	access *access.Authorizer
-	pool   *claude.Pool
-	log    zerolog.Logger
-}
-
 // chooseModel is the command /model.
-func (cs settingCommands) chooseModel(_ context.Context, o invocation) (commandResult, error) {
+func (cs *commandSet) chooseModel(_ context.Context, o invocation) (commandResult, error) {
 	cfg := cs.pool.Config()
 	offered := cfg.Models
 	if len(offered) == 0 {
@@ -59,7 +48,7 @@ func (cs settingCommands) chooseModel(_ context.Context, o invocation) (commandR
 }
 
 // chooseEffort is the command /effort.
-func (cs settingCommands) chooseEffort(_ context.Context, o invocation) (commandResult, error) {
+func (cs *commandSet) chooseEffort(_ context.Context, o invocation) (commandResult, error) {
 	var words []string
 	for _, v := range claude.Efforts {
 		words = append(words, effortWords[v].In(o.lang))
@@ -88,7 +77,7 @@ var languageNames = map[string]i18n.Lang{
 }
 
 // chooseLang is the command /lang. The reply is in the chosen language.
-func (cs settingCommands) chooseLang(_ context.Context, o invocation) (commandResult, error) {
+func (cs *commandSet) chooseLang(_ context.Context, o invocation) (commandResult, error) {
 	o.args = strings.ToLower(o.args)
 	now := i18n.ByItself.In(o.lang)
 	if s := o.chat.Settings.Lang; s != "" {
@@ -111,7 +100,7 @@ func (cs settingCommands) chooseLang(_ context.Context, o invocation) (commandRe
 }
 
 // setChoice shows the available values, or sets one.
-func (cs settingCommands) setChoice(o invocation, now string, c choice) (commandResult, error) {
+func (cs *commandSet) setChoice(o invocation, now string, c choice) (commandResult, error) {
 	value, rest := splitWord(o.args)
 	reset := slices.Contains(byDefault, strings.ToLower(value))
 	switch {
@@ -124,7 +113,7 @@ func (cs settingCommands) setChoice(o invocation, now string, c choice) (command
 		buttons = buttons[:min(len(buttons), mostButtons-1)]
 		buttons = append(buttons, turncard.CommandButton(c.unset.In(o.lang), c.order+" default"))
 		return offer(fmt.Sprintf(c.asks.In(o.lang), now), buttons)
-	case c.private && !cs.access.Load().InCharge(o.m):
+	case c.private && !cs.access.Load().InCharge(o.Incoming):
 		return o.say(i18n.ForAdminsInGroups)
 	case rest != "" || !reset && !c.may(value):
 		values := c.offered

@@ -5,37 +5,23 @@ import (
 	"errors"
 	"slices"
 
-	"magpie/bridge/approval"
-	"magpie/bridge/attachment"
 	"magpie/bridge/i18n"
 	"magpie/db"
-	"magpie/internal/claude"
 )
 
-// conversationCommands control the course of a conversation.
-type conversationCommands struct {
-	cfg    *Config
-	db     *db.DB
-	files  *attachment.Store
-	turns  *turnQueue
-	pool   *claude.Pool
-	asks   *approval.Requests
-	cutOff interruptedTurns
-}
-
-func (cs conversationCommands) startNew(ctx context.Context, o invocation) (commandResult, error) {
+func (cs *commandSet) startNew(ctx context.Context, o invocation) (commandResult, error) {
 	return cs.forget(ctx, o, i18n.NewBegun)
 }
 
-func (cs conversationCommands) reset(ctx context.Context, o invocation) (commandResult, error) {
+func (cs *commandSet) reset(ctx context.Context, o invocation) (commandResult, error) {
 	return cs.forget(ctx, o, i18n.ResetDone)
 }
 
 // forget starts a new conversation; text after the command is its first question. A running turn continues and belongs
 // to the old conversation. The next process is started at once. It is not a spare one, which is for chats without a
 // folder: this chat's folder holds the sessions that /resume returns to.
-func (cs conversationCommands) forget(ctx context.Context, o invocation, answer i18n.Phrase) (commandResult, error) {
-	files, err := cs.files.FilesOf(ctx, o.m)
+func (cs *commandSet) forget(ctx context.Context, o invocation, answer i18n.Phrase) (commandResult, error) {
+	files, err := cs.files.FilesOf(ctx, o.Incoming)
 	if err != nil {
 		return commandResult{}, err
 	}
@@ -47,8 +33,8 @@ func (cs conversationCommands) forget(ctx context.Context, o invocation, answer 
 	return cs.cutOff.endWith(ctx, o, done)
 }
 
-func (cs conversationCommands) stop(ctx context.Context, o invocation) (commandResult, error) {
-	key, recovered := o.m.Key, cs.turns.isRecovered()
+func (cs *commandSet) stop(ctx context.Context, o invocation) (commandResult, error) {
+	key, recovered := o.Key, cs.turns.isRecovered()
 	turns, err := cs.turns.openTurns(ctx, key)
 	if err != nil {
 		return commandResult{}, err
@@ -73,15 +59,15 @@ func (cs conversationCommands) stop(ctx context.Context, o invocation) (commandR
 }
 
 // drop withdraws the decisions that would resume an interrupted turn. There is nothing else to stop.
-func (cs conversationCommands) drop(ctx context.Context, o invocation) (commandResult, error) {
+func (cs *commandSet) drop(ctx context.Context, o invocation) (commandResult, error) {
 	if err := cs.turns.awaitRecovery(ctx); err != nil { // which finds the decisions
 		return commandResult{}, err
 	}
-	turn := cs.asks.UndecidedTurn(o.m.Key)
+	turn := cs.asks.UndecidedTurn(o.Key)
 	if turn == 0 {
 		return o.say(i18n.NothingToStop)
 	}
-	over, err := cs.cutOff.decidedCard(ctx, o.m.Key, turn, o.lang, i18n.Stopped)
+	over, err := cs.cutOff.decidedCard(ctx, o.Key, turn, o.lang, i18n.Stopped)
 	if err != nil {
 		return commandResult{}, err
 	}

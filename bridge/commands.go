@@ -6,13 +6,21 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 	"unicode/utf8"
 
+	"github.com/rs/zerolog"
+
 	"magpie/bridge/access"
+	"magpie/bridge/approval"
+	"magpie/bridge/attachment"
+	"magpie/bridge/delivery"
 	"magpie/bridge/i18n"
+	"magpie/contextmgr"
 	"magpie/db"
 	"magpie/internal/chat"
+	"magpie/internal/claude"
 )
 
 // commandResult is the result of planning a command. Its effects are applied in the transaction that stores the
@@ -20,7 +28,7 @@ import (
 type commandResult struct {
 	reply   string
 	card    *chat.Card  // replaces reply; nil = none
-	effects []db.Effect // changes to the store, and what follows from them: see [commandRunner.carryOut]
+	effects []db.Effect // changes to the store, and what follows from them: see [commandSet.carryOut]
 	ask     string      // the question to run instead of the command; empty = none
 	files   []chat.File // files of that question
 	login   loginStep   // of the agent, taken after the commit; empty = none
@@ -29,7 +37,7 @@ type commandResult struct {
 
 // invocation is a command as given, with its arguments and its chat.
 type invocation struct {
-	m       chat.Incoming
+	chat.Incoming
 	args    string    // the text after the command
 	answers string    // the message to reply to, if it is not the command's own; empty = the command's
 	chat    db.Chat   // before the command; only the key if the chat is new
@@ -74,22 +82,32 @@ type command struct {
 	plan     func(*commandSet, context.Context, invocation) (commandResult, error)
 }
 
-// commandSet has all commands, each group with what it needs.
+// commandSet is the commands, which are its methods, with what they need. It carries them out once their messages are
+// stored.
 type commandSet struct {
-	conversationCommands
-	sessionCommands
-	memoryCommands
-	settingCommands
-	reportCommands
-	ruleCommands
-	decisionCommands
-	adminCommands
-	helpCommands
-	exportCommand
-	digestCommand
-	listening
-	*budget
-	*logins
+	cfg       *Config
+	db        *db.DB
+	log       zerolog.Logger
+	context   *contextmgr.Manager
+	zone      *time.Location
+	access    *access.Authorizer
+	languages languages
+	pool      *claude.Pool
+	history   historyWriter
+	files     *attachment.Store
+	turns     *turnQueue
+	asks      *approval.Requests
+	cutOff    interruptedTurns
+	outbox    *delivery.Outbox
+	reactions *delivery.Reactions
+	scheduler *compactionScheduler
+	ahead     *aheadStarts
+	budget    *budget
+	limits    *usageLimits
+	servers   *serverStates
+	listening listening
+	logins    *logins
+	exporting sync.Map // the chats with an export in progress, by chat.Key
 }
 
 // commands are all commands, in the order in which help lists them. It is a function, not a variable: help lists it,

@@ -17,11 +17,11 @@ func TestStopDoesNotStopTheNextTurn(t *testing.T) {
 	l := newRig(t)
 	_, first := context.WithCancelCause(t.Context())
 	l.beginTurn(room, 7, first)
-	o, err := l.commandSet().stop(t.Context(), invocation{m: incoming("om_1", "/stop")})
+	o, err := l.commandSet().stop(t.Context(), invocation{Incoming: incoming("om_1", "/stop")})
 	l.must(err)
 	ctx, end := context.WithCancelCause(t.Context())
 	l.beginTurn(room, 8, end)
-	l.receiver().commands.carryOut(invocation{m: incoming("om_1", "/stop")}, o)
+	l.receiver().commands.carryOut(invocation{Incoming: incoming("om_1", "/stop")}, o)
 	if ctx.Err() != nil {
 		t.Error("the next turn was stopped")
 	}
@@ -102,7 +102,7 @@ func TestACommandChangesTheSettings(t *testing.T) {
 	own := t.TempDir()
 	l.remake(func(c *Config) { c.Projects = map[string]Project{"own": {Path: own}} })
 	l.start()
-	l.must(l.receiver().commands.execute(t.Context(), invocation{m: incoming("om_1", "/lang en"), args: "en"},
+	l.must(l.receiver().commands.execute(t.Context(), invocation{Incoming: incoming("om_1", "/lang en"), args: "en"},
 		func(_ context.Context, o invocation) (commandResult, error) {
 			if o.args != "en" || o.lang != i18n.Chinese || o.chat.Kind != "" {
 				t.Errorf("ordered %+v", o)
@@ -142,7 +142,7 @@ func TestASuggestionKeepsWhatWasAskedFor(t *testing.T) {
 		{set.help, "模", "/help model"}, {set.help, "/modle opus", "/help model"},
 		{set.unknownCommand("/modle"), "opus", "/model opus"}, {set.unknownCommand("/stauts"), "", "/status"},
 	} {
-		got, err := tc.plan(t.Context(), invocation{m: incoming("om_1", ""), args: tc.args, lang: i18n.Chinese})
+		got, err := tc.plan(t.Context(), invocation{Incoming: incoming("om_1", ""), args: tc.args, lang: i18n.Chinese})
 		if l.must(err); got.card == nil || len(got.card.Buttons) != 1 || got.card.Buttons[0].Action.ID != tc.want ||
 			got.card.Buttons[0].Label != tc.want {
 			t.Errorf("%q: %+v", tc.want, got.card)

@@ -22,7 +22,7 @@ import (
 const mostLoaded = 500
 
 // compactNow orders a summary: at once, or after the running turn.
-func (cs conversationCommands) compactNow(_ context.Context, o invocation) (commandResult, error) {
+func (cs *commandSet) compactNow(_ context.Context, o invocation) (commandResult, error) {
 	if o.chat.Compacting != "" {
 		return o.say(i18n.CompactBegun)
 	}

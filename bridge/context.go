@@ -25,11 +25,11 @@ const (
 )
 
 // showContext previews the context of the next prompt; a question may follow the command.
-func (cs reportCommands) showContext(ctx context.Context, o invocation) (commandResult, error) {
+func (cs *commandSet) showContext(ctx context.Context, o invocation) (commandResult, error) {
 	if o.chat.Kind == "" {
 		return o.say(i18n.ContextNothing)
 	}
-	m, c, l := o.m, o.chat, o.lang
+	m, c, l := o.Incoming, o.chat, o.lang
 	// The prompt for a live process carries only new messages, so the preview must know whether there is one.
 	live := cs.cfg.Context.Resumes() && c.Session.ID != "" && cs.cfg.checkResumable(c) == "" &&
 		cs.pool.HasIdle(m.Key.String(), c.Session.ID)
@@ -56,8 +56,8 @@ func (cs reportCommands) showContext(ctx context.Context, o invocation) (command
 }
 
 // showHistory shows the last messages of the chat, including those from before /new.
-func (cs reportCommands) showHistory(ctx context.Context, o invocation) (commandResult, error) {
-	m, l, n := o.m, o.lang, historyLines
+func (cs *commandSet) showHistory(ctx context.Context, o invocation) (commandResult, error) {
+	m, l, n := o.Incoming, o.lang, historyLines
 	if o.args != "" {
 		var err error
 		if n, err = strconv.Atoi(o.args); err != nil || n < 1 {

@@ -24,7 +24,7 @@ func reportOf(r contextmgr.Request, p contextmgr.Prompt, lost claude.LostCause) 
 }
 
 // lastReport is a line about the context of the chat's last turn; empty if unknown.
-func (cs reportCommands) lastReport(ctx context.Context, c db.Chat) string {
+func (cs *commandSet) lastReport(ctx context.Context, c db.Chat) string {
 	t, err := cs.db.Turns().LastReport(ctx, c.Key, c.Epoch)
 	if err != nil {
 		if !errors.Is(err, db.ErrNotFound) {

@@ -14,117 +14,100 @@ import (
 	"magpie/internal/claude"
 )
 
-// costPeriod is a period for which costs are shown.
-type costPeriod struct {
-	names []string // the names that users may type
-	head  i18n.Phrase
-	days  int // ending today; 1 = today only, shown by hours
-}
-
-func costPeriods() []costPeriod {
-	return []costPeriod{
-		{[]string{"", "day", "today", "日", "天", "今天"}, i18n.CostDay, 1},
-		{[]string{"week", "周", "本周", "星期"}, i18n.CostWeek, 7},
-		{[]string{"month", "月", "本月"}, i18n.CostMonth, 30},
+// daysOf is the number of days, the last of them today, of a period that a user names; 0 = there is no such period.
+func daysOf(period string) int {
+	switch strings.ToLower(period) {
+	case "", "day", "today", "日", "天", "今天":
+		return 1
+	case "week", "周", "本周", "星期":
+		return 7
+	case "month", "月", "本月":
+		return 30
 	}
-}
-
-func findPeriod(name string) (costPeriod, bool) {
-	list := costPeriods()
-	i := slices.IndexFunc(list, func(s costPeriod) bool { return slices.Contains(s.names, strings.ToLower(name)) })
-	if i < 0 {
-		return costPeriod{}, false
-	}
-	return list[i], true
-}
-
-// bin is one bar of a chart.
-type bin struct {
-	label string
-	span  string // the label in a list
-	from  time.Time
-	db.Spending
+	return 0
 }
 
 // hoursOfBin is the length of a bin in the chart of today.
 const hoursOfBin = 4
 
-// bins returns the empty bins of a period's chart, whose days are those of the budget.
-func (s costPeriod) bins(p *budget, now time.Time) []bin {
-	var list []bin
-	if s.days == 1 {
-		begin := p.midnight(now, 0)
-		y, m, d := begin.Date()
+// bins are the bars of a chart, still empty. Today is shown by hours, more days by days, which are those of the budget.
+func (p *budget) bins(now time.Time, days int) (list []db.SpendingInterval) {
+	if days == 1 {
+		y, m, d := p.midnight(now, 0).Date()
 		for h := 0; h < 24; h += hoursOfBin {
 			// By date and hour: with a clock change a day does not have 24 equal steps.
-			label := fmt.Sprintf("%02d:00", h)
-			list = append(list, bin{label: label, span: fmt.Sprintf("%s–%02d:00", label, h+hoursOfBin),
-				from: time.Date(y, m, d, h, 0, 0, 0, p.zone)})
+			list = append(list, db.SpendingInterval{At: time.Date(y, m, d, h, 0, 0, 0, p.zone)})
 		}
 		return list
 	}
-	for i := 1 - s.days; i <= 0; i++ {
-		day := p.midnight(now, i)
-		label := day.Format("01-02")
-		list = append(list, bin{label: label, span: label, from: day})
+	for i := 1 - days; i <= 0; i++ {
+		list = append(list, db.SpendingInterval{At: p.midnight(now, i)})
 	}
 	return list
 }
 
-// costReport is the spending in a period.
-type costReport struct {
-	head   string       // the totals
-	charts []chat.Chart // empty when nothing was spent
-	lines  string       // the amounts of the first chart as text
-}
-
-// report returns the spending of a chat; the zero key means all chats. limit is drawn as a line at the daily limit; 0 =
-// none. With a limit, today's chart shows cumulative amounts.
-func (p *budget) report(
-	ctx context.Context, key chat.Key, s costPeriod, limit float64, l i18n.Lang,
-) (r costReport, err error) {
+// costCard shows what was spent in a chat; the zero key means all chats. limit is drawn as a line at the daily limit;
+// 0 = none. With a limit, today's chart shows cumulative amounts.
+func (p *budget) costCard(
+	ctx context.Context, key chat.Key, days int, limit float64, l i18n.Lang,
+) (*chat.Card, error) {
 	now := time.Now()
-	bins := s.bins(p, now)
-	list, err := p.ledger.SpendingIntervals(ctx, key, bins[0].from)
+	bins := p.bins(now, days)
+	list, err := p.ledger.SpendingIntervals(ctx, key, bins[0].At)
 	if err != nil {
-		return r, err
+		return nil, err
 	}
 	var sum db.SpendingInterval
 	for _, m := range list {
 		i := len(bins) - 1
-		for i > 0 && m.At.Before(bins[i].from) {
+		for i > 0 && m.At.Before(bins[i].At) {
 			i--
 		}
 		bins[i].Spending = bins[i].Plus(m.Spending)
 		sum.Answers += m.Answers
 		sum.Background, sum.Spending = sum.Background.Plus(m.Background), sum.Plus(m.Spending)
 	}
-	usd, tokens := i18n.USD(sum.USD, l), i18n.Tokens(sum.Tokens, l)
-	r.head = i18n.CostSum.Sprintf(l, s.head.In(l), usd, tokens, sum.Answers) + "\n"
+	head := map[int]i18n.Phrase{1: i18n.CostDay, 7: i18n.CostWeek, 30: i18n.CostMonth}[days].In(l)
+	body := i18n.CostSum.Sprintf(l, head, i18n.USD(sum.USD, l), i18n.Tokens(sum.Tokens, l), sum.Answers) + "\n"
 	if a := sum.Background; a != (db.Spending{}) {
-		r.head += fmt.Sprintf(i18n.CostBackground.In(l), i18n.USD(a.USD, l), i18n.Tokens(a.Tokens, l)) + "\n"
+		body += fmt.Sprintf(i18n.CostBackground.In(l), i18n.USD(a.USD, l), i18n.Tokens(a.Tokens, l)) + "\n"
 	}
+	card := &chat.Card{Body: body, Summary: i18n.FirstLine(body)}
 	if sum.USD == 0 {
-		return r, nil
+		return card, nil
 	}
-	chart, byThen := chat.Chart{Title: i18n.CostTitle.In(l), Limit: limitLine(limit, l)}, 0.0
-	growing := s.days == 1 && limit > 0
+	chart, byThen, lines := chat.Chart{Title: i18n.CostTitle.In(l), Limit: limitLine(limit, l)}, 0.0, ""
+	growing := days == 1 && limit > 0
 	if growing {
 		chart.Title = i18n.CostSoFar.In(l)
 	}
-	for _, b := range bins {
+	for i, b := range bins {
 		byThen += b.USD
-		bar := chat.Bar{Label: b.label, Value: b.USD}
-		if growing && !b.from.After(now) {
+		label := b.At.Format("01-02")
+		span := label
+		if days == 1 {
+			label = fmt.Sprintf("%02d:00", i*hoursOfBin)
+			span = fmt.Sprintf("%s–%02d:00", label, (i+1)*hoursOfBin)
+		}
+		bar := chat.Bar{Label: label, Value: b.USD}
+		if growing && !b.At.After(now) {
 			bar.Value = byThen
 		}
 		chart.Bars = append(chart.Bars, bar)
 		if b.Spending != (db.Spending{}) {
-			r.lines += fmt.Sprintf("- %s %s · %s\n", b.span, i18n.USD(b.USD, l), i18n.Tokens(b.Tokens, l))
+			lines += fmt.Sprintf("- %s %s · %s\n", span, i18n.USD(b.USD, l), i18n.Tokens(b.Tokens, l))
 		}
 	}
-	r.charts = append(r.charts, chart)
-	return r, nil
+	card.Charts = append(card.Charts, chart)
+	addList(card, i18n.ByTime.In(l), lines)
+	return card, nil
+}
+
+// addList adds a list to a card as a collapsed panel below its charts; an empty one is left out.
+func addList(c *chat.Card, title, lines string) {
+	if lines != "" {
+		c.Panels = append(c.Panels, chat.Panel{Title: title, Body: lines, Last: true})
+	}
 }
 
 // limitLine is the line of a chart at the daily limit; 0 = no limit.
@@ -136,7 +119,7 @@ func limitLine(usd float64, l i18n.Lang) chat.Bar {
 }
 
 // addSpenderChart adds a chart of the spenders. A single bar is left out unless there is a limit to compare it with.
-func (r *costReport) addSpenderChart(title i18n.Phrase, list []db.Spender, limit float64, l i18n.Lang) {
+func addSpenderChart(card *chat.Card, title i18n.Phrase, list []db.Spender, limit float64, l i18n.Lang) {
 	c := chat.Chart{Title: title.In(l), Limit: limitLine(limit, l)}
 	for _, one := range list {
 		if one.USD > 0 {
@@ -146,40 +129,32 @@ func (r *costReport) addSpenderChart(title i18n.Phrase, list []db.Spender, limit
 		}
 	}
 	if len(c.Bars) > 1 || len(c.Bars) == 1 && limit > 0 {
-		r.charts = append(r.charts, c)
+		card.Charts = append(card.Charts, c)
 	}
-}
-
-// card shows the report: the sums, the charts, and below them the lists as collapsed panels.
-func (r costReport) card(below string, l i18n.Lang, more ...chat.Panel) *chat.Card {
-	body := strings.TrimSpace(r.head + below)
-	c := &chat.Card{Body: body, Summary: i18n.FirstLine(body), Charts: r.charts}
-	for _, p := range append([]chat.Panel{{Title: i18n.ByTime.In(l), Body: r.lines}}, more...) {
-		if p.Body != "" {
-			p.Last = true
-			c.Panels = append(c.Panels, p)
-		}
-	}
-	return c
 }
 
 // showCost is the command /cost.
-func (p *budget) showCost(ctx context.Context, o invocation) (commandResult, error) {
-	s, ok := findPeriod(o.args)
-	if !ok {
+func (cs *commandSet) showCost(ctx context.Context, o invocation) (commandResult, error) {
+	p, days := cs.budget, daysOf(o.args)
+	if days == 0 {
 		return o.say(i18n.CostUsage)
 	}
-	r, err := p.report(ctx, o.m.Key, s, p.Load().ChatDayUSD, o.lang)
+	card, err := p.costCard(ctx, o.Key, days, p.Load().ChatDayUSD, o.lang)
 	if err != nil {
 		return commandResult{}, err
 	}
-	models, err := p.modelSpenders(ctx, o.m.Key, p.midnight(time.Now(), 1-s.days))
+	models, err := p.modelSpenders(ctx, o.Key, p.midnight(time.Now(), 1-days))
 	if err != nil {
 		return commandResult{}, err
 	}
-	r.addSpenderChart(i18n.CostByModel, models, 0, o.lang)
-	limits, err := p.limitsText(ctx, o.m.Key, o.m.Actor.ID, o.lang)
-	return commandResult{card: r.card(limits, o.lang, byModel(models, o.lang))}, err
+	limits, err := p.limitsText(ctx, o.Key, o.Actor.ID, o.lang)
+	if err != nil {
+		return commandResult{}, err
+	}
+	card.Body = strings.TrimSpace(card.Body + limits)
+	addSpenderChart(card, i18n.CostByModel, models, 0, o.lang)
+	addList(card, i18n.ByModel.In(o.lang), spenderLines(models, o.lang))
+	return commandResult{card: card}, nil
 }
 
 // modelSpenders are the models that were paid for, with their names.
@@ -192,11 +167,6 @@ func (p *budget) modelSpenders(ctx context.Context, key chat.Key, since time.Tim
 		}
 	}
 	return list, err
-}
-
-// byModel lists the cost of each model.
-func byModel(list []db.Spender, l i18n.Lang) chat.Panel {
-	return chat.Panel{Title: i18n.ByModel.In(l), Body: spenderLines(list, l)}
 }
 
 // limitsText describes what a chat and a user may still spend today; empty = no limits.

@@ -16,12 +16,6 @@ import (
 	"magpie/internal/claude"
 )
 
-// decisionCommands show what agents were allowed to do.
-type decisionCommands struct {
-	actions db.Actions
-	zone    *time.Location
-}
-
 // Limits of the list of decisions: days back, and entries.
 const (
 	usualDays      = 7
@@ -31,13 +25,13 @@ const (
 )
 
 // listDecisions is the command /approvals, with an optional number of days: who decided what in a chat.
-func (cs decisionCommands) listDecisions(ctx context.Context, o invocation) (commandResult, error) {
+func (cs *commandSet) listDecisions(ctx context.Context, o invocation) (commandResult, error) {
 	days, err := strconv.Atoi(cmp.Or(o.args, strconv.Itoa(usualDays)))
 	if err != nil || days < 1 || days > mostDays {
 		return o.say(i18n.DecisionsUsage)
 	}
 	now := time.Now()
-	list, err := cs.actions.Decisions(ctx, o.m.Key, now.AddDate(0, 0, -days), now.Add(time.Minute))
+	list, err := cs.db.Messages().Actions().Decisions(ctx, o.Key, now.AddDate(0, 0, -days), now.Add(time.Minute))
 	if err != nil {
 		return commandResult{}, err
 	}
@@ -53,13 +47,13 @@ func (cs decisionCommands) listDecisions(ctx context.Context, o invocation) (com
 		lines, list = append(lines, fmt.Sprintf(i18n.DecisionsMore.In(o.lang), more)), list[more:]
 	}
 	for _, r := range list {
-		lines = append(lines, cs.line(r, o.lang))
+		lines = append(lines, cs.decisionLine(r, o.lang))
 	}
 	return commandResult{reply: strings.Join(lines, "\n")}, nil
 }
 
-// line formats a decision as one line.
-func (cs decisionCommands) line(r db.RecordedAction, l i18n.Lang) string {
+// decisionLine formats a decision as one line.
+func (cs *commandSet) decisionLine(r db.RecordedAction, l i18n.Lang) string {
 	text := "- " + r.Time.In(cs.zone).Format("01-02 15:04") + " " + decisionText(r, l) + i18n.Colon.In(l) +
 		"**" + turncard.ToolName(r.Tool, l) + "**"
 	if in := turncard.InputLine(json.RawMessage(r.Input)); in != "" {

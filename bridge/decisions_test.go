@@ -13,7 +13,7 @@ import (
 // The list of decisions says of questions and plans what their cards say: nobody allows a question once.
 func TestDecisionsAboutQuestionsAndPlans(t *testing.T) {
 	t.Parallel()
-	cs := decisionCommands{zone: time.UTC}
+	cs := &commandSet{zone: time.UTC}
 	by := chat.Actor{ID: "ou_1", Name: "小明"}
 	question := db.Action{Tool: claude.QuestionTool, Input: `{"questions":[{"question":"用哪种颜色？"}]}`}
 	plan := db.Action{Tool: claude.PlanTool, Input: `{"plan":"1. 先这样"}`}
@@ -34,7 +34,7 @@ func TestDecisionsAboutQuestionsAndPlans(t *testing.T) {
 	} {
 		tc.what.Decision, tc.what.Reason = tc.decision, tc.reason
 		r := db.RecordedAction{Action: tc.what, By: tc.by, Time: time.Date(2026, 5, 4, 8, 0, 0, 0, time.UTC)}
-		if got, want := cs.line(r, i18n.Chinese), "- 05-04 08:00 "+tc.want; got != want {
+		if got, want := cs.decisionLine(r, i18n.Chinese), "- 05-04 08:00 "+tc.want; got != want {
 			t.Errorf("got %q, want %q", got, want)
 		}
 	}

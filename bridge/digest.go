@@ -17,19 +17,12 @@ import (
 	"magpie/internal/chat"
 )
 
-// digestCommand subscribes to the daily digest.
-type digestCommand struct {
-	digests db.Digests
-	access  *access.Authorizer
-	zone    *time.Location
-}
-
 // The times that the buttons of /digest offer; the first one is the default.
 var digestTimes = []string{"09:00", "18:00"}
 
 // digest is the command /digest.
-func (cs digestCommand) digest(ctx context.Context, o invocation) (commandResult, error) {
-	if o.m.Kind != chat.Private || o.m.Actor.ID != cs.access.Load().Owner {
+func (cs *commandSet) digest(ctx context.Context, o invocation) (commandResult, error) {
+	if o.Kind != chat.Private || o.Actor.ID != cs.access.Load().Owner {
 		return o.say(i18n.DigestOwner)
 	}
 	word, at := splitWord(strings.ToLower(o.args))
@@ -58,14 +51,14 @@ func (cs digestCommand) digest(ctx context.Context, o invocation) (commandResult
 	return o.do(d, i18n.DigestOn, clock.Format("15:04"))
 }
 
-func (cs digestCommand) showDigest(ctx context.Context, o invocation) (commandResult, error) {
-	list, err := cs.digests.List(ctx)
+func (cs *commandSet) showDigest(ctx context.Context, o invocation) (commandResult, error) {
+	list, err := cs.db.Digests().List(ctx)
 	if err != nil {
 		return commandResult{}, err
 	}
 	text := i18n.DigestOff.In(o.lang)
 	for _, d := range list {
-		if d.Key == o.m.Key {
+		if d.Key == o.Key {
 			text = i18n.DigestOn.Sprintf(o.lang, fmt.Sprintf("%02d:%02d", d.Minute/60, d.Minute%60))
 		}
 	}

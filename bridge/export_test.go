@@ -35,23 +35,23 @@ func exportedHistory(t *testing.T) {
 	w.order(alice, "/new")
 	w.order(alice, "/title 周会")
 	w.ask(alice, "# 第二问\n\n多行", "第二答", nil)
-	o := invocation{chat: w.chat(alice), lang: i18n.Chinese, m: chat.Incoming{Key: alice.key,
+	o := invocation{chat: w.chat(alice), lang: i18n.Chinese, Incoming: chat.Incoming{Key: alice.key,
 		Time: time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)}}
 	files, err := w.commandSet().exportFiles(w.ctx, o)
 	w.must(err)
-	if len(files) != 2 || files[0].name != "聊天记录-2026-05-04.md" || files[1].name != "聊天记录-2026-05-04.jsonl" {
+	if len(files) != 2 || files[0].Name != "聊天记录-2026-05-04.md" || files[1].Name != "聊天记录-2026-05-04.jsonl" {
 		t.Fatalf("%+v", files)
 	}
 	want := "# 周会\n\n## DAY\n\n**Nou_alice** HH\n\n第一问\n\n**助手** HH\n\n第一答\n\n---\n\n" + i18n.HistoryRestarted.ZH +
 		"\n\n**Nou_alice** HH\n\n# 第二问\n\n多行\n\n**助手** HH\n\n第二答\n"
-	got := regexp.MustCompile(`\d\d:\d\d\n`).ReplaceAllString(files[0].text.String(), "HH\n")
+	got := regexp.MustCompile(`\d\d:\d\d\n`).ReplaceAllString(string(files[0].Data), "HH\n")
 	got = regexp.MustCompile(`\d{4}-\d\d-\d\d`).ReplaceAllString(got, "DAY")
 	if got != want {
 		t.Errorf("for people:\n%s\nwant:\n%s", got, want)
 	}
-	w.expect(files[1].text.String(), "talk 第一问", "command /new", "command /title 周会", "talk 第二答", "!秘密")
+	w.expect(string(files[1].Data), "talk 第一问", "command /new", "command /title 周会", "talk 第二答", "!秘密")
 
-	o.m.Key, o.chat = chat.FeishuChat("oc_silent"), db.Chat{}
+	o.Key, o.chat = chat.FeishuChat("oc_silent"), db.Chat{}
 	if files, err := w.commandSet().exportFiles(w.ctx, o); err != nil || files != nil {
 		t.Errorf("of a chat that has said nothing: %v %v", files, err)
 	}

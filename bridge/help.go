@@ -6,11 +6,9 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"magpie/bridge/access"
 	"magpie/bridge/i18n"
 	"magpie/bridge/turncard"
 	"magpie/internal/chat"
-	"magpie/internal/claude"
 	"magpie/internal/text"
 )
 
@@ -44,18 +42,11 @@ func Commands() (list []Help) {
 	return list
 }
 
-// helpCommands explain the commands, and suggest one for a mistyped name.
-type helpCommands struct {
-	cfg    *Config
-	access *access.Authorizer
-	pool   *claude.Pool
-}
-
 // allowedCommands lists the commands that the author of a message may use.
-func (cs helpCommands) allowedCommands(o invocation) []command {
+func (cs *commandSet) allowedCommands(o invocation) []command {
 	var list []command
 	for _, c := range commands() {
-		if c.allowedFor(cs.access.Load(), o.m.Actor) {
+		if c.allowedFor(cs.access.Load(), o.Actor) {
 			list = append(list, c)
 		}
 	}
@@ -63,7 +54,7 @@ func (cs helpCommands) allowedCommands(o invocation) []command {
 }
 
 // help is the command /help.
-func (cs helpCommands) help(_ context.Context, o invocation) (commandResult, error) {
+func (cs *commandSet) help(_ context.Context, o invocation) (commandResult, error) {
 	all := o.args == "all" || o.args == "全部"
 	if o.args != "" && !all {
 		return cs.explain(o)
@@ -120,7 +111,7 @@ func (c command) label(l i18n.Lang) string {
 }
 
 // explain describes one command.
-func (cs helpCommands) explain(o invocation) (commandResult, error) {
+func (cs *commandSet) explain(o invocation) (commandResult, error) {
 	word, _ := splitWord(o.args)
 	word = strings.ToLower(strings.TrimLeft(word, "/／"))
 	for _, c := range cs.allowedCommands(o) {
@@ -138,7 +129,7 @@ func (cs helpCommands) explain(o invocation) (commandResult, error) {
 }
 
 // unknownCommand is the plan for an unknown command: it suggests a similar one.
-func (cs helpCommands) unknownCommand(name string) plan {
+func (cs *commandSet) unknownCommand(name string) plan {
 	return func(_ context.Context, o invocation) (commandResult, error) {
 		return cs.suggest(o, name, func(c command) string { return "/" + c.name + " " + o.args })
 	}
@@ -149,7 +140,7 @@ const mostOrder = 100
 
 // suggest answers an unknown command. A name that the CLI knows is suggested with its double slash; otherwise the
 // nearest command is offered as a button, which gives the line, unless that is too long for a button's value.
-func (cs helpCommands) suggest(o invocation, name string, lineOf func(command) string) (commandResult, error) {
+func (cs *commandSet) suggest(o invocation, name string, lineOf func(command) string) (commandResult, error) {
 	word := strings.TrimPrefix(name, "/")
 	if cs.pool.Config().SlashCommands().Allow(name) {
 		return o.say(i18n.PassIt, name, "/"+name)

@@ -84,7 +84,7 @@ func (it interruptedTurns) decidedCard(
 // endWith adds to a command that ends the conversation what ends with it: the interrupted turns that wait for a
 // decision.
 func (it interruptedTurns) endWith(ctx context.Context, o invocation, done commandResult) (commandResult, error) {
-	list, err := it.store.Turns().Interruptions().Undecided(ctx, o.m.Key)
+	list, err := it.store.Turns().Interruptions().Undecided(ctx, o.Key)
 	for _, t := range list {
 		over, err := it.decidedCard(ctx, t.Key, t.ID, o.lang, i18n.ConversationOver)
 		if err != nil {

@@ -64,8 +64,8 @@ func (ls listening) ruleOf(c db.Chat) chat.MentionRule {
 }
 
 // mention shows or sets the rule of a group. Everyone who may talk there may set it: it only affects their own group.
-func (ls listening) mention(_ context.Context, o invocation) (commandResult, error) {
-	if o.m.Kind == chat.Private {
+func (cs *commandSet) mention(_ context.Context, o invocation) (commandResult, error) {
+	if o.Kind == chat.Private {
 		return o.say(i18n.MentionPrivate)
 	}
 	words := map[string]chat.MentionRule{
@@ -76,7 +76,7 @@ func (ls listening) mention(_ context.Context, o invocation) (commandResult, err
 	rule, ok := words[word]
 	switch {
 	case word == "":
-		return offer(i18n.MentionNow.Sprintf(o.lang, ruleWords(ls.ruleOf(o.chat)).In(o.lang)), []chat.Button{
+		return offer(i18n.MentionNow.Sprintf(o.lang, ruleWords(cs.listening.ruleOf(o.chat)).In(o.lang)), []chat.Button{
 			turncard.CommandButton(i18n.RuleMentionButton.In(o.lang), "/mention mention"),
 			turncard.CommandButton(i18n.RuleAllButton.In(o.lang), "/mention all"),
 			turncard.CommandButton(i18n.RuleCommandsButton.In(o.lang), "/mention commands"),

@@ -66,18 +66,18 @@ type loginDialog struct {
 }
 
 // logIn is the command /login.
-func (ls *logins) logIn(_ context.Context, o invocation) (commandResult, error) {
-	if o.m.Kind != chat.Private {
+func (cs *commandSet) logIn(_ context.Context, o invocation) (commandResult, error) {
+	if o.Kind != chat.Private {
 		return o.say(i18n.LoginPrivate)
 	}
 	switch strings.ToLower(o.args) {
 	case "":
-		if ls.isRunning() {
+		if cs.logins.isRunning() {
 			return o.say(i18n.LoginBusy)
 		}
 		return commandResult{reply: i18n.LoginBegun.In(o.lang), login: beginLogin}, nil
 	case "cancel", "取消":
-		if !ls.isRunning() {
+		if !cs.logins.isRunning() {
 			return o.say(i18n.LoginNone)
 		}
 		return commandResult{reply: i18n.LoginCancelled.In(o.lang), login: cancelLogin}, nil
@@ -105,7 +105,7 @@ func (ls *logins) finishLogin() {
 func (ls *logins) startLogin(o invocation) {
 	halt, cancel := context.WithCancelCause(context.Background())
 	t := &loginDialog{
-		key: o.m.Key, who: o.m.Actor.ID, to: chat.Ref{Key: o.m.Key, ID: o.m.ID}, lang: o.lang,
+		key: o.Key, who: o.Actor.ID, to: chat.Ref{Key: o.Key, ID: o.ID}, lang: o.lang,
 		codes: make(chan string, 1), pasted: map[string]string{}, cancel: cancel,
 	}
 	ls.mu.Lock()

@@ -10,7 +10,6 @@ import (
 	"strings"
 	"time"
 
-	"magpie/bridge/access"
 	"magpie/bridge/i18n"
 	"magpie/contextmgr/memdoc"
 	"magpie/contextmgr/redact"
@@ -36,38 +35,23 @@ func splitWord(s string) (word, rest string) {
 
 func isSpace(r rune) bool { return strings.ContainsRune(" \t\r\n\u00a0\u3000", r) }
 
-// memoryCommands are the commands about memories.
-type memoryCommands struct {
-	cfg    *Config
-	db     *db.DB
-	access *access.Authorizer
-	zone   *time.Location
-}
-
 // rememberThis is the command /remember.
-func (cs memoryCommands) rememberThis(_ context.Context, o invocation) (commandResult, error) {
-	m, l, text := o.m, o.lang, o.args
-	kept := cs.cfg.clean(text)
+func (cs *commandSet) rememberThis(_ context.Context, o invocation) (commandResult, error) {
+	kept := cs.cfg.clean(o.args)
 	if kept == "" {
 		return o.say(i18n.RememberWhat)
 	}
-	x := db.Memory{Key: m.Key, Text: kept, Scope: usualScope(m.Kind), Sources: []string{m.ID}}
-	if x.Scope == db.UserScope {
-		x.Of = m.Actor.ID
-	}
-	if cs.cfg.Context.Memory.Approval && !cs.access.Load().InCharge(m) {
-		x.State = db.ProposedMemory
-	}
+	x := db.Memory{Key: o.Key, Text: kept, Scope: usualScope(o.Kind), Sources: []string{o.ID}}
 	done := i18n.RememberedForChat
-	switch {
-	case x.State == db.ProposedMemory:
-		done = i18n.RememberProposed
-	case x.Scope == db.UserScope:
-		done = i18n.RememberedForUser
+	if x.Scope == db.UserScope {
+		x.Of, done = o.Actor.ID, i18n.RememberedForUser
 	}
-	by, reply := db.Change{Who: m.Actor.ID, Why: "/remember"}, memoryReply(l, done)
-	reply.Done += redactionNote(text, kept, l)
-	return commandResult{effects: []db.Effect{db.SaveMemory{Memory: x, By: by, Reply: reply}}}, nil
+	if !cs.mayChange(o) {
+		x.State, done = db.ProposedMemory, i18n.RememberProposed
+	}
+	reply := memoryReply(o.lang, done)
+	reply.Done += redactionNote(o.args, kept, o.lang)
+	return saveMemory(o, x, reply, "/remember")
 }
 
 // redactionNote is a note that private data was removed from a text; empty = none was.
@@ -86,128 +70,101 @@ func memoryReply(l i18n.Lang, done i18n.Phrase) db.MemoryReply {
 	}
 }
 
-// memoryRequest is one /memory command and its sender.
-type memoryRequest struct {
-	db       *db.DB
-	clean    func(string) string // redacts a text that will be kept for good
-	zone     *time.Location
-	said     chat.Incoming
-	l        i18n.Lang
-	all      []db.Memory // the memories that the sender may see
-	inCharge bool        // the sender manages the memories here
-	free     bool        // the sender may change what he sees
+// memoryVerbs are the subcommands of /memory that are about one memory, with all their names. Their arguments are what
+// follows its name.
+var memoryVerbs = map[string]func(*commandSet, context.Context, invocation, db.Memory) (commandResult, error){
+	"show": (*commandSet).showMemory, "查看": (*commandSet).showMemory,
+	"why": (*commandSet).showOrigin, "来源": (*commandSet).showOrigin,
+	"edit": (*commandSet).editMemory, "修改": (*commandSet).editMemory,
+	"forget": (*commandSet).forgetMemory, "忘记": (*commandSet).forgetMemory,
+	"approve": (*commandSet).approveMemory, "批准": (*commandSet).approveMemory,
+	"reject": (*commandSet).rejectMemory, "拒绝": (*commandSet).rejectMemory,
 }
 
-// manageMemories is the command /memory.
-func (cs memoryCommands) manageMemories(ctx context.Context, o invocation) (commandResult, error) {
-	m := o.m
-	all, err := cs.db.Memories().List(ctx, m.Key)
+// manageMemories is the command /memory. A memory is named by its number or ID; one about another user is reported as
+// unknown, like one that does not exist.
+func (cs *commandSet) manageMemories(ctx context.Context, o invocation) (commandResult, error) {
+	all, err := cs.db.Memories().List(ctx, o.Key)
 	if err != nil {
 		return commandResult{}, err
 	}
-	boss := cs.access.Load().InCharge(m)
 	// Memories about a person are visible to that person and to whoever manages the memories.
+	boss := cs.access.Load().InCharge(o.Incoming)
 	all = slices.DeleteFunc(all, func(x db.Memory) bool {
-		return !boss && x.Scope == db.UserScope && x.Of != m.Actor.ID
+		return !boss && x.Scope == db.UserScope && x.Of != o.Actor.ID
 	})
-	t := &memoryRequest{
-		db: cs.db, clean: cs.cfg.clean, zone: cs.zone, said: m, l: o.lang,
-		all: all, inCharge: boss, free: boss || !cs.cfg.Context.Memory.Approval,
-	}
 	verb, rest := splitWord(o.args)
 	name, text := splitWord(rest)
-	switch strings.ToLower(verb) {
-	case "", "list", "列表":
-		return t.list(name), nil
-	case "show", "查看":
-		return t.withMemory(name, t.show)
-	case "why", "来源":
-		return t.withMemory(name, func(x db.Memory) (commandResult, error) { return t.showOrigin(ctx, x) })
-	case "edit", "修改":
-		return t.withMemory(name, func(x db.Memory) (commandResult, error) { return t.edit(x, text), nil })
-	case "forget", "忘记":
-		return t.withMemory(name, t.forget)
-	case "approve", "批准":
-		return t.withMemory(name, t.approve)
-	case "reject", "拒绝":
-		return t.withMemory(name, t.reject)
+	verb, name, o.args = strings.ToLower(verb), strings.ToLower(name), text
+	if verb == "" || verb == "list" || verb == "列表" {
+		return cs.listMemories(o, all, name)
 	}
-	return commandResult{reply: i18n.MemoryUsage.In(t.l)}, nil
-}
-
-func (t *memoryRequest) say(p i18n.Phrase, args ...any) (commandResult, error) {
-	return commandResult{reply: fmt.Sprintf(p.In(t.l), args...)}, nil
-}
-
-// withMemory finds a memory by its number or ID, and calls then with it. A memory about another user is reported as
-// unknown, like one that does not exist.
-func (t *memoryRequest) withMemory(name string, then func(db.Memory) (commandResult, error)) (commandResult, error) {
-	name = strings.TrimPrefix(strings.ToLower(name), "#")
+	do, known := memoryVerbs[verb]
+	if !known || name == "" {
+		return o.say(i18n.MemoryUsage)
+	}
+	name = strings.TrimPrefix(name, "#")
 	n, err := strconv.ParseInt(name, 10, 64)
-	numbered := err == nil
-	i := slices.IndexFunc(t.all, func(x db.Memory) bool { return numbered && x.Number == n || x.ID == name })
-	switch {
-	case name == "":
-		return t.say(i18n.MemoryUsage)
-	case i < 0:
-		return t.say(i18n.MemoryUnknown)
+	i := slices.IndexFunc(all, func(x db.Memory) bool { return err == nil && x.Number == n || x.ID == name })
+	if i < 0 {
+		return o.say(i18n.MemoryUnknown)
 	}
-	return then(t.all[i])
+	return do(cs, ctx, o, all[i])
 }
 
 // memoryPage is the number of memories in one reply.
 const memoryPage = 40
 
-// list shows a page, newest memory first. For a page that does not exist it shows the first one, so that an old link
-// still works when the list has become shorter.
-func (t *memoryRequest) list(page string) commandResult {
-	if len(t.all) == 0 {
-		return commandResult{reply: i18n.MemoryNone.In(t.l)}
+// listMemories shows a page, newest memory first. For a page that does not exist it shows the first one, so that an old
+// link still works when the list has become shorter.
+func (cs *commandSet) listMemories(o invocation, all []db.Memory, page string) (commandResult, error) {
+	if len(all) == 0 {
+		return o.say(i18n.MemoryNone)
 	}
-	pages := (len(t.all) + memoryPage - 1) / memoryPage
+	pages := (len(all) + memoryPage - 1) / memoryPage
 	n, err := strconv.Atoi(page)
 	if err != nil || n < 1 || n > pages {
 		n = 1
 	}
-	newestFirst := slices.Clone(t.all)
+	newestFirst := slices.Clone(all)
 	slices.Reverse(newestFirst)
 	newestFirst = newestFirst[(n-1)*memoryPage:]
 	var s strings.Builder
-	fmt.Fprintf(&s, i18n.MemoryHead.In(t.l), len(t.all))
+	fmt.Fprintf(&s, i18n.MemoryHead.In(o.lang), len(all))
 	for _, x := range newestFirst[:min(memoryPage, len(newestFirst))] {
-		fmt.Fprintf(&s, "\n"+i18n.MemoryLine.In(t.l), x.Number, x.Title, t.properties(x))
+		fmt.Fprintf(&s, "\n"+i18n.MemoryLine.In(o.lang), x.Number, x.Title, cs.memoryProperties(x, o.lang))
 	}
 	if n < pages {
-		fmt.Fprintf(&s, "\n"+i18n.MemoryMore.In(t.l), n+1)
+		fmt.Fprintf(&s, "\n"+i18n.MemoryMore.In(o.lang), n+1)
 	}
-	return commandResult{reply: s.String()}
+	return commandResult{reply: s.String()}, nil
 }
 
-// properties shows the scope of a memory, whether it waits for approval, and when it was changed.
-func (t *memoryRequest) properties(x db.Memory) string {
+// memoryProperties shows the scope of a memory, whether it waits for approval, and when it was changed.
+func (cs *commandSet) memoryProperties(x db.Memory, l i18n.Lang) string {
 	scope := map[db.MemoryScope]i18n.Phrase{
 		db.ChatScope: i18n.ScopeChat, db.UserScope: i18n.ScopeUser, db.ProjectScope: i18n.ScopeProject,
-	}[x.Scope].In(t.l)
+	}[x.Scope].In(l)
 	if x.Scope == db.ProjectScope {
 		scope += " " + projectName(x.Of)
 	}
 	if x.State == db.ProposedMemory {
-		scope += i18n.Comma.In(t.l) + i18n.MemoryWaits.In(t.l)
+		scope += i18n.Comma.In(l) + i18n.MemoryWaits.In(l)
 	}
-	return scope + i18n.Comma.In(t.l) + t.day(x.Updated)
+	return scope + i18n.Comma.In(l) + cs.day(x.Updated)
 }
 
-func (t *memoryRequest) day(at time.Time) string {
-	return at.In(t.zone).Format(time.DateOnly)
+func (cs *commandSet) day(at time.Time) string {
+	return at.In(cs.zone).Format(time.DateOnly)
 }
 
-// show shows a whole memory. Its number is unique only within the chat, so the ID is shown, too.
-func (t *memoryRequest) show(x db.Memory) (commandResult, error) {
-	words := strings.Join(x.Keywords, i18n.Listing.In(t.l))
+// showMemory shows a whole memory. Its number is unique only within the chat, so the ID is shown, too.
+func (cs *commandSet) showMemory(_ context.Context, o invocation, x db.Memory) (commandResult, error) {
+	words := strings.Join(x.Keywords, i18n.Listing.In(o.lang))
 	if words == "" {
 		words = "-"
 	}
-	return t.say(i18n.MemoryShow, x.Number, x.Title, t.properties(x), x.Text, words, x.ID, x.Version)
+	return o.say(i18n.MemoryShow, x.Number, x.Title, cs.memoryProperties(x, o.lang), x.Text, words, x.ID, x.Version)
 }
 
 // excerpt limits a quoted message in a reply, in runes.
@@ -215,12 +172,12 @@ const excerpt = 80
 
 // showOrigin lists who changed a memory, and the messages it came from. A memory without stored versions still shows
 // its sources.
-func (t *memoryRequest) showOrigin(ctx context.Context, x db.Memory) (commandResult, error) {
-	versions, err := t.db.Memories().Versions(ctx, t.said.Key, x.ID)
+func (cs *commandSet) showOrigin(ctx context.Context, o invocation, x db.Memory) (commandResult, error) {
+	versions, err := cs.db.Memories().Versions(ctx, o.Key, x.ID)
 	if err != nil && !errors.Is(err, db.ErrNotFound) {
 		return commandResult{}, err
 	}
-	sources, err := t.db.History().ByID(ctx, t.said.Key, x.Sources)
+	sources, err := cs.db.History().ByID(ctx, o.Key, x.Sources)
 	if err != nil {
 		return commandResult{}, err
 	}
@@ -229,39 +186,39 @@ func (t *memoryRequest) showOrigin(ctx context.Context, x db.Memory) (commandRes
 		names[m.Actor.ID] = i18n.SafeName(m.Actor.Name)
 	}
 	var s strings.Builder
-	fmt.Fprintf(&s, i18n.MemoryWhy.In(t.l), x.Number, x.Title)
+	fmt.Fprintf(&s, i18n.MemoryWhy.In(o.lang), x.Number, x.Title)
 	for _, v := range versions {
 		act := i18n.MemoryWasChanged
 		if v.Act == db.MemoryCreated {
 			act = i18n.MemoryWasCreated
 		}
-		who, why := t.authorName(v.By.Who, names), t.reasonText(v.By.Why)
-		fmt.Fprintf(&s, "\n"+i18n.MemoryStep.In(t.l), v.Version, t.day(v.Updated), act.In(t.l), who, why)
+		who, why := changedBy(o, v.By.Who, names), reasonText(v.By.Why, o.lang)
+		fmt.Fprintf(&s, "\n"+i18n.MemoryStep.In(o.lang), v.Version, cs.day(v.Updated), act.In(o.lang), who, why)
 	}
 	for _, m := range sources {
-		line := text.Shorten(text.OneLine(t.clean(m.Text)), excerpt)
+		line := text.Shorten(text.OneLine(cs.cfg.clean(m.Text)), excerpt)
 		who := m.Actor.Name
 		if m.Role == chat.Assistant {
-			who = i18n.TheAgent.In(t.l)
+			who = i18n.TheAgent.In(o.lang)
 		}
-		fmt.Fprintf(&s, "\n> %s %s: %s", t.day(m.Time), who, line)
+		fmt.Fprintf(&s, "\n> %s %s: %s", cs.day(m.Time), who, line)
 	}
 	return commandResult{reply: s.String()}, nil
 }
 
-// authorName is the author of a change, for users.
-func (t *memoryRequest) authorName(who string, names map[string]string) string {
+// changedBy is the author of a change, for users.
+func changedBy(o invocation, who string, names map[string]string) string {
 	switch {
-	case who == t.said.Actor.ID:
-		return i18n.You.In(t.l)
+	case who == o.Actor.ID:
+		return i18n.You.In(o.lang)
 	case who == byAgent:
-		return i18n.TheAgent.In(t.l)
+		return i18n.TheAgent.In(o.lang)
 	case who == byItself:
-		return i18n.TheProgram.In(t.l)
+		return i18n.TheProgram.In(o.lang)
 	case who == memdoc.Importer:
-		return i18n.AnImport.In(t.l)
+		return i18n.AnImport.In(o.lang)
 	}
-	return cmp.Or(names[who], i18n.SomeoneElse.In(t.l))
+	return cmp.Or(names[who], i18n.SomeoneElse.In(o.lang))
 }
 
 // Authors and reasons of automatic memories, as stored.
@@ -276,77 +233,80 @@ const (
 )
 
 // reasonText is the reason of a change, for users.
-func (t *memoryRequest) reasonText(why string) string {
+func reasonText(why string, l i18n.Lang) string {
 	known := map[string]i18n.Phrase{
 		whyTool: i18n.MemoryByTool, whyAnswer: i18n.MemoryAfterAnswer, whyStale: i18n.MemoryWhenStale,
 		whyRecall:          i18n.MemoryAfterRecall,
 		memdoc.NewDocument: i18n.MemoryNewDocument, memdoc.EditedDocument: i18n.MemoryEditedDocument,
 	}
 	if said, ok := known[why]; ok {
-		return said.In(t.l)
+		return said.In(l)
 	}
 	return why
 }
 
-func (t *memoryRequest) changeBecause(why string) db.Change {
-	return db.Change{Who: t.said.Actor.ID, Why: why}
+// saveMemory returns a result that saves x, unless it was changed meanwhile.
+func saveMemory(o invocation, x db.Memory, reply db.MemoryReply, why string) (commandResult, error) {
+	by := db.Change{Who: o.Actor.ID, Why: why}
+	return commandResult{effects: []db.Effect{db.SaveMemory{Memory: x, By: by, Reply: reply}}}, nil
 }
 
-// save returns a result that saves x, unless it was changed meanwhile.
-func (t *memoryRequest) save(x db.Memory, why string, reply db.MemoryReply) commandResult {
-	return commandResult{effects: []db.Effect{db.SaveMemory{Memory: x, By: t.changeBecause(why), Reply: reply}}}
+// dropMemory returns a result that deletes x, unless it was changed meanwhile.
+func dropMemory(o invocation, x db.Memory, done i18n.Phrase, why string) (commandResult, error) {
+	by := db.Change{Who: o.Actor.ID, Why: why}
+	return commandResult{effects: []db.Effect{db.ForgetMemory{Memory: x, By: by, Reply: memoryReply(o.lang, done)}}}, nil
 }
 
-// remove returns a result that deletes x, unless it was changed meanwhile.
-func (t *memoryRequest) remove(x db.Memory, why string, reply db.MemoryReply) commandResult {
-	return commandResult{effects: []db.Effect{db.ForgetMemory{Memory: x, By: t.changeBecause(why), Reply: reply}}}
+// mayChange reports whether the sender may change the memories that he sees.
+func (cs *commandSet) mayChange(o invocation) bool {
+	return !cs.cfg.Context.Memory.Approval || cs.access.Load().InCharge(o.Incoming)
 }
 
-// edit replaces the text. A title derived from the old text is dropped, so that saving derives a new one.
-func (t *memoryRequest) edit(x db.Memory, given string) commandResult {
-	text := t.clean(given)
+// editMemory replaces the text. A title derived from the old text is dropped, so that saving derives a new one.
+func (cs *commandSet) editMemory(_ context.Context, o invocation, x db.Memory) (commandResult, error) {
+	text := cs.cfg.clean(o.args)
 	switch {
 	case text == "":
-		return commandResult{reply: i18n.MemoryUsage.In(t.l)}
-	case !t.free:
-		return commandResult{reply: i18n.ForAdminsInGroups.In(t.l)}
+		return o.say(i18n.MemoryUsage)
+	case !cs.mayChange(o):
+		return o.say(i18n.ForAdminsInGroups)
 	}
 	if strings.HasPrefix(x.Text, strings.TrimSuffix(x.Title, "…")) { // the title was derived from the text
 		x.Title = ""
 	}
-	x.Text, x.Sources = text, append(slices.Clone(x.Sources), t.said.ID)
-	reply := memoryReply(t.l, i18n.MemoryEdited)
-	reply.Done += redactionNote(given, text, t.l)
-	return t.save(x, "/memory edit", reply)
+	x.Text, x.Sources = text, append(slices.Clone(x.Sources), o.ID)
+	reply := memoryReply(o.lang, i18n.MemoryEdited)
+	reply.Done += redactionNote(o.args, text, o.lang)
+	return saveMemory(o, x, reply, "/memory edit")
 }
 
-// forget deletes a memory. Everyone may delete their own.
-func (t *memoryRequest) forget(x db.Memory) (commandResult, error) {
-	if !t.free && (x.Scope != db.UserScope || x.Of != t.said.Actor.ID) {
-		return t.say(i18n.ForAdminsInGroups)
+// forgetMemory deletes a memory. Everyone may delete their own.
+func (cs *commandSet) forgetMemory(_ context.Context, o invocation, x db.Memory) (commandResult, error) {
+	if !cs.mayChange(o) && (x.Scope != db.UserScope || x.Of != o.Actor.ID) {
+		return o.say(i18n.ForAdminsInGroups)
 	}
-	return t.remove(x, "/memory forget", memoryReply(t.l, i18n.MemoryForgot)), nil
+	return dropMemory(o, x, i18n.MemoryForgot, "/memory forget")
 }
 
-// approve is only for those who manage the memories: an agent proposes memories from text that anyone in the chat may
-// have written.
-func (t *memoryRequest) approve(x db.Memory) (commandResult, error) {
+// approveMemory is only for those who manage the memories: an agent proposes memories from text that anyone in the chat
+// may have written.
+func (cs *commandSet) approveMemory(_ context.Context, o invocation, x db.Memory) (commandResult, error) {
 	switch {
-	case !t.inCharge:
-		return t.say(i18n.ForAdminsInGroups)
+	case !cs.access.Load().InCharge(o.Incoming):
+		return o.say(i18n.ForAdminsInGroups)
 	case x.State != db.ProposedMemory:
-		return t.say(i18n.MemoryCounts)
+		return o.say(i18n.MemoryCounts)
 	}
 	x.State = db.ActiveMemory
-	return t.save(x, "/memory approve", memoryReply(t.l, i18n.MemoryApproved)), nil
+	return saveMemory(o, x, memoryReply(o.lang, i18n.MemoryApproved), "/memory approve")
 }
 
-func (t *memoryRequest) reject(x db.Memory) (commandResult, error) {
+func (cs *commandSet) rejectMemory(_ context.Context, o invocation, x db.Memory) (commandResult, error) {
 	switch {
-	case !t.inCharge:
-		return t.say(i18n.ForAdminsInGroups)
+	case !cs.access.Load().InCharge(o.Incoming):
+		return o.say(i18n.ForAdminsInGroups)
 	case x.State != db.ProposedMemory:
-		return t.say(i18n.MemoryCounts)
+		return o.say(i18n.MemoryCounts)
 	}
-	return t.remove(x, "/memory reject", memoryReply(t.l, i18n.MemoryRejected)), nil
+	return dropMemory(o, x, i18n.MemoryRejected, "/memory reject")
 }

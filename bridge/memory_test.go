@@ -652,11 +652,11 @@ func (w *memoryRig) exported(p place) string {
 	w.Helper()
 	c := w.chat(p)
 	files, err := w.commandSet().exportFiles(w.ctx,
-		invocation{chat: c, lang: i18n.Chinese, m: chat.Incoming{Key: p.key, Kind: p.kind, Time: time.Now()}})
+		invocation{chat: c, lang: i18n.Chinese, Incoming: chat.Incoming{Key: p.key, Kind: p.kind, Time: time.Now()}})
 	w.must(err)
 	var all strings.Builder
 	for _, f := range files {
-		all.WriteString(f.name + f.text.String())
+		all.WriteString(f.Name + string(f.Data))
 	}
 	return all.String()
 }

@@ -11,7 +11,7 @@ import (
 )
 
 // notify is the command /notify. Everyone may use it: it only affects their own chat.
-func (cs settingCommands) notify(_ context.Context, o invocation) (commandResult, error) {
+func (cs *commandSet) notify(_ context.Context, o invocation) (commandResult, error) {
 	on, known := onOff[strings.ToLower(o.args)]
 	switch {
 	case o.args == "":

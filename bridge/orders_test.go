@@ -291,7 +291,7 @@ func TestTheListOfSessions(t *testing.T) {
 	l.settled(2)
 	l.until("the title of the second", titled)
 	set := l.commandSet()
-	o, err := set.resume(t.Context(), invocation{m: incoming("om_4", "/resume"), chat: l.chat(), lang: i18n.English})
+	o, err := set.resume(t.Context(), invocation{Incoming: incoming("om_4", "/resume"), chat: l.chat(), lang: i18n.English})
 	l.must(err)
 	if o.card == nil || len(o.card.Buttons) != 1 || o.card.Buttons[0] != turncard.CommandButton("2", "/resume "+first) {
 		t.Fatalf("%+v", o)
@@ -306,7 +306,7 @@ func TestTheListOfSessions(t *testing.T) {
 	_, stop := context.WithCancelCause(t.Context())
 	l.beginTurn(room, 99, stop)
 	for _, p := range []plan{set.resume, set.retry, set.forwardCommand} {
-		given := invocation{m: incoming("om_5", "//compact"), args: first, chat: l.chat(), lang: i18n.English}
+		given := invocation{Incoming: incoming("om_5", "//compact"), args: first, chat: l.chat(), lang: i18n.English}
 		o, err := p(t.Context(), given)
 		if err != nil || o.reply != i18n.Busy.EN || len(o.effects) > 0 || o.ask != "" {
 			t.Errorf("while a turn runs: %+v %v", o, err)

@@ -25,7 +25,7 @@ func (p parts) prompts() *contextmgr.Manager    { return p.bridge.context }
 func (p parts) authorizer() *access.Authorizer  { return p.bridge.access.Authorizer }
 func (p parts) ownership() *access.Ownership    { return p.bridge.access.Ownership }
 func (p parts) receiver() *receiver             { return p.bridge.receiver }
-func (p parts) commandSet() *commandSet         { return p.receiver().commands.set }
+func (p parts) commandSet() *commandSet         { return p.receiver().commands }
 func (p parts) listening() listening            { return p.receiver().listening }
 func (p parts) steering() *steering             { return p.receiver().steering }
 func (p parts) logins() *logins                 { return p.receiver().logins }

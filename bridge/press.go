@@ -22,7 +22,7 @@ type pressHandler struct {
 	lanes       *workqueue.Lanes
 	turns       db.Turns
 	interrupted interruptedTurns
-	commands    commandRunner
+	commands    *commandSet
 	approvals   *approval.Requests
 	ahead       *aheadStarts
 	limits      *usageLimits

@@ -348,7 +348,7 @@ func goodName(name string) bool {
 }
 
 // listProjects is the command /projects.
-func (cs settingCommands) listProjects(_ context.Context, o invocation) (commandResult, error) {
+func (cs *commandSet) listProjects(_ context.Context, o invocation) (commandResult, error) {
 	var s strings.Builder
 	s.WriteString(i18n.ProjectsHead.In(o.lang) + "\n")
 	now, err := cs.cfg.projectOf(o.chat)
@@ -370,11 +370,11 @@ func (cs settingCommands) listProjects(_ context.Context, o invocation) (command
 }
 
 // changeProject is the command /cd.
-func (cs settingCommands) changeProject(ctx context.Context, o invocation) (commandResult, error) {
+func (cs *commandSet) changeProject(ctx context.Context, o invocation) (commandResult, error) {
 	if o.args == "" {
 		return cs.listProjects(ctx, o)
 	}
-	if !cs.access.Load().InCharge(o.m) {
+	if !cs.access.Load().InCharge(o.Incoming) {
 		return o.say(i18n.ForAdminsInGroups)
 	}
 	p, ok := cs.cfg.findProject(o.args)
@@ -394,7 +394,7 @@ func (cs settingCommands) changeProject(ctx context.Context, o invocation) (comm
 }
 
 // changeMode is the command /mode.
-func (cs settingCommands) changeMode(_ context.Context, o invocation) (commandResult, error) {
+func (cs *commandSet) changeMode(_ context.Context, o invocation) (commandResult, error) {
 	p, err := cs.cfg.projectOf(o.chat)
 	if err != nil {
 		return o.say(i18n.ProjectGone)
@@ -407,7 +407,7 @@ func (cs settingCommands) changeMode(_ context.Context, o invocation) (commandRe
 		}
 		return offer(i18n.ModeNow.Sprintf(o.lang, modeLabels(o.lang, cs.cfg.permissionMode(o.chat))), buttons)
 	}
-	if !cs.access.Load().InCharge(o.m) {
+	if !cs.access.Load().InCharge(o.Incoming) {
 		return o.say(i18n.ForAdminsInGroups)
 	}
 	i := slices.IndexFunc(modes, func(m string) bool {

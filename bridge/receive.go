@@ -27,7 +27,7 @@ type receiver struct {
 	logins      *logins
 	files       *attachment.Store
 	languages   languages
-	commands    commandRunner
+	commands    *commandSet
 	interrupted interruptedTurns
 	inbox       inbox
 	ahead       *aheadStarts
@@ -59,7 +59,7 @@ func (rc *receiver) handleMessage(ctx context.Context, m chat.Incoming) error {
 		return err
 	}
 	if isCode {
-		return rc.commands.execute(ctx, invocation{m: m}, code)
+		return rc.commands.execute(ctx, invocation{Incoming: m}, code)
 	}
 	if !rc.listening.toBot(ctx, m) {
 		m.Files = slices.DeleteFunc(m.Files, func(f chat.File) bool { return f.Kind == chat.Quote })
@@ -88,13 +88,13 @@ func (rc *receiver) handleMessage(ctx context.Context, m chat.Incoming) error {
 	case cmd != nil:
 		p = rc.commands.planOf(cmd, m.Actor)
 	case name != "":
-		p = rc.commands.set.unknownCommand(name)
+		p = rc.commands.unknownCommand(name)
 	case agentCommand.MatchString(strings.TrimSpace(m.Text)):
-		p = rc.commands.set.forwardCommand
+		p = rc.commands.forwardCommand
 	default:
 		return rc.acceptQuestion(ctx, m)
 	}
-	return rc.commands.execute(ctx, invocation{m: m, args: args}, p)
+	return rc.commands.execute(ctx, invocation{Incoming: m, args: args}, p)
 }
 
 // stopWord matches a message that only says to stop. It is a command only while a turn is running, is to be run again
@@ -127,7 +127,7 @@ func (rc *receiver) acceptQuestion(ctx context.Context, m chat.Incoming) error {
 	default:
 		turn, err := rc.steering.turnFor(ctx, m)
 		if spent, ok := errors.AsType[*spentError](err); ok {
-			return rc.commands.execute(ctx, invocation{m: m}, say(spent.notice))
+			return rc.commands.execute(ctx, invocation{Incoming: m}, say(spent.notice))
 		} else if err != nil {
 			return err
 		}

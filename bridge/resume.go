@@ -7,9 +7,6 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
-	"time"
-
-	"github.com/rs/zerolog"
 
 	"magpie/bridge/i18n"
 	"magpie/bridge/turncard"
@@ -24,21 +21,9 @@ const (
 	shortID      = 8  // how many characters of an ID identify a session
 )
 
-// sessionCommands are the commands about the past sessions of a chat.
-type sessionCommands struct {
-	cfg    *Config
-	chats  db.Chats
-	index  db.Index
-	pool   *claude.Pool
-	turns  *turnQueue
-	cutOff interruptedTurns
-	zone   *time.Location
-	log    zerolog.Logger
-}
-
 // resume is the command /resume: it lists the chat's past sessions, or returns to one.
-func (cs sessionCommands) resume(ctx context.Context, o invocation) (commandResult, error) {
-	list, err := cs.chats.PastSessions(ctx, o.m.Key, pastSessions)
+func (cs *commandSet) resume(ctx context.Context, o invocation) (commandResult, error) {
+	list, err := cs.db.Chats().PastSessions(ctx, o.Key, pastSessions)
 	if err != nil {
 		return commandResult{}, err
 	}
@@ -61,7 +46,7 @@ func (cs sessionCommands) resume(ctx context.Context, o invocation) (commandResu
 		} else if len(card.Buttons) < mostButtons {
 			card.Buttons = append(card.Buttons, turncard.CommandButton(fmt.Sprintf("%d", i+1), "/resume "+p.ID))
 		}
-		at := shortTime(p.Ended.In(cs.zone), o.m.Time.In(cs.zone))
+		at := shortTime(p.Ended.In(cs.zone), o.Time.In(cs.zone))
 		question, id := i18n.Excerpt(cmp.Or(p.Title, p.Question), contextWords), p.ID[:min(shortID, len(p.ID))]
 		fmt.Fprintf(&s, i18n.ResumeLine.In(o.lang)+"\n", i+1, at, question, p.Turns, id, mark)
 	}
@@ -71,10 +56,10 @@ func (cs sessionCommands) resume(ctx context.Context, o invocation) (commandResu
 
 // goBack makes one of the listed sessions the chat's current one. Any other session, such as one of another chat, is
 // not found.
-func (cs sessionCommands) goBack(ctx context.Context, o invocation, list []db.PastSession) (commandResult, error) {
+func (cs *commandSet) goBack(ctx context.Context, o invocation, list []db.PastSession) (commandResult, error) {
 	past, ok := pick(list, o.args)
 	if !ok && !isNumber(o.args) { // /search finds older ones, too
-		older, err := cs.chats.PastSessions(ctx, o.m.Key, mostSessions)
+		older, err := cs.db.Chats().PastSessions(ctx, o.Key, mostSessions)
 		if err != nil {
 			return commandResult{}, err
 		}
@@ -82,7 +67,7 @@ func (cs sessionCommands) goBack(ctx context.Context, o invocation, list []db.Pa
 	}
 	if !ok {
 		if !isNumber(o.args) {
-			cs.log.Warn().Stringer("chat", o.m.Key).Str("user", o.m.Actor.ID).
+			cs.log.Warn().Stringer("chat", o.Key).Str("user", o.Actor.ID).
 				Msg("a session was asked for that the chat has not had")
 		}
 		return o.say(i18n.ResumeUnknown)
@@ -90,13 +75,13 @@ func (cs sessionCommands) goBack(ctx context.Context, o invocation, list []db.Pa
 	if past.ID == o.chat.Session.ID {
 		return o.say(i18n.ResumeIsNow)
 	}
-	if busy, err := cs.turns.isBusy(ctx, o.m.Key); err != nil || busy {
+	if busy, err := cs.turns.isBusy(ctx, o.Key); err != nil || busy {
 		return commandResult{reply: i18n.Busy.In(o.lang)}, err
 	}
 	dir := realPath(cs.cfg.projectDir(o.chat))
 	done := i18n.ResumeDone
 	var lost *claude.LostError
-	if _, err := cs.pool.Config().Transcripts(o.m.Key.String()).Verify(dir, past.ID, nil); errors.As(err, &lost) {
+	if _, err := cs.pool.Config().Transcripts(o.Key.String()).Verify(dir, past.ID, nil); errors.As(err, &lost) {
 		done = i18n.ResumeLost // the conversation continues from the History
 	}
 	back, err := o.do(db.ResumeSession{Session: db.Session{ID: past.ID, Node: cs.cfg.Node, Cwd: dir}},

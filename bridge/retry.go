@@ -13,8 +13,8 @@ import (
 
 // retry is the command /retry: it asks the last question of the conversation again. The previous answer stays in the
 // History, where the agent sees it; a note in the prompt asks for a different one.
-func (cs conversationCommands) retry(ctx context.Context, o invocation) (commandResult, error) {
-	if busy, err := cs.turns.isBusy(ctx, o.m.Key); err != nil || busy {
+func (cs *commandSet) retry(ctx context.Context, o invocation) (commandResult, error) {
+	if busy, err := cs.turns.isBusy(ctx, o.Key); err != nil || busy {
 		return commandResult{reply: i18n.Busy.In(o.lang)}, err
 	}
 	question, files, err := cs.lastQuestion(ctx, o)
@@ -37,11 +37,11 @@ func (cs conversationCommands) retry(ctx context.Context, o invocation) (command
 func retryNote(l i18n.Lang) string { return fmt.Sprintf("%s\n", i18n.RetryNote.In(l)) }
 
 // lastQuestion is the question of the conversation's last turn, with its files; empty = no question yet.
-func (cs conversationCommands) lastQuestion(ctx context.Context, o invocation) (string, []chat.File, error) {
+func (cs *commandSet) lastQuestion(ctx context.Context, o invocation) (string, []chat.File, error) {
 	var asked []string
 	var files []chat.File
 	var last chat.Message
-	for m, err := range cs.db.History().Range(ctx, o.m.Key, o.chat.Epoch, 0, math.MaxInt64) {
+	for m, err := range cs.db.History().Range(ctx, o.Key, o.chat.Epoch, 0, math.MaxInt64) {
 		if err != nil {
 			return "", nil, err
 		}

@@ -13,16 +13,10 @@ import (
 	"magpie/db"
 )
 
-// ruleCommands are the commands about what agents may do without asking.
-type ruleCommands struct {
-	rules db.Rules
-	zone  *time.Location
-}
-
 // allow lists the rules of a chat, or revokes one. Everyone who may talk to the bot may revoke a rule: the agent only
 // has to ask again.
-func (cs ruleCommands) allow(ctx context.Context, o invocation) (commandResult, error) {
-	list, err := cs.rules.List(ctx, o.m.Key)
+func (cs *commandSet) allow(ctx context.Context, o invocation) (commandResult, error) {
+	list, err := cs.db.Rules().List(ctx, o.Key)
 	if err != nil {
 		return commandResult{}, err
 	}
@@ -31,7 +25,7 @@ func (cs ruleCommands) allow(ctx context.Context, o invocation) (commandResult, 
 	case len(words) == 0 && len(list) == 0:
 		return o.say(i18n.AllowNone)
 	case len(words) == 0:
-		return commandResult{reply: cs.list(o, list)}, nil
+		return commandResult{reply: cs.ruleLines(o, list)}, nil
 	// The only other form is /allow revoke N.
 	case len(words) != 2 || !slices.Contains(revokeWords, strings.ToLower(words[0])):
 		return o.say(i18n.AllowUsage)
@@ -48,8 +42,8 @@ func (cs ruleCommands) allow(ctx context.Context, o invocation) (commandResult, 
 	return o.do(db.RevokeRule{Number: number}, i18n.AllowRevoked, number, text)
 }
 
-// list formats rules.
-func (cs ruleCommands) list(o invocation, rules []db.Rule) string {
+// ruleLines formats rules.
+func (cs *commandSet) ruleLines(o invocation, rules []db.Rule) string {
 	lines := []string{i18n.AllowHead.In(o.lang)}
 	for _, r := range rules {
 		by := i18n.SafeName(r.By.Name)

@@ -28,11 +28,11 @@ type match struct {
 }
 
 // search is the command /search: it finds the chat's conversations by the words in them, and in their titles.
-func (cs sessionCommands) search(ctx context.Context, o invocation) (commandResult, error) {
+func (cs *commandSet) search(ctx context.Context, o invocation) (commandResult, error) {
 	if o.args == "" {
 		return o.say(i18n.SearchUsage)
 	}
-	matches, err := cs.matches(ctx, o.m.Key, o.args)
+	matches, err := cs.matches(ctx, o.Key, o.args)
 	switch {
 	case err != nil:
 		return commandResult{}, err
@@ -50,7 +50,7 @@ func (cs sessionCommands) search(ctx context.Context, o invocation) (commandResu
 			card.Buttons = append(card.Buttons, turncard.CommandButton(fmt.Sprintf("%d", i+1), "/resume "+m.session.ID))
 		}
 		title := i18n.PlainText(i18n.Excerpt(cmp.Or(m.session.Title, m.session.Question), contextWords))
-		fmt.Fprintf(&s, "%d. %s **%s**%s\n", i+1, shortTime(at.In(cs.zone), o.m.Time.In(cs.zone)), title, mark)
+		fmt.Fprintf(&s, "%d. %s **%s**%s\n", i+1, shortTime(at.In(cs.zone), o.Time.In(cs.zone)), title, mark)
 		if m.message.Text != "" {
 			fmt.Fprintf(&s, "   %s\n", i18n.PlainText(excerptAround(cs.cfg.clean(m.message.Text), o.args)))
 		}
@@ -60,8 +60,8 @@ func (cs sessionCommands) search(ctx context.Context, o invocation) (commandResu
 }
 
 // matches are the conversations of a chat that have sessions and contain the words, the latest match first.
-func (cs sessionCommands) matches(ctx context.Context, key chat.Key, words string) (list []match, err error) {
-	sessions, err := cs.chats.PastSessions(ctx, key, mostSessions)
+func (cs *commandSet) matches(ctx context.Context, key chat.Key, words string) (list []match, err error) {
+	sessions, err := cs.db.Chats().PastSessions(ctx, key, mostSessions)
 	if err != nil {
 		return nil, err
 	}
@@ -69,7 +69,7 @@ func (cs sessionCommands) matches(ctx context.Context, key chat.Key, words strin
 	for _, s := range slices.Backward(sessions) {
 		newest[s.Epoch] = s
 	}
-	messages, err := cs.index.WithWords(ctx, key, words, mostMatches)
+	messages, err := cs.db.Index().WithWords(ctx, key, words, mostMatches)
 	if err != nil {
 		return nil, err
 	}

@@ -34,7 +34,7 @@ func TestSearchFindsConversations(t *testing.T) {
 		t.Helper()
 		c := l.chat()
 		got, err := l.commandSet().search(t.Context(), invocation{
-			m: chat.Incoming{Key: key, Time: time.Now()}, args: words, lang: i18n.English, chat: c,
+			Incoming: chat.Incoming{Key: key, Time: time.Now()}, args: words, lang: i18n.English, chat: c,
 		})
 		must(t, err)
 		return got

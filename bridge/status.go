@@ -6,9 +6,6 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/rs/zerolog"
-
-	"magpie/bridge/access"
 	"magpie/bridge/i18n"
 	"magpie/contextmgr"
 	"magpie/db"
@@ -17,21 +14,8 @@ import (
 	"magpie/internal/text"
 )
 
-// reportCommands show the state of a chat.
-type reportCommands struct {
-	cfg     *Config
-	db      *db.DB
-	context *contextmgr.Manager
-	pool    *claude.Pool
-	turns   *turnQueue
-	access  *access.Authorizer
-	servers *serverStates
-	limits  *usageLimits
-	log     zerolog.Logger
-}
-
 // status is the command /status.
-func (cs reportCommands) status(ctx context.Context, o invocation) (commandResult, error) {
+func (cs *commandSet) status(ctx context.Context, o invocation) (commandResult, error) {
 	c, l := o.chat, o.lang
 	agent := cs.pool.Config()
 	state, session := i18n.StatusIdle, i18n.StatusNoSession
@@ -86,7 +70,7 @@ func (cs reportCommands) status(ctx context.Context, o invocation) (commandResul
 	lines = append(lines, windows...)
 	text := strings.Join(lines, "\n") + cs.lastReport(ctx, c)
 	// These are for the operator, and are not shown in groups.
-	if cs.cfg.Version == "" || o.m.Kind != chat.Private || !cs.access.Load().IsAdmin(o.m.Actor) {
+	if cs.cfg.Version == "" || o.Kind != chat.Private || !cs.access.Load().IsAdmin(o.Actor) {
 		return commandResult{reply: text}, nil
 	}
 	more, err := cs.adminLines(ctx, l)
@@ -95,7 +79,7 @@ func (cs reportCommands) status(ctx context.Context, o invocation) (commandResul
 
 // adminLines are what /status tells admins alone: chats and messages that cannot be reached or sent, and the state of
 // the program.
-func (cs reportCommands) adminLines(ctx context.Context, l i18n.Lang) (lines []string, err error) {
+func (cs *commandSet) adminLines(ctx context.Context, l i18n.Lang) (lines []string, err error) {
 	silenced, err := cs.db.Chats().Silences().List(ctx)
 	if err != nil {
 		return nil, err

@@ -114,15 +114,15 @@ func (sg suggestions) offer(ctx context.Context, c db.Claim, v turncard.State, s
 
 // askSuggested asks a suggested question on behalf of whoever pressed its button: once, and only as long as nothing
 // else was asked.
-func (r commandRunner) askSuggested(ctx context.Context, p chat.Press, l i18n.Lang) (toast string, err error) {
-	question := r.cfg.allowedSuggestion(p.Action.ID) // it comes from the platform, and may be forged
+func (cs *commandSet) askSuggested(ctx context.Context, p chat.Press, l i18n.Lang) (toast string, err error) {
+	question := cs.cfg.allowedSuggestion(p.Action.ID) // it comes from the platform, and may be forged
 	if question == "" {
 		return i18n.SuggestionOver.In(l), nil
 	}
 	ask := func(context.Context, invocation) (commandResult, error) {
 		return commandResult{ask: question, effects: []db.Effect{db.IfLast{Turn: p.Action.Turn}}}, nil
 	}
-	switch err := r.executePress(ctx, p, db.SuggestionID(p.Action.Turn), "", ask); {
+	switch err := cs.executePress(ctx, p, db.SuggestionID(p.Action.Turn), "", ask); {
 	case errors.Is(err, db.ErrNotFound):
 		return i18n.SuggestionOver.In(l), nil
 	case err != nil:

@@ -49,7 +49,7 @@ func (mt maintenance) firstQuestion(ctx context.Context, t endedTurn) string {
 }
 
 // setTitle is the command /title.
-func (cs conversationCommands) setTitle(_ context.Context, o invocation) (commandResult, error) {
+func (cs *commandSet) setTitle(_ context.Context, o invocation) (commandResult, error) {
 	if o.args == "" {
 		if o.chat.Topic == "" {
 			return o.say(i18n.TitleNone)

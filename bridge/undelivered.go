@@ -35,7 +35,7 @@ func obstaclePhrase(o chat.Obstacle) i18n.Phrase {
 }
 
 // undelivered tells admins how many messages wait for the platform, and why. Empty = none has failed.
-func (cs reportCommands) undelivered(ctx context.Context, lang i18n.Lang) (string, error) {
+func (cs *commandSet) undelivered(ctx context.Context, lang i18n.Lang) (string, error) {
 	list, err := cs.db.Outbox().Undelivered(ctx)
 	if err != nil || len(list) == 0 {
 		return "", err

@@ -77,7 +77,7 @@ func TestAnOwnerHearsOfWhoWroteBeforeHim(t *testing.T) {
 	users := incoming("om_3", "/admin users")
 	users.Key, users.Actor.ID = chat.FeishuChat("oc_boss"), "ou_boss"
 	got, err := l.commandSet().adminUsers(t.Context(),
-		invocation{m: users, lang: i18n.English, chat: db.Chat{Key: users.Key}})
+		invocation{Incoming: users, lang: i18n.English, chat: db.Chat{Key: users.Key}})
 	if l.must(err); !strings.Contains(got.reply, "ou_a` pending") || strings.Contains(got.reply, "ou_boss` pending") {
 		t.Errorf("listed:\n%s", got.reply)
 	}

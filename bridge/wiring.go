@@ -1,7 +1,6 @@
 package bridge
 
 import (
-	"sync"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -32,12 +31,8 @@ func New(cfg Config, store *db.DB, pool *claude.Pool, out delivery.Messenger, lo
 	rc := &receiver{
 		cfg: w.cfg, access: control, listening: w.listening, background: background, logins: w.logins, files: w.files,
 		languages: w.languages, interrupted: w.cutOff,
-		inbox: inbox{w.history, w.reactions, w.outbox, w.turns}, ahead: w.ahead,
+		inbox: inbox{w.history, w.reactions, w.outbox, w.turns}, ahead: w.ahead, commands: w.commandSet(),
 		steering: w.steering, answers: typedAnswers{w.turns, w.db.Approvals(), w.steering, w.approvals, w.reactions},
-	}
-	rc.commands = commandRunner{
-		cfg: w.cfg, chats: store.Chats(), languages: w.languages, access: w.authorizer, set: w.commandSet(),
-		inbox: rc.inbox, pool: pool, scheduler: w.scheduler, ahead: w.ahead, asks: w.approvals, limits: w.limits, log: log,
 	}
 	b := &Bridge{
 		cfg: w.cfg, db: store, log: log, context: w.context, access: control, receiver: rc, queues: w.queues,
@@ -167,24 +162,12 @@ func (w *wiring) turnRunner(background *background) *turnRunner {
 	}
 }
 
-// commandSet gives each group of commands what it needs.
+// commandSet gives the commands what they need.
 func (w *wiring) commandSet() *commandSet {
-	zone := w.context.Zone()
 	return &commandSet{
-		conversationCommands: conversationCommands{w.cfg, w.db, w.files, w.turns, w.pool, w.approvals, w.cutOff},
-		sessionCommands:      sessionCommands{w.cfg, w.db.Chats(), w.db.Index(), w.pool, w.turns, w.cutOff, zone, w.log},
-		memoryCommands:       memoryCommands{w.cfg, w.db, w.authorizer, zone},
-		settingCommands:      settingCommands{w.cfg, w.authorizer, w.pool, w.log},
-		reportCommands: reportCommands{w.cfg, w.db, w.context, w.pool, w.turns, w.authorizer, w.servers, w.limits,
-			w.log},
-		ruleCommands:     ruleCommands{w.db.Rules(), zone},
-		decisionCommands: decisionCommands{w.db.Messages().Actions(), zone},
-		adminCommands:    adminCommands{w.cfg, w.db.Grants(), w.db.Chats(), w.authorizer, w.budget, w.pool, w.log},
-		helpCommands:     helpCommands{w.cfg, w.authorizer, w.pool},
-		exportCommand:    exportCommand{w.cfg, w.db, w.authorizer, w.outbox, zone, w.log, new(sync.Map)},
-		digestCommand:    digestCommand{w.db.Digests(), w.authorizer, zone},
-		listening:        w.listening,
-		budget:           w.budget,
-		logins:           w.logins,
+		cfg: w.cfg, db: w.db, log: w.log, context: w.context, zone: w.context.Zone(), access: w.authorizer,
+		languages: w.languages, pool: w.pool, history: w.history, files: w.files, turns: w.turns, asks: w.approvals,
+		cutOff: w.cutOff, outbox: w.outbox, reactions: w.reactions, scheduler: w.scheduler, ahead: w.ahead,
+		budget: w.budget, limits: w.limits, servers: w.servers, listening: w.listening, logins: w.logins,
 	}
 }
