@@ -8,7 +8,6 @@ import (
 	"github.com/rs/zerolog"
 
 	"magpie/bridge/turncard"
-	"magpie/bridge/workqueue"
 	"magpie/db"
 	"magpie/internal/claude"
 )
@@ -99,7 +98,7 @@ func (r *turnRunner) answer(ctx context.Context, t *turn) turncard.Outcome {
 		case err != nil && !t.sent && errors.Is(err, context.Canceled):
 			return turncard.Outcome{State: db.Queued}
 		// It has changed nothing, so it goes on by itself at the next start.
-		case errors.Is(err, context.Canceled) && !errors.Is(err, workqueue.ErrStopped) && r.mayGoOn(t):
+		case errors.Is(err, context.Canceled) && !errors.Is(err, errStopped) && r.mayGoOn(t):
 			return turncard.Outcome{State: db.Queued}
 		case err != nil:
 			return failedOutcome(log, err)

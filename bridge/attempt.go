@@ -42,7 +42,7 @@ func (r *turnRunner) attempt(ctx context.Context, t *turn) (claude.Result, error
 	p.Unasked().StartFor(taskOwner(t.Turn))
 	t.setView(t.view.Restarted(time.Now()))
 	if r.ownCommand(t) == "" {
-		if err := r.steering.requeueUnread(ctx, t); err != nil {
+		if err := r.askUnread(ctx, t); err != nil {
 			return claude.Result{}, err
 		}
 		r.specs.tools.addAskers(t.Claim)
@@ -72,12 +72,12 @@ func (r *turnRunner) attemptInstalled(ctx context.Context, t *turn) (claude.Resu
 			zerolog.Ctx(ctx).Warn().Err(err).Msg("claude is being replaced; waiting for it")
 			t.sent = false // whatever stands in its place has read nothing
 			t.setView(t.view.Doing(i18n.Updating, time.Now()))
-			r.lanes.SetWaiting(t.Turn.Key, true)
+			r.busy.setWaiting(t.Turn.Key, true)
 		}
 		began := time.Now()
 		again := update.Await(ctx, err, awaits)
 		t.view = turncard.Waited(t.view, time.Since(began))
-		r.lanes.SetWaiting(t.Turn.Key, false)
+		r.busy.setWaiting(t.Turn.Key, false)
 		switch {
 		case ctx.Err() != nil:
 			return result, context.Cause(ctx)
@@ -130,7 +130,7 @@ func (r *turnRunner) unreadUsage(ctx context.Context, c db.Claim) *db.Usage {
 // transcript; nil = unknown. Otherwise such turns would be free, and no daily limit could be reached with them.
 func (r *turnRunner) unreportedUsage(ctx context.Context, t *turn, dir string) *db.Usage {
 	ctx, own := context.WithoutCancel(ctx), t.Turn
-	steers, err := r.steering.store.Prompts(ctx, own.ID)
+	steers, err := r.db.Turns().Steers().Prompts(ctx, own.ID)
 	var did claude.Outcome
 	if err == nil {
 		did, err = r.pool.Config().Transcripts(own.Key.String()).ReadOutcome(dir, own.Session, own.Prompt, steers...)
@@ -165,9 +165,9 @@ func (r *turnRunner) readAnswer(
 		case claude.Started:
 			t.session.recordStart(e.Session, p.Dir())
 			r.servers.note(p.Dir(), e.Servers)
-			r.steering.attachAgent(t, p)
+			r.busy.attach(t.Turn.Key, p.Steer)
 		case claude.Steered:
-			if m, ok := r.steering.markRead(ctx, t, e.ID); ok {
+			if m, ok := r.markRead(ctx, t, e.ID); ok {
 				t.Asked = append(slices.Clip(t.Asked), m)
 				r.specs.tools.addAskers(t.Claim)
 				t.setView(t.view.WithAddition(m.Text, time.Now()))
@@ -184,7 +184,7 @@ func (r *turnRunner) readAnswer(
 		r.handleEvent(ctx, t, ev)
 		switch ev.(type) {
 		case claude.ToolAsk, claude.ToolAskEnd, claude.ToolAllowed, claude.ToolDenied:
-			r.lanes.SetWaiting(t.Turn.Key, r.approvals.Pending(t.Turn.ID))
+			r.busy.setWaiting(t.Turn.Key, r.approvals.Pending(t.Turn.ID))
 		}
 	}
 	return result, nil
@@ -333,8 +333,8 @@ func (r *turnRunner) acquire(ctx context.Context, t *turn, spec claude.Spec) (*c
 	}()
 	failpoint.At("process: starting")
 	defer failpoint.At("process: started")
-	r.lanes.SetWaiting(key, !t.sent)
-	defer r.lanes.SetWaiting(key, false)
+	r.busy.setWaiting(key, !t.sent)
+	defer r.busy.setWaiting(key, false)
 	p, err := r.pool.Acquire(ctx, key.String(), spec)
 	if err != nil || p.Session() == t.Turn.Session {
 		return p, err

@@ -31,7 +31,7 @@ func (b *Bridge) HandleRecall(ctx context.Context, room chat.Key, id string) err
 		return err
 	}
 	if r.Running != 0 {
-		b.queues.turns.lanes.HaltTurns(r.Key, r.Running)
+		b.queues.turns.busy.halt(r.Key, r.Running)
 		b.queues.turns.wake(r.Key) // for what else it asks
 	}
 	if r.FollowUp.ID != 0 {

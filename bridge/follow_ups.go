@@ -199,7 +199,7 @@ func (f followUps) announceWorkEnd(ctx context.Context, last db.Turn, why claude
 	switch {
 	case errors.Is(err, db.ErrNotFound): // it was stopped
 		err = f.cutOff.bookUnread(ctx, last)
-	case err == nil && t.ID != f.turns.lanes.RunningTurn(last.Key):
+	case err == nil && t.ID != f.turns.busy.running(last.Key):
 		err = f.finish(ctx, t, why)
 	}
 	if err != nil && !errors.Is(err, db.ErrNotFound) {

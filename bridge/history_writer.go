@@ -99,7 +99,7 @@ func (in inbox) acceptQuestion(
 		got, err = in.history.accept(ctx, queued)
 	}
 	if got.Claim != nil {
-		in.turns.lanes.SetClaimed(e.Key, got.Claim.Turn.ID)
+		in.turns.busy.claimed(e.Key, got.Claim.Turn.ID)
 	}
 	return got, func() {
 		in.turns.runReserved(e.Key, got.Claim)

@@ -10,7 +10,6 @@ import (
 
 	"magpie/bridge/i18n"
 	"magpie/bridge/turncard"
-	"magpie/bridge/workqueue"
 	"magpie/db"
 	"magpie/internal/chat"
 )
@@ -68,7 +67,7 @@ func TestTheStopButtonNeedsNoStore(t *testing.T) {
 		err != nil {
 		t.Errorf("told %q, %v", got, err)
 	}
-	if !errors.Is(context.Cause(ctx), workqueue.ErrStopped) {
+	if !errors.Is(context.Cause(ctx), errStopped) {
 		t.Error("the turn goes on")
 	}
 }

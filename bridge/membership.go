@@ -63,7 +63,7 @@ func (b *Bridge) leave(ctx context.Context, c chat.Change) error {
 	b.log.Info().Stringer("chat", c.Key).Str("did", string(c.Did)).Int("working", len(working)).
 		Msg("not in a group any more")
 	for key, turns := range working {
-		b.queues.turns.lanes.HaltTurns(key, turns...)
+		b.queues.turns.busy.halt(key, turns...)
 		for _, turn := range turns {
 			b.presses.approvals.EndTurnSoon(db.Turn{ID: turn, Key: key}, db.Cancelled)
 		}

@@ -11,7 +11,6 @@ import (
 	"magpie/bridge/access"
 	"magpie/bridge/delivery/deliverytest"
 	"magpie/bridge/i18n"
-	"magpie/bridge/workqueue"
 	"magpie/db"
 	"magpie/internal/chat"
 )
@@ -206,7 +205,7 @@ func TestRemovedWhileATurnRuns(t *testing.T) {
 	begin[room]()
 	l.must(l.bridge.HandleMembership(t.Context(), changed(chat.Removed, 2000)))
 	begin[topic]()
-	if !errors.Is(stopped[room], workqueue.ErrStopped) || !errors.Is(stopped[topic], workqueue.ErrStopped) {
+	if !errors.Is(stopped[room], errStopped) || !errors.Is(stopped[topic], errStopped) {
 		t.Errorf("stopped %v", stopped)
 	}
 }

@@ -10,7 +10,6 @@ import (
 
 	"magpie/bridge/i18n"
 	"magpie/bridge/turncard"
-	"magpie/bridge/workqueue"
 	"magpie/db"
 	"magpie/internal/chat"
 	"magpie/internal/claude"
@@ -23,7 +22,7 @@ func failedOutcome(log *zerolog.Logger, err error) turncard.Outcome {
 	var spent *spentError
 	// The order matters: a stop or a shutdown also ends the process, and the exit error that follows says nothing.
 	switch {
-	case errors.Is(err, workqueue.ErrStopped):
+	case errors.Is(err, errStopped):
 		return turncard.Outcome{State: db.Cancelled, Notice: i18n.Stopped}
 	case errors.Is(err, context.Canceled):
 		return turncard.Outcome{State: db.Interrupted, Notice: i18n.Interrupted}

@@ -27,7 +27,7 @@ func (p parts) ownership() *access.Ownership    { return p.bridge.access.Ownersh
 func (p parts) receiver() *receiver             { return p.bridge.receiver }
 func (p parts) commandSet() *commandSet         { return p.receiver().commands }
 func (p parts) listening() listening            { return p.receiver().listening }
-func (p parts) steering() *steering             { return p.receiver().steering }
+func (p parts) busy() *busyChats                { return p.queue().busy }
 func (p parts) logins() *logins                 { return p.receiver().logins }
 func (p parts) files() *attachment.Store        { return p.receiver().files }
 func (p parts) history() historyWriter          { return p.receiver().inbox.history }
@@ -68,26 +68,26 @@ func (p parts) awaitRecovery(ctx context.Context) error {
 func (p parts) open() { close(p.queue().recovered) }
 
 // enter begins work in the chat, and reports whether nobody else works there.
-func (p parts) enter(key chat.Key) bool { return p.queue().lanes.Enter(key) }
+func (p parts) enter(key chat.Key) bool { return p.queue().busy.Enter(key) }
 
 // beginTurn makes a turn run in the chat, which stop ends; endTurn ends it.
 func (p parts) beginTurn(key chat.Key, turn int64, stop context.CancelCauseFunc) {
 	p.enter(key)
-	p.queue().lanes.BeginTurn(key, turn, stop)
+	p.queue().busy.begin(key, turn, stop)
 }
 
-func (p parts) endTurn(key chat.Key) { p.queue().lanes.EndTurn(key) }
+func (p parts) endTurn(key chat.Key) { p.queue().busy.end(key) }
 
 // forget drops what is in memory of turns, as the death of a program that does not run yet.
 func (p parts) forget() {
 	q := p.queue()
-	q.lanes, q.jobs = workqueue.Lanes{}, workqueue.New(onlookers)
+	*q.busy, q.jobs = busyChats{}, workqueue.New(onlookers)
 }
 
 // working counts the chats with turns in work, and the jobs that run turns or wait to.
 func (p parts) working() (chats, jobs int) {
 	waiting, active := p.queue().jobs.Count()
-	return p.queue().lanes.Count(), waiting + active
+	return p.queue().busy.Count(), waiting + active
 }
 
 // aside counts what is done beside the turns.

@@ -10,7 +10,6 @@ import (
 	"magpie/bridge/approval"
 	"magpie/bridge/i18n"
 	"magpie/bridge/turncard"
-	"magpie/bridge/workqueue"
 	"magpie/db"
 	"magpie/internal/chat"
 )
@@ -19,7 +18,7 @@ import (
 type pressHandler struct {
 	access      access.Control
 	languages   languages
-	lanes       *workqueue.Lanes
+	busy        *busyChats
 	turns       db.Turns
 	interrupted interruptedTurns
 	commands    *commandSet
@@ -45,7 +44,7 @@ func (ph *pressHandler) press(ctx context.Context, p chat.Press) (toast string, 
 	}
 	p.Key, p.Values = ph.chatOf(ctx, p), formWithoutCodes(p.Values)
 	l := ph.languages.OfChat(ctx, p.Key)
-	if ph.lanes.RunningTurn(p.Key) == 0 {
+	if ph.busy.running(p.Key) == 0 {
 		ph.ahead.notePress(p.Key)
 	}
 	defer func() {
@@ -56,7 +55,7 @@ func (ph *pressHandler) press(ctx context.Context, p chat.Press) (toast string, 
 	switch {
 	case p.Action.Do == access.DoLetIn || p.Action.Do == access.DoTurnAway:
 		return ph.access.Requests.Answer(ctx, p, l)
-	case p.Action.Do == turncard.DoStop && ph.lanes.StopTurn(p.Key, p.Action.Turn):
+	case p.Action.Do == turncard.DoStop && ph.busy.stop(p.Key, p.Action.Turn):
 		// the turn ends anyway, unless the program crashes first
 		if _, err := ph.turns.Stop(context.WithoutCancel(ctx), p.Key, p.Action.Turn); err != nil {
 			ph.log.Error().Err(err).Stringer("chat", p.Key).Int64("turn", p.Action.Turn).Msg("stop not stored")
@@ -66,7 +65,7 @@ func (ph *pressHandler) press(ctx context.Context, p chat.Press) (toast string, 
 		if unended, err := ph.turns.Stop(ctx, p.Key, p.Action.Turn); err != nil || !unended {
 			return i18n.StopOver.In(l), err
 		}
-		ph.lanes.HaltTurns(p.Key, p.Action.Turn)
+		ph.busy.halt(p.Key, p.Action.Turn)
 		ph.interrupted.Wake(p.Key) // one that waits until a time ends at once
 		return i18n.StopAsked.In(l), nil
 	case p.Action.Do == turncard.DoContinue || p.Action.Do == turncard.DoDrop:
@@ -92,7 +91,7 @@ func (ph *pressHandler) chatOf(ctx context.Context, press chat.Press) chat.Key {
 	if turn == 0 {
 		return press.Key
 	}
-	key, running := ph.lanes.ChatOf(turn)
+	key, running := ph.busy.chatOf(turn)
 	if !running {
 		var err error
 		if key, err = ph.turns.ChatOf(ctx, turn); err != nil && !errors.Is(err, db.ErrNotFound) {

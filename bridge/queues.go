@@ -33,7 +33,7 @@ func (q queues) run(ctx context.Context, timeout time.Duration) {
 	last, cut := context.WithCancel(context.WithoutCancel(ctx))
 	defer cut()
 	defer context.AfterFunc(ctx, func() {
-		q.turns.lanes.Close()
+		q.turns.busy.close()
 		time.AfterFunc(timeout-min(timeout/4, lastWords), interrupt)
 		time.AfterFunc(timeout-min(timeout/10, closing), cut)
 	})()

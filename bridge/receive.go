@@ -8,8 +8,10 @@ import (
 	"strings"
 
 	"github.com/google/uuid"
+	"github.com/rs/zerolog"
 
 	"magpie/bridge/access"
+	"magpie/bridge/approval"
 	"magpie/bridge/attachment"
 	"magpie/bridge/i18n"
 	"magpie/bridge/turncard"
@@ -31,8 +33,12 @@ type receiver struct {
 	interrupted interruptedTurns
 	inbox       inbox
 	ahead       *aheadStarts
-	steering    *steering
-	answers     typedAnswers
+	db          *db.DB
+	busy        *busyChats
+	approvals   *approval.Requests
+	budget      *budget
+	takesAll    bool // a running turn takes not only messages that are marked as an addition
+	log         zerolog.Logger
 }
 
 // HandleMessage takes in what a platform delivered. The platform delivers it again until nil comes back.
@@ -73,7 +79,7 @@ func (rc *receiver) handleMessage(ctx context.Context, m chat.Incoming) error {
 	if stopWord.MatchString(m.Text) && !m.HasFiles() {
 		if begun, err := rc.inbox.turns.hasBegun(ctx, m.Key); err != nil {
 			return err
-		} else if begun || rc.answers.approvals.UndecidedTurn(m.Key) != 0 {
+		} else if begun || rc.approvals.UndecidedTurn(m.Key) != 0 {
 			cmd, name, args = parseCommand("/stop")
 		}
 	}
@@ -108,14 +114,14 @@ var goOn = regexp.MustCompile(`(?i)^\s*(继续|接着说|continue|go on)\s*[。.
 func (rc *receiver) acceptQuestion(ctx context.Context, m chat.Incoming) error {
 	e := db.Inbound{Incoming: m, Class: chat.Talk, Lang: rc.languages.detect(ctx, m)}
 	l := rc.languages.LanguageFor(ctx, m.Key, e.Lang)
-	answer, err := rc.answers.answerTo(ctx, m)
+	answer, err := rc.answerTo(ctx, m)
 	switch {
 	case err != nil:
 		return err
 	case rc.cfg.isLate(m):
 		e.Held = new(heldCard(l, rc.cfg.Age(m.Time)))
 	case answer.Interrupted:
-		if err := rc.answers.approvals.Continue(ctx, &answer, &e, l); err != nil {
+		if err := rc.approvals.Continue(ctx, &answer, &e, l); err != nil {
 			return err
 		}
 	case answer.Turn != 0:
@@ -125,7 +131,7 @@ func (rc *receiver) acceptQuestion(ctx context.Context, m chat.Incoming) error {
 			return err
 		}
 	default:
-		turn, err := rc.steering.turnFor(ctx, m)
+		turn, err := rc.turnFor(ctx, m)
 		if spent, ok := errors.AsType[*spentError](err); ok {
 			return rc.commands.execute(ctx, invocation{Incoming: m}, say(spent.notice))
 		} else if err != nil {
@@ -153,11 +159,11 @@ func (rc *receiver) acceptQuestion(ctx context.Context, m chat.Incoming) error {
 	}
 	switch {
 	case got.Decided:
-		rc.answers.approvals.Continued(ctx, answer)
+		rc.approvals.Continued(ctx, answer)
 	case got.Steered && answer.Turn != 0:
-		rc.answers.give(ctx, e.Steer, got.Message, answer, l)
+		rc.give(ctx, e.Steer, got.Message, answer, l)
 	case got.Steered:
-		rc.steering.handToAgent(got.Turn, e.Steer.Prompt, got.Message)
+		rc.add(db.Steer{Turn: got.Turn, Prompt: e.Steer.Prompt}, got.Message)
 	}
 	return nil
 }

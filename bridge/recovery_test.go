@@ -263,7 +263,7 @@ func TestATurnRunsOnceItIsClaimed(t *testing.T) {
 	l := newRig(t)
 	l.say("om_1", "hello")
 	q, running := l.queue(), make(chan int64, 1)
-	q.run = func(_ context.Context, c db.Claim) { running <- q.lanes.RunningTurn(c.Turn.Key) }
+	q.run = func(_ context.Context, c db.Claim) { running <- q.busy.running(c.Turn.Key) }
 	l.start()
 	if got := <-running; got != 1 {
 		t.Errorf("turn %d runs", got)

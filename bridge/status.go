@@ -19,7 +19,7 @@ func (cs *commandSet) status(ctx context.Context, o invocation) (commandResult, 
 	c, l := o.chat, o.lang
 	agent := cs.pool.Config()
 	state, session := i18n.StatusIdle, i18n.StatusNoSession
-	turn := cs.turns.lanes.RunningTurn(c.Key)
+	turn := cs.turns.busy.running(c.Key)
 	if turn != 0 {
 		asks, err := cs.db.Approvals().HasUnanswered(ctx, turn)
 		if err != nil {

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"magpie/bridge/i18n"
-	"magpie/bridge/workqueue"
 	"magpie/db"
 	"magpie/internal/chat"
 	"magpie/internal/claude"
@@ -95,7 +94,7 @@ func (r recovery) await(ctx context.Context, t db.Turn, stray claude.Stray) (sto
 	}
 	shown(t.Draft)
 	one.view = one.view.Doing(i18n.GoesOnAlone, time.Now())
-	r.turns.lanes.BeginTurn(t.Key, t.ID, stop)
+	r.turns.busy.begin(t.Key, t.ID, stop)
 	stopPainting := r.display.startPainting(work, one)
 	dir := r.cutOff.transcriptDir(c, t)
 	steers, err := r.db.Turns().Steers().Prompts(work, t.ID)
@@ -114,7 +113,7 @@ func (r recovery) await(ctx context.Context, t db.Turn, stray claude.Stray) (sto
 		}
 		return did
 	})
-	r.turns.lanes.EndTurn(t.Key)
+	r.turns.busy.end(t.Key)
 	stopPainting()
-	return errors.Is(context.Cause(work), workqueue.ErrStopped)
+	return errors.Is(context.Cause(work), errStopped)
 }

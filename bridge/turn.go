@@ -75,8 +75,7 @@ type turnRunner struct {
 	pool        *claude.Pool
 	context     *contextmgr.Manager
 	history     historyWriter
-	lanes       *workqueue.Lanes
-	steering    *steering
+	busy        *busyChats
 	display     turnDisplay
 	budget      *budget
 	access      *access.Authorizer
@@ -101,7 +100,7 @@ func (r *turnRunner) run(ctx context.Context, claim db.Claim) {
 	if claim.Turn.Follows != 0 {
 		answer = r.readFollowUp
 		if !r.followUps.hasBegun(ctx, claim.Turn) {
-			r.lanes.EndTurn(claim.Turn.Key)
+			r.busy.end(claim.Turn.Key)
 			return
 		}
 	}
@@ -112,25 +111,24 @@ func (r *turnRunner) run(ctx context.Context, claim db.Claim) {
 func (r *turnRunner) runWith(ctx context.Context, t *turn, answer func(context.Context, *turn) turncard.Outcome) {
 	key := t.Turn.Key
 	if r.limits.postpone(ctx, t.Claim) {
-		r.lanes.EndTurn(key)
+		r.busy.end(key)
 		return
 	}
 	work, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
-	r.lanes.BeginTurn(key, t.Turn.ID, stop)
+	r.busy.begin(key, t.Turn.ID, stop)
 	if t.Turn.Stopped { // before it could begin
-		stop(workqueue.ErrStopped)
+		stop(errStopped)
 	}
 	stopPainting := r.display.startPainting(ctx, t)
 	r.prepare(work, t)
 	defer r.enableTools(t)() // the project is known from here on
-	steering := r.steering
 	// Neither a command of the CLI's own nor a turn that the agent started by itself takes additional messages.
 	if r.ownCommand(t) == "" && t.Turn.Follows == 0 {
-		defer steering.turnStarted(t.Claim, t.view.Lang)()
+		r.busy.listen(t.Claim, t.view.Lang)
 	}
 	end := answer(work, t)
-	r.lanes.EndTurn(key) // nothing is left to stop from here on
+	r.busy.end(key) // nothing is left to stop from here on
 	if end.State == db.Cancelled {
 		end = stoppedOutcome(ctx, r.db.Turns(), t.Turn)
 	}
@@ -160,7 +158,7 @@ func (r *turnRunner) runWith(ctx context.Context, t *turn, answer func(context.C
 		err = r.retryStore(ctx, t, end, err)
 	}
 	if end.State == db.Cancelled || end.State == db.Interrupted { // otherwise they are asked next
-		t.Asked = append(t.Asked, steering.unreadMessages(t.Turn.ID)...)
+		t.Asked = append(t.Asked, r.busy.unread(key, t.Turn.ID)...)
 	}
 	r.display.showEnd(t, end.State)
 	r.suggestions.offerAfterTurn(ctx, t, end)

@@ -22,7 +22,7 @@ type turnQueue struct {
 	// what agents do in the background after a turn
 	followUps db.FollowUps
 	jobs      *workqueue.Queue
-	lanes     workqueue.Lanes
+	busy      *busyChats
 	run       func(context.Context, db.Claim) // answers a claimed turn
 	// closed when the turns of the previous process are recovered
 	recovered chan struct{}
@@ -33,7 +33,7 @@ type turnQueue struct {
 
 // wake makes sure that the chat's turns are processed.
 func (q *turnQueue) wake(key chat.Key) {
-	if q.lanes.Enter(key) {
+	if q.busy.Enter(key) {
 		q.jobs.Enqueue(func(ctx context.Context) { q.work(ctx, key) })
 	}
 }
@@ -44,7 +44,7 @@ func (q *turnQueue) reserve(key chat.Key) bool {
 	if !q.isRecovered() || !q.jobs.Reserve() {
 		return false
 	}
-	if !q.lanes.Enter(key) {
+	if !q.busy.Enter(key) {
 		q.jobs.Release()
 		return false
 	}
@@ -54,7 +54,7 @@ func (q *turnQueue) reserve(key chat.Key) bool {
 // runReserved uses the reservation: it runs a claimed turn, and whatever else waits in the chat. Nil gives the
 // reservation back.
 func (q *turnQueue) runReserved(key chat.Key, claim *db.Claim) {
-	if claim == nil && q.lanes.Leave(key) {
+	if claim == nil && q.busy.Leave(key) {
 		q.jobs.Release()
 		return
 	}
@@ -90,13 +90,13 @@ func (q *turnQueue) work(ctx context.Context, key chat.Key) {
 	if first, ok := q.first.LoadAndDelete(key); ok {
 		first.(func(context.Context))(ctx)
 	}
-	for !q.lanes.Closed() { // turns left at shutdown are found at the next start
+	for !q.busy.Closed() { // turns left at shutdown are found at the next start
 		start := q.startParams()
 		failpoint.At("turn: claiming")
 		claim, err := q.store.Claim(ctx, key, start.TurnIDs, start.Resume)
 		switch {
 		case err == nil:
-			q.lanes.SetClaimed(key, claim.Turn.ID)
+			q.busy.claimed(key, claim.Turn.ID)
 			if q.runNext(ctx, claim) {
 				return
 			}
@@ -104,7 +104,7 @@ func (q *turnQueue) work(ctx context.Context, key chat.Key) {
 			if !errors.Is(err, db.ErrNotFound) {
 				q.log.Error().Err(err).Stringer("chat", key).Msg("next turn not begun")
 			}
-			if q.lanes.Leave(key) {
+			if q.busy.Leave(key) {
 				return
 			}
 		default:
@@ -127,7 +127,7 @@ func (q *turnQueue) isRecovered() bool {
 // hasBegun reports whether a turn of the chat has begun and not ended, or its agent still works in the background. After
 // a crash a turn may be waiting to begin again.
 func (q *turnQueue) hasBegun(ctx context.Context, key chat.Key) (bool, error) {
-	if q.lanes.RunningTurn(key) != 0 {
+	if q.busy.running(key) != 0 {
 		return true, nil
 	}
 	turns, err := q.store.Unended(ctx, key)
@@ -156,7 +156,7 @@ func (q *turnQueue) awaitRecovery(ctx context.Context) error {
 // end. Only the database knows all of them: a turn is claimed there before its lane knows, and one that the previous
 // process left has no lane before it is recovered.
 func (q *turnQueue) openTurns(ctx context.Context, key chat.Key) (ids []int64, err error) {
-	if turn := q.lanes.RunningTurn(key); turn != 0 {
+	if turn := q.busy.running(key); turn != 0 {
 		return []int64{turn}, nil
 	}
 	turns, err := q.store.Unended(ctx, key)

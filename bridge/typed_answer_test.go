@@ -51,7 +51,7 @@ func TestAMessageFromBeforeTheQuestionDoesNotAnswerIt(t *testing.T) {
 		if tc.quotes {
 			m.Files = []chat.File{{Number: 1, Kind: chat.Quote, Of: "card"}}
 		}
-		if got, err := l.receiver().answers.answerTo(t.Context(), m); err != nil || got.Turn != tc.want {
+		if got, err := l.receiver().answerTo(t.Context(), m); err != nil || got.Turn != tc.want {
 			t.Errorf("%s: answers in turn %d, want %d, %v", name, got.Turn, tc.want, err)
 		}
 	}

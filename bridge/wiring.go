@@ -32,14 +32,15 @@ func New(cfg Config, store *db.DB, pool *claude.Pool, out delivery.Messenger, lo
 		cfg: w.cfg, access: control, listening: w.listening, background: background, logins: w.logins, files: w.files,
 		languages: w.languages, interrupted: w.cutOff,
 		inbox: inbox{w.history, w.reactions, w.outbox, w.turns}, ahead: w.ahead, commands: w.commandSet(),
-		steering: w.steering, answers: typedAnswers{w.turns, w.db.Approvals(), w.steering, w.approvals, w.reactions},
+		db: store, busy: w.busy, approvals: w.approvals, budget: w.budget,
+		takesAll: pool.Config().WhileBusy == claude.Steers, log: log,
 	}
 	b := &Bridge{
 		cfg: w.cfg, db: store, log: log, context: w.context, access: control, receiver: rc, queues: w.queues,
 		digests: digests{store, w.authorizer, w.outbox, w.languages, w.context.Zone(), log}, limits: w.limits,
 		runner: w.turnRunner(background),
 		presses: &pressHandler{
-			access: control, languages: w.languages, lanes: &w.turns.lanes, turns: store.Turns(),
+			access: control, languages: w.languages, busy: w.busy, turns: store.Turns(),
 			interrupted: rc.interrupted, commands: rc.commands, approvals: w.approvals, ahead: w.ahead,
 			limits: w.limits, log: log,
 		},
@@ -84,7 +85,7 @@ type wiring struct {
 	servers    *serverStates
 	specs      processSpecs
 	ahead      *aheadStarts
-	steering   *steering
+	busy       *busyChats
 	followUps  followUps
 	limits     *usageLimits
 }
@@ -99,8 +100,9 @@ func newWiring(cfg Config, store *db.DB, pool *claude.Pool, out delivery.Messeng
 	w.history = historyWriter{w.cfg, store, w.languages, w.context.Zone()}
 	w.outbox = delivery.NewOutbox(store, w.out, cfg.spool(), w.languages.OfChat, log)
 	w.reactions = delivery.NewReactions(w.out, log)
+	w.busy = &busyChats{}
 	w.turns = &turnQueue{
-		cfg: w.cfg, store: store.Queue(), followUps: store.Turns().FollowUps(),
+		busy: w.busy, cfg: w.cfg, store: store.Queue(), followUps: store.Turns().FollowUps(),
 		jobs: workqueue.New(pool.Limits().MostTurns + onlookers), recovered: make(chan struct{}), log: log,
 	}
 	w.listening = listening{store, cfg.Mention, log}
@@ -115,11 +117,6 @@ func newWiring(cfg Config, store *db.DB, pool *claude.Pool, out delivery.Messeng
 	w.logins = &logins{pool: pool, out: w.out, jobs: w.scheduler.jobs, log: log, patience: loginTime,
 		loggedIn: w.limits.loggedIn}
 	w.authorizer = access.NewAuthorizer(cfg.Access, store.Grants(), cfg.Departments, cfg.Waits.Departments, log)
-	w.steering = &steering{
-		store: store.Turns().Steers(), turns: store.Turns(), queue: store.Queue(), lanes: &w.turns.lanes,
-		access: w.authorizer, budget: w.budget, cardOf: w.out.CardOf, always: pool.Config().WhileBusy == claude.Steers,
-		log: log,
-	}
 	w.cutOff = interruptedTurns{store, w.turns, w.outbox, w.languages.OfChat}
 	w.approvals = approval.NewRequests(approval.Config{
 		Protected: cfg.protectedPaths(), Secrets: cfg.Secrets, Language: w.languages.OfChat, Interrupted: w.cutOff,
@@ -148,8 +145,8 @@ func (w *wiring) display() turnDisplay {
 // turnRunner gives each step of a turn what it needs.
 func (w *wiring) turnRunner(background *background) *turnRunner {
 	return &turnRunner{
-		cfg: w.cfg, db: w.db, pool: w.pool, context: w.context, history: w.history, lanes: &w.turns.lanes,
-		steering: w.steering, display: w.display(), budget: w.budget, access: w.authorizer, approvals: w.approvals,
+		cfg: w.cfg, db: w.db, pool: w.pool, context: w.context, history: w.history, busy: w.busy,
+		display: w.display(), budget: w.budget, access: w.authorizer, approvals: w.approvals,
 		background: background, files: w.files, specs: w.specs, servers: w.servers, followUps: w.followUps,
 		maintenance: maintenance{
 			cfg: w.cfg, db: w.db, context: w.context, scheduler: w.scheduler, pool: w.pool, budget: w.budget,

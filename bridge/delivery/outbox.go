@@ -21,7 +21,7 @@ type Outbox struct {
 	presenter // shows a post
 
 	jobs  *workqueue.Queue
-	lanes workqueue.Lanes
+	lanes workqueue.Lanes[struct{}]
 
 	mu   sync.Mutex
 	held map[int64]bool // turns whose painter may still be drawing

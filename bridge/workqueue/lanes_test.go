@@ -1,8 +1,6 @@
 package workqueue
 
 import (
-	"context"
-	"errors"
 	"testing"
 
 	"magpie/internal/chat"
@@ -10,8 +8,7 @@ import (
 
 // A message that arrives while a lane is about to end must not be lost.
 func TestALaneLooksAgain(t *testing.T) {
-	ls := Lanes{byChat: map[chat.Key]*lane{}}
-	key := chat.FeishuChat("oc_1")
+	ls, key := Lanes[int]{}, chat.FeishuChat("oc_1")
 	if !ls.Enter(key) {
 		t.Fatal("the lane is free, but could not be entered")
 	}
@@ -26,26 +23,22 @@ func TestALaneLooksAgain(t *testing.T) {
 	}
 }
 
-func TestStopMeansTheTurnThatRuns(t *testing.T) {
-	ls := Lanes{byChat: map[chat.Key]*lane{}}
-	key := chat.FeishuChat("oc_1")
-	if ls.StopTurn(key, 7) {
-		t.Error("stopped nothing")
+// What a lane keeps ends with its work.
+func TestALaneForgets(t *testing.T) {
+	ls, key := Lanes[int]{}, chat.FeishuChat("oc_1")
+	kept := func() (n int) {
+		ls.In(key, func(k *int) { *k++; n = *k })
+		return n
+	}
+	if kept() != 0 {
+		t.Error("a chat without work keeps something")
 	}
 	ls.Enter(key)
-	if ls.StopTurn(key, 0) {
-		t.Error("stopped a lane without a turn")
+	if kept() != 1 || kept() != 2 {
+		t.Error("a lane does not keep what it is given")
 	}
-	ctx, stop := context.WithCancelCause(t.Context())
-	ls.BeginTurn(key, 7, stop)
-	if ls.StopTurn(key, 6) || ctx.Err() != nil {
-		t.Error("the button of an old card stopped the turn")
-	}
-	if ls.RunningTurn(key) != 7 || !ls.StopTurn(key, 7) || !errors.Is(context.Cause(ctx), ErrStopped) {
-		t.Error("the turn was not stopped")
-	}
-	ls.EndTurn(key)
-	if ls.RunningTurn(key) != 0 || ls.StopTurn(key, 7) {
-		t.Error("the turn continues after its end")
+	ls.Leave(key)
+	if ls.Enter(key); kept() != 1 {
+		t.Error("a lane knows what another worker has kept")
 	}
 }

@@ -2,6 +2,7 @@ package bridge
 
 import (
 	"context"
+	"errors"
 	"testing"
 
 	"magpie/internal/chat"
@@ -53,10 +54,10 @@ func TestWhichMessagesARunningTurnGets(t *testing.T) {
 			claim := l.claim(room)
 			turn := claim.Turn.ID
 			l.must(l.store.Turns().SetCard(t.Context(), turn, "card"))
-			s := l.steering()
-			s.always = tc.always
-			s.lanes.BeginTurn(room, turn, func(error) {})
-			defer s.turnStarted(claim, "zh")()
+			s := l.receiver()
+			s.takesAll = tc.always
+			s.busy.begin(room, turn, func(error) {})
+			s.busy.listen(claim, "zh")
 			if tc.waiting {
 				m := in("om_2", "ou_1")
 				m.Files = picture
@@ -72,5 +73,28 @@ func TestWhichMessagesARunningTurnGets(t *testing.T) {
 				t.Errorf("turn %d, %v", got, err)
 			}
 		})
+	}
+}
+
+func TestStopMeansTheTurnThatRuns(t *testing.T) {
+	bc := busyChats{}
+	if bc.stop(room, 7) {
+		t.Error("stopped nothing")
+	}
+	bc.Enter(room)
+	if bc.stop(room, 0) {
+		t.Error("stopped a chat without a turn")
+	}
+	ctx, stop := context.WithCancelCause(t.Context())
+	bc.begin(room, 7, stop)
+	if bc.stop(room, 6) || ctx.Err() != nil {
+		t.Error("the button of an old card stopped the turn")
+	}
+	if bc.running(room) != 7 || !bc.stop(room, 7) || !errors.Is(context.Cause(ctx), errStopped) {
+		t.Error("the turn was not stopped")
+	}
+	bc.end(room)
+	if bc.running(room) != 0 || bc.stop(room, 7) {
+		t.Error("the turn continues after its end")
 	}
 }
