@@ -5,20 +5,96 @@ import (
 	"errors"
 	"iter"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/rs/zerolog"
 
-	"magpie/bridge/attachment"
 	"magpie/bridge/i18n"
 	"magpie/bridge/turncard"
 	"magpie/contextmgr"
 	"magpie/db"
-	"magpie/internal/chat"
 	"magpie/internal/claude"
 	"magpie/internal/failpoint"
 )
+
+// readFollowUp reads a turn that the agent started by itself. If the budget does not allow it, its process is ended.
+func (r *turnRunner) readFollowUp(ctx context.Context, t *turn) turncard.Outcome {
+	log := zerolog.Ctx(ctx)
+	if err := r.budget.check(ctx, t.Claim); err != nil {
+		<-r.pool.Stop(t.Turn.Key.String())
+		t.addUsage(r.unreadUsage(ctx, t.Claim))
+		return failedOutcome(log, err)
+	}
+	result, err := r.follow(ctx, t)
+	if err != nil {
+		return failedOutcome(log, err)
+	}
+	r.leaveRefused(ctx, t, result)
+	return r.resultOutcome(ctx, t.Claim, result)
+}
+
+// leaveRefused makes what the model's API has refused end with its turn.
+func (r *turnRunner) leaveRefused(ctx context.Context, t *turn, result claude.Result) {
+	if result.Failure.OfContents() {
+		t.session.leaveRefused(ctx, t.acted || t.Turn.Follows != 0,
+			r.pool.Config().Transcripts(t.Turn.Key.String()))
+	}
+}
+
+// mostTries limits the attempts of one turn: one may find a lost session, one a dead process; the third has to work.
+const mostTries = 3
+
+// answer runs the agent of a prepared turn until it has answered. It replaces a lost session or a dead process without
+// the user noticing.
+func (r *turnRunner) answer(ctx context.Context, t *turn) turncard.Outcome {
+	log := zerolog.Ctx(ctx)
+	t.decided = r.approvals.TakeOver(ctx, t.Turn)
+	r.takeSpare(ctx, t) // must come before anything creates the chat's folder
+	// Files come first because the prompt names their paths. The group's messages are fetched in parallel with the
+	// rest.
+	r.fetchFiles(ctx, t)
+	t.listen = r.background.fetchMissed(ctx, t.Claim)
+	defer t.listen()
+	if err := r.budget.check(ctx, t.Claim); err != nil {
+		return failedOutcome(log, err)
+	}
+	var err error
+	// A lost session or a dead process ends one attempt; several in a row mean that something else is wrong.
+	for n := range mostTries {
+		if n > 0 {
+			t.setView(t.view.Restarted(time.Now()))
+		}
+		var result claude.Result
+		result, err = r.attemptInstalled(ctx, t)
+		var lost *claude.LostError
+		var exit *claude.ExitError
+		switch {
+		case errors.As(err, &lost):
+			if err := t.session.forget(ctx, lost); err != nil {
+				return failedOutcome(log, err)
+			}
+		// Only before the first tool call: a command must not run twice.
+		case errors.As(err, &exit) && !t.acted && ctx.Err() == nil:
+			log.Warn().Err(err).Msg("claude died before it used a tool; running the turn again")
+			if err := t.session.prepareRetry(ctx); err != nil {
+				return failedOutcome(log, err)
+			}
+		// The agent has received nothing yet, so the turn can run again after a restart.
+		case err != nil && !t.sent && errors.Is(err, context.Canceled):
+			return turncard.Outcome{State: db.Queued}
+		// It has changed nothing, so it goes on by itself at the next start.
+		case errors.Is(err, context.Canceled) && !errors.Is(err, errStopped) && !t.effects.any() &&
+			!turncard.HasAsked(t.view) && t.Turn.Attempts < maxAttempts:
+			return turncard.Outcome{State: db.Queued}
+		case err != nil:
+			return failedOutcome(log, err)
+		default:
+			r.leaveRefused(ctx, t, result)
+			return r.budget.explainLimit(r.resultOutcome(ctx, t.Claim, result))
+		}
+	}
+	return failedOutcome(log, err)
+}
 
 // attempt runs the agent once, in the process of its chat.
 func (r *turnRunner) attempt(ctx context.Context, t *turn) (claude.Result, error) {
@@ -203,147 +279,6 @@ func (r *turnRunner) runPrompt(ctx context.Context, t *turn, p *claude.Process) 
 	}
 	failpoint.At("prompt: sending")
 	return p.Run(ctx, t.Turn.Prompt, prompt.Text(), t.shown...)
-}
-
-// processSpecs describes the processes that turns need.
-type processSpecs struct {
-	cfg    *Config
-	budget *budget
-	tools  *toolHandlers
-	files  *attachment.Store
-}
-
-// specFor returns the specification of the process for a turn.
-func (ps processSpecs) specFor(ctx context.Context, t *turn) (claude.Spec, error) {
-	// Checked before anything costs money: a session of another machine cannot be resumed here.
-	if err := t.session.checkResumable(); err != nil {
-		return claude.Spec{}, err
-	}
-	spec, err := ps.chatSpec(t.Chat)
-	spec.Session, spec.Resume = t.Turn.Session, t.session.resume
-	spec.Plain = t.session.refused.Session != ""
-	spec.Known, spec.Files = func() []string { return t.session.promptIDs(ctx) }, ps.files.Dir(ctx, t.Turn.Key)
-	return spec, err
-}
-
-// chatSpec is the specification of a chat's process, without its session and files.
-func (ps processSpecs) chatSpec(c db.Chat) (claude.Spec, error) {
-	dir, err := ps.cfg.workingDir(c)
-	return claude.Spec{
-		Model: c.Settings.Model, Effort: c.Settings.Effort, Budget: ps.budget.Load().TurnUSD,
-		Dir: dir, Mode: ps.cfg.permissionMode(c), Name: c.Key.StableID("magpie-"), Kind: string(c.Kind),
-		Suggest: c.Kind == chat.Private, // in a group a suggestion would be addressed to nobody in particular
-		Tools:   ps.tools.toolsFor(c), Spare: ps.spareSpec(c.Kind),
-	}, err
-}
-
-// spareSpec returns the specification of a spare process, by the ID of its folder, for a chat of this kind that is not
-// known yet.
-func (ps processSpecs) spareSpec(kind chat.Kind) func(folder string) claude.Spec {
-	return func(folder string) claude.Spec {
-		return claude.Spec{Tools: ps.tools.unboundTools(kind), Files: ps.files.DirFor(folder)}
-	}
-}
-
-// startSpare starts a spare process for a new chat, of the same kind as the chat that was active last.
-func (r *turnRunner) startSpare(ctx context.Context) {
-	last := db.Chat{Kind: chat.Private}
-	list, err := r.db.Chats().Active(ctx, time.Time{}, 1)
-	if err == nil && len(list) > 0 {
-		last.Kind = list[0].Kind
-	}
-	var spec claude.Spec
-	if err == nil {
-		spec, err = r.specs.chatSpec(last)
-	}
-	if err == nil {
-		err = r.pool.Ahead().Expect(spec)
-	}
-	if err != nil && ctx.Err() == nil { // the first turn reports what is wrong
-		zerolog.Ctx(ctx).Warn().Err(err).Msg("spare process not started")
-	}
-}
-
-// takeSpare gives a chat without any agent so far a spare process, if there is one.
-func (r *turnRunner) takeSpare(ctx context.Context, t *turn) {
-	key := t.Turn.Key
-	if t.session.resume {
-		return
-	}
-	if _, err := r.db.Folders().Get(ctx, key); !errors.Is(err, db.ErrNotFound) {
-		return
-	}
-	spec, err := r.specs.chatSpec(t.Chat)
-	if err == nil {
-		err = r.pool.Ahead().TakeSpare(key.String(), spec, func(folder string) (bool, error) {
-			id, err := r.db.Folders().Bind(context.WithoutCancel(ctx), key, folder)
-			return id == folder, err
-		})
-	}
-	if err != nil && ctx.Err() == nil { // the turn starts a process of its own, or reports why it cannot
-		zerolog.Ctx(ctx).Warn().Err(err).Msg("spare process not taken")
-	}
-}
-
-// noticeable is how long a turn waits for a free process before its card says so. A notice about a shorter wait would
-// only flicker.
-const noticeable = 500 * time.Millisecond
-
-// acquire gets a process for the turn, and shows on the card when it has to wait for one.
-func (r *turnRunner) acquire(ctx context.Context, t *turn, spec claude.Spec) (*claude.Process, error) {
-	key, began := t.Turn.Key, time.Now()
-	places, acquired, notice := make(chan int, 1), make(chan struct{}), sync.WaitGroup{}
-	var queued time.Time
-	var waited time.Duration
-	spec.Queued = func(place int) {
-		switch {
-		case queued.IsZero():
-			queued = time.Now()
-		case place == 0:
-			waited = time.Since(queued)
-		}
-		select {
-		case <-places: // an earlier one, which nobody has seen
-		default:
-		}
-		places <- place // the only sender, one at a time
-	}
-	notice.Go(func() {
-		long, place := time.After(noticeable), 0
-		for seen := false; ; {
-			select {
-			case place = <-places:
-			case <-long:
-				seen = true
-			case <-acquired:
-				return
-			}
-			switch {
-			case seen && place > 0:
-				t.painter.Update(t.view.Waiting(place, began))
-			case seen:
-				t.painter.Update(t.view.Doing(i18n.Starting, began))
-			}
-		}
-	})
-	defer func() { // the notice must not overwrite what the turn shows next
-		close(acquired)
-		notice.Wait()
-		t.view = turncard.Waited(t.view, waited)
-	}()
-	failpoint.At("process: starting")
-	defer failpoint.At("process: started")
-	r.busy.setWaiting(key, !t.sent)
-	defer r.busy.setWaiting(key, false)
-	p, err := r.pool.Acquire(ctx, key.String(), spec)
-	if err != nil || p.Session() == t.Turn.Session {
-		return p, err
-	}
-	if err := t.session.rename(ctx, p.Session()); err != nil { // started ahead, with its own session
-		r.pool.Release(key.String(), p)
-		return nil, err
-	}
-	return p, nil
 }
 
 // buildPrompt makes the prompt while the process starts, which takes longer.

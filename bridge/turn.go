@@ -122,7 +122,8 @@ func (r *turnRunner) runWith(ctx context.Context, t *turn, answer func(context.C
 	}
 	stopPainting := r.display.startPainting(ctx, t)
 	r.prepare(work, t)
-	defer r.enableTools(t)() // the project is known from here on
+	// The project is known from here on.
+	defer r.specs.tools.setRunningTurn(t.Claim, r.cfg.projectDir(t.Chat))()
 	// Neither a command of the CLI's own nor a turn that the agent started by itself takes additional messages.
 	if r.ownCommand(t) == "" && t.Turn.Follows == 0 {
 		r.busy.listen(t.Claim, t.view.Lang)
@@ -135,7 +136,10 @@ func (r *turnRunner) runWith(ctx context.Context, t *turn, answer func(context.C
 	if end.State == db.Interrupted {
 		end = r.cutOffOutcome(context.WithoutCancel(ctx), t.Turn, end)
 	}
-	r.withdrawRequests(ctx, t, end.State)
+	// What subagents ask that go on after a follow-up is passed on later; see [followUps.turnEnded].
+	if t.Turn.Follows == 0 || !t.goesOn(end.State) {
+		r.approvals.EndTurn(ctx, t.Turn, end.State)
+	}
 	if t.unasked && end.State == db.Done {
 		t.view = t.view.WithUnasked()
 	}
