@@ -470,7 +470,7 @@ func (r *scriptReader) expression() string {
 // agent, which are the same for all languages.
 var readOrTyped = map[string]string{
 	"bridge/choice.go": "values", "bridge/commands.go": "commands", "bridge/cost.go": "values",
-	"bridge/projects.go": "values", "bridge/receive.go": "what stops and continues", "bridge/steering.go": "a mark",
+	"bridge/projects.go": "values", "bridge/receive.go": "what stops and continues", "bridge/midturn.go": "a mark",
 	"bridge/attempt.go": "a line of the log whose words are fixed", "internal/chat/file.go": "the prompt",
 	"internal/modelsim/facts.go": "questions", "internal/modelsim/scenes.go": "questions",
 	"internal/modelsim/brain.go": "questions", "internal/modelsim/prefix.go": "the prompt",
