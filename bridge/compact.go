@@ -54,7 +54,7 @@ func (sm summaries) make(ctx context.Context, key chat.Key, wanted <-chan struct
 	return err
 }
 
-// atOnce is a closed channel, for a summary that a user has asked for.
+// atOnce is a closed channel, for a summary that a user has ordered.
 var atOnce = func() <-chan struct{} {
 	c := make(chan struct{})
 	close(c)
@@ -71,6 +71,9 @@ func (sm summaries) makeOnce(ctx context.Context, key chat.Key, wanted <-chan st
 	c, err := sm.db.Chats().Get(ctx, key)
 	if err != nil {
 		return sm.handleFailure(ctx, c, err)
+	}
+	if wanted == atOnce && c.Compacting == "" {
+		return nil // whoever has ordered it has got one that was being made
 	}
 	list, err := sm.db.History().Answered(ctx, key, c.Epoch, c.ContextAfter(), mostLoaded)
 	if err != nil {
@@ -98,14 +101,13 @@ func (sm summaries) makeOnce(ctx context.Context, key chat.Key, wanted <-chan st
 	}
 	last := older[len(older)-1]
 	s := db.Summary{Text: sm.cfg.Context.TruncateSummary(sm.cfg.clean(reply), string(lang)), Seq: last.Seq, Until: last.Time}
-	chars, of := 0, make([]string, len(older))
-	for i, m := range older {
+	chars := 0
+	for _, m := range older {
 		chars += utf8.RuneCountInString(m.Text)
-		of[i] = m.ID
 	}
 	kept := len(list) - len(older)
 	done := i18n.CompactDone.Sprintf(lang, len(older), chars, utf8.RuneCountInString(s.Text), kept)
-	made := db.Compaction{Key: key, Epoch: c.Epoch, Before: c.Summary, Of: of, Summary: s, Reply: done}
+	made := db.Compaction{Key: key, Epoch: c.Epoch, Before: c.Summary, Of: idsOf(older), Summary: s, Reply: done}
 	// The summary is paid for, so a shutdown must not discard it.
 	err = sm.db.Chats().Compact(context.WithoutCancel(ctx), made)
 	if errors.Is(err, db.ErrNotFound) {

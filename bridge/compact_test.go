@@ -1,12 +1,15 @@
 package bridge
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
 
 	"magpie/bridge/i18n"
 	"magpie/db"
+	"magpie/internal/chat"
 )
 
 // longChat is a chat with something to sum up.
@@ -20,14 +23,70 @@ func (l *bridgeRig) longChat() (compact func(id string) string) {
 	}
 	return func(id string) string {
 		l.Helper()
-		var said []string
 		l.say(id, "/compact")
-		l.until("the outcome", func() bool {
-			over := l.chat().Compacting == "" && l.unsent() == 0
-			said = append(said, l.rec.TakeSaid()...)
-			return over && len(said) > 0
+		return l.compacted()
+	}
+}
+
+// compacted is what is said about a summary that was ordered.
+func (l *bridgeRig) compacted() string {
+	l.Helper()
+	var said []string
+	l.until("the outcome", func() bool {
+		over := l.chat().Compacting == "" && l.unsent() == 0
+		said = append(said, l.rec.TakeSaid()...)
+		return over && len(said) > 0
+	})
+	return strings.Join(said, "\n") // when it takes long, that it was begun is said as well
+}
+
+// Whoever orders a summary while one is being made that nobody has ordered is answered, however that one ends.
+func TestASummaryIsOrderedWhileAnotherIsMade(t *testing.T) {
+	t.Parallel()
+	type summary = func(context.Context, chat.Key, <-chan struct{}) error
+	failed := errors.New("no luck")
+	for name, tc := range map[string]struct {
+		first func(ctx context.Context, make func() error, order func()) error
+		want  string
+	}{
+		"and fails": {func(_ context.Context, _ func() error, order func()) error {
+			order()
+			return failed
+		}, "summarized"},
+		"and is stored": {func(_ context.Context, make func() error, order func()) error {
+			order()
+			return make()
+		}, "summarized"},
+		"after it was stored": {func(_ context.Context, make func() error, order func()) error {
+			err := make()
+			order()
+			return err
+		}, i18n.CompactNothing.EN},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := newRig(t)
+			l.longChat()
+			u, begun, ordered, runs := l.scheduler(), make(chan struct{}), make(chan struct{}), 0
+			u.compact = func(then summary) summary {
+				return func(ctx context.Context, key chat.Key, wanted <-chan struct{}) error {
+					again := func() error { return then(ctx, key, wanted) }
+					if runs++; runs > 1 {
+						return again()
+					}
+					return tc.first(ctx, again, func() { close(begun); <-ordered })
+				}
+			}(u.compact)
+			u.make(room)
+			<-begun
+			l.say("om_c", "/compact")
+			close(ordered)
+			if got := l.compacted(); !strings.Contains(got, tc.want) {
+				t.Errorf("told %q", got)
+			}
+			if n := l.count(`SELECT COUNT(*) FROM ledger WHERE purpose = 'summary'`); n != 1 {
+				t.Errorf("made %d times", n)
+			}
 		})
-		return strings.Join(said, "\n") // when it takes long, that it was begun is said as well
 	}
 }
 

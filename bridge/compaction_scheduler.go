@@ -24,7 +24,7 @@ type compactionScheduler struct {
 
 	mu         sync.Mutex
 	chats      map[chat.Key]*chatState              // chats with a running turn or summary
-	titled     map[chat.Key]bool                    // chats whose title is being made
+	titled     map[chat.Key]int64                   // chats with a conversation whose title is being made
 	memoryJobs map[chat.Key][]func(context.Context) // the waiting jobs of chats whose turns are searched
 	failed     *simplelru.LRU[chat.Key, retryAfter]
 }
@@ -34,6 +34,7 @@ type chatState struct {
 	turn   bool                    // a turn is running
 	done   chan struct{}           // closed when the summary ends; nil = none is being made
 	wanted func()                  // signals that a user waits for the summary
+	again  bool                    // one was ordered while the summary was being made
 	stop   context.CancelCauseFunc // cancels the summary
 }
 
@@ -58,7 +59,7 @@ var errImpatient = errors.New("a question has waited for it long enough")
 func newCompactionScheduler(compact func(context.Context, chat.Key, <-chan struct{}) error) *compactionScheduler {
 	u := &compactionScheduler{
 		jobs: workqueue.New(math.MaxInt), compact: compact,
-		chats: map[chat.Key]*chatState{}, titled: map[chat.Key]bool{},
+		chats: map[chat.Key]*chatState{}, titled: map[chat.Key]int64{},
 		memoryJobs: map[chat.Key][]func(context.Context){},
 	}
 	u.failed, _ = simplelru.NewLRU[chat.Key, retryAfter](maxFailedChats, nil) // fails only for sizes below 1
@@ -119,11 +120,16 @@ func (u *compactionScheduler) removeIdle(key chat.Key) {
 	}
 }
 
-// make starts the chat's summary, unless a turn or a summary is running.
+// make starts the chat's summary, unless a turn is running. One that is being made may not answer whoever has ordered
+// another, so what they still wait for is made after it.
 func (u *compactionScheduler) make(key chat.Key) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	if c := u.stateOf(key); !c.turn && c.done == nil {
+	switch c := u.stateOf(key); {
+	case c.done != nil:
+		c.again = true
+		c.wanted()
+	case !c.turn:
 		u.start(key, c)
 	}
 }
@@ -140,13 +146,25 @@ func (u *compactionScheduler) start(key chat.Key, c *chatState) {
 		defer cancel(nil)
 		context.AfterFunc(halt, func() { cancel(context.Cause(halt)) })
 		err := u.compact(ctx, key, wanted)
-		u.mu.Lock()
-		defer u.mu.Unlock()
-		u.recordResult(key, err, time.Now())
-		c.done, c.stop, c.wanted = nil, nil, nil
+		for u.isWantedAgain(ctx, key, c, err) {
+			err = u.compact(ctx, key, atOnce)
+		}
 		close(done)
-		u.removeIdle(key)
 	})
+}
+
+// isWantedAgain records the end of a summary. It reports whether another one is to be made at once.
+func (u *compactionScheduler) isWantedAgain(ctx context.Context, key chat.Key, c *chatState, err error) bool {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.recordResult(key, err, time.Now())
+	if c.again && ctx.Err() == nil {
+		c.again = false
+		return true
+	}
+	*c = chatState{}
+	u.removeIdle(key)
+	return false
 }
 
 // recordResult records whether a summary succeeded. Neither a shutdown nor a lack of time counts as a failure. The
@@ -175,19 +193,21 @@ func (u *compactionScheduler) mayRetry(key chat.Key, now time.Time) bool {
 	return !failed || !now.Before(r.until)
 }
 
-// enqueueTitle runs f, which makes the chat's title, unless one is already being made.
-func (u *compactionScheduler) enqueueTitle(key chat.Key, f func(context.Context)) {
+// enqueueTitle runs f, which makes the title of the chat's conversation, unless that is already being made.
+func (u *compactionScheduler) enqueueTitle(key chat.Key, epoch int64, f func(context.Context)) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	if u.titled[key] {
+	if of, ok := u.titled[key]; ok && of == epoch {
 		return
 	}
-	u.titled[key] = true
+	u.titled[key] = epoch
 	u.jobs.Enqueue(func(ctx context.Context) {
 		f(ctx)
 		u.mu.Lock()
 		defer u.mu.Unlock()
-		delete(u.titled, key)
+		if u.titled[key] == epoch {
+			delete(u.titled, key)
+		}
 	})
 }
 

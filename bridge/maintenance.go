@@ -54,6 +54,17 @@ type endedTurn struct {
 	unasked    bool // its process is still working
 }
 
+// said are the IDs of what was asked and answered.
+func (t endedTurn) said() []string { return append(idsOf(t.asked), db.AnswerID(t.ID)) }
+
+// idsOf are the IDs of messages. What is made of them is stored only if none was recalled meanwhile.
+func idsOf(list []chat.Message) (ids []string) {
+	for _, m := range list {
+		ids = append(ids, m.ID)
+	}
+	return ids
+}
+
 // afterTurn does the work that is due after a turn.
 func (mt maintenance) afterTurn(ctx context.Context, t endedTurn) {
 	mt.scheduler.afterTurn(t.Key)
@@ -74,13 +85,13 @@ func (mt maintenance) afterTurn(ctx context.Context, t endedTurn) {
 		return // nothing worth a title or a memory was said
 	}
 	if t.state == db.Done {
-		mt.notes.learn(c, t.ID, t.asked)
+		mt.notes.learn(c, t)
 	}
 	if c.Epoch != t.Epoch {
 		return // after /new, the old question is no title for the new conversation
 	}
 	if c.Topic == "" && t.state == db.Done && t.answer != "" && mt.cfg.Context.Titles {
-		mt.scheduler.enqueueTitle(t.Key, func(ctx context.Context) { mt.makeTitle(ctx, t) })
+		mt.scheduler.enqueueTitle(t.Key, t.Epoch, func(ctx context.Context) { mt.makeTitle(ctx, t) })
 	}
 }
 

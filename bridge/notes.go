@@ -30,22 +30,18 @@ type notes struct {
 
 // learn starts a background task that searches a finished turn for facts worth remembering, if configured. Nothing
 // waits for the result.
-func (n notes) learn(c db.Chat, turn int64, asked []chat.Message) {
+func (n notes) learn(c db.Chat, t endedTurn) {
 	cfg, words := n.cfg.Context.Memory, 0
-	for _, m := range asked {
+	for _, m := range t.asked {
 		words += contextmgr.EstimateTokens(m.Text)
 	}
 	// A few words seldom contain a lasting fact, and each task costs a call of the model.
 	if !cfg.Capture || c.Kind != chat.Private && !cfg.CaptureGroup || words < fewWords {
 		return
 	}
-	log := n.log.With().Stringer("chat", c.Key).Int64("turn", turn).Logger()
-	ids := []string{db.AnswerID(turn)}
-	for _, m := range asked {
-		ids = append(ids, m.ID)
-	}
+	log := n.log.With().Stringer("chat", c.Key).Int64("turn", t.ID).Logger()
 	begun := n.scheduler.enqueueMemoryJob(c.Key, func(ctx context.Context) {
-		if err := n.extract(log.WithContext(ctx), c, ids); err != nil && ctx.Err() == nil {
+		if err := n.extract(log.WithContext(ctx), c, t.said()); err != nil && ctx.Err() == nil {
 			log.Error().Err(err).Msg("memories of the turn lost")
 		}
 	})
@@ -60,9 +56,8 @@ func (n notes) extract(ctx context.Context, c db.Chat, ids []string) error {
 	if err != nil || len(said) == 0 { // they may have been deleted
 		return err
 	}
-	note := db.Memory{Key: c.Key, Scope: usualScope(c.Kind)}
+	note := db.Memory{Key: c.Key, Scope: usualScope(c.Kind), Sources: idsOf(said)}
 	for _, m := range said {
-		note.Sources = append(note.Sources, m.ID)
 		if m.Role == chat.User && note.Scope == db.UserScope {
 			note.Of = m.Actor.ID
 		}

@@ -28,7 +28,7 @@ func TestTitleOfAChat(t *testing.T) {
 	w.expect(w.order(alice, "/status"), "**标题**：周会准备")
 	w.expect(w.order(alice, "/title 问 ming@example.com"), "!ming@")
 	w.expect(w.order(alice, "/title \"\""), "这个标题不能用")
-	w.must(w.store.Chats().SetTopic(w.ctx, alice.key, 0, "the agent's"))
+	w.must(w.store.Chats().SetTopic(w.ctx, alice.key, 0, "the agent's", nil))
 	if c, err := w.store.Chats().Get(w.ctx, alice.key); err != nil || strings.Contains(c.Topic, "agent") {
 		t.Errorf("%q %v", c.Topic, err)
 	}

@@ -127,9 +127,7 @@ func (n notes) captureKeyPoints(ctx context.Context, c db.Claim) error {
 	if n.cfg.Context.Memory.Approval {
 		x.State = db.ProposedMemory
 	}
-	for _, m := range said {
-		x.Sources = append(x.Sources, m.ID)
-	}
+	x.Sources = idsOf(said)
 	_, err = n.db.Memories().Learn(ctx, x, db.Change{Who: byItself, Why: whyStale})
 	if errors.Is(err, db.ErrNotFound) { // one of the messages was recalled meanwhile
 		return nil

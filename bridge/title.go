@@ -2,6 +2,7 @@ package bridge
 
 import (
 	"context"
+	"errors"
 
 	"magpie/bridge/i18n"
 	"magpie/contextmgr"
@@ -21,8 +22,11 @@ func (mt maintenance) makeTitle(ctx context.Context, t endedTurn) {
 	if c.Topic != "" || c.Epoch != t.Epoch {
 		return
 	}
-	answered := chat.Message{Key: c.Key, Role: chat.Assistant, Class: chat.Talk, Text: t.answer}
-	said := append(t.asked[:len(t.asked):len(t.asked)], answered)
+	said, err := mt.db.History().ByID(ctx, t.Key, t.said())
+	if err != nil || len(said) == 0 { // recalled meanwhile
+		log.Err(err).Msg("the conversation gets no title yet: nothing to make it of")
+		return
+	}
 	reply, err := mt.budget.askTitle(ctx, c, mt.cfg.Context.TitleTask(string(mt.cfg.langOf(c)), said))
 	if ctx.Err() != nil {
 		return // tried again after the next answer
@@ -30,22 +34,18 @@ func (mt maintenance) makeTitle(ctx context.Context, t endedTurn) {
 	title := contextmgr.Title(mt.cfg.clean(reply))
 	if err != nil || title == "" {
 		log.Warn().Err(err).Msg("the agent returned no title; using the question")
-		title = contextmgr.FallbackTitle(mt.cfg.clean(mt.firstQuestion(ctx, t)))
+		// the turn's own question may be a later one: a turn that fails gives no title
+		first, err := mt.db.History().FirstQuestion(ctx, t.Key, t.Epoch)
+		if err != nil {
+			log.Error().Err(err).Msg("first question not read; the conversation gets no title yet")
+			return
+		}
+		title, said = contextmgr.FallbackTitle(mt.cfg.clean(first.Text)), []chat.Message{first}
 	}
-	if err := mt.db.Chats().SetTopic(ctx, c.Key, c.Epoch, title); err != nil {
+	err = mt.db.Chats().SetTopic(ctx, c.Key, c.Epoch, title, idsOf(said))
+	if err != nil && !errors.Is(err, db.ErrNotFound) { // one of them was recalled meanwhile
 		log.Error().Err(err).Msg("title not stored")
 	}
-}
-
-// firstQuestion is the question with which the conversation of a turn began. The turn's own may be a later one: a turn
-// that fails gives no title.
-func (mt maintenance) firstQuestion(ctx context.Context, t endedTurn) string {
-	first, err := mt.db.History().FirstQuestion(ctx, t.Key, t.Epoch)
-	if err != nil && len(t.asked) > 0 { // the questions of a follow-up may have been deleted meanwhile
-		mt.log.Error().Err(err).Stringer("chat", t.Key).Msg("first question not read; using the last one")
-		return t.asked[0].Text
-	}
-	return first.Text
 }
 
 // setTitle is the command /title.

@@ -1,6 +1,7 @@
 package bridge
 
 import (
+	"context"
 	"fmt"
 	"testing"
 
@@ -22,9 +23,54 @@ func TestATitleIsMadeOfTheFirstQuestion(t *testing.T) {
 	l.sql(`UPDATE ledger SET tokens = 1000`)
 	l.bridge.SetBudget(Budget{ChatDayTokens: 1}) // so the agent is not asked
 	l.maintenance().makeTitle(t.Context(), endedTurn{
-		Turn: db.Turn{Key: room, Epoch: 1}, asked: []chat.Message{{Text: "and where?"}}, answer: "at the lake",
+		Turn: db.Turn{Key: room, Epoch: 1}, asked: []chat.Message{{ID: "om_3"}}, answer: "at the lake",
 	})
 	if got := l.chat().Topic; got != "when do herons fly?" {
 		t.Errorf("title %q", got)
 	}
+}
+
+// Nothing is made a title of that was taken back before, or while the title was made.
+func TestNoTitleIsMadeOfARecalledQuestion(t *testing.T) {
+	t.Parallel()
+	for name, recall := range map[string]func(l *bridgeRig){
+		"before": func(l *bridgeRig) {
+			l.must(l.bridge.HandleRecall(l.Context(), room, "om_1"))
+			l.sql(`UPDATE ledger SET tokens = 1000`)
+			l.bridge.SetBudget(Budget{ChatDayTokens: 1}) // so the agent is not asked
+		},
+		"meanwhile": func(l *bridgeRig) {
+			l.sql(`CREATE TRIGGER meanwhile AFTER INSERT ON ledger BEGIN
+				UPDATE messages SET state = 'recalled' WHERE message_id = 'om_1'; END`)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := newRig(t)
+			l.untitled()
+			l.start()
+			l.say("om_1", "when do herons fly?")
+			l.turnsOver()
+			recall(l)
+			l.maintenance().makeTitle(t.Context(), endedTurn{
+				Turn:  db.Turn{Key: room, ID: int64(l.count(`SELECT id FROM turns`))},
+				asked: []chat.Message{{ID: "om_1", Text: "when do herons fly?"}}, answer: "at dawn",
+			})
+			if got := l.chat().Topic; got != "" {
+				t.Errorf("title %q", got)
+			}
+		})
+	}
+}
+
+// A conversation gets its title although that of the one before is still being made.
+func TestTheNextConversationGetsItsTitle(t *testing.T) {
+	t.Parallel()
+	l := newRig(t)
+	l.start()
+	l.say("om_1", "/new")
+	over := make(chan struct{})
+	defer close(over)
+	l.scheduler().enqueueTitle(room, 0, func(context.Context) { <-over })
+	l.say("om_2", "when do herons fly?")
+	l.until("a title", func() bool { return l.chat().Topic != "" })
 }

@@ -138,9 +138,17 @@ const (
 	dropTopic = `DELETE FROM titles WHERE chat_key = ?1 AND epoch = ?2 AND ?3 > 0`
 )
 
-// SetTopic sets the title of a conversation of the chat, if it is the current one and has none.
-func (cs Chats) SetTopic(ctx context.Context, key chat.Key, epoch int64, topic string) error {
-	if _, err := cs.db.engine.Exec(ctx, setTopic, key.String(), epoch, topic); err != nil {
+// SetTopic sets the title of a conversation of the chat, if it is the current one and has none. If one of the messages
+// that the title was made of was recalled, it returns [ErrNotFound].
+func (cs Chats) SetTopic(ctx context.Context, key chat.Key, epoch int64, topic string, of []string) error {
+	err := cs.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
+		err := cs.db.Messages().requireAll(ctx, tx, key, of)
+		if err == nil {
+			_, err = tx.ExecContext(ctx, setTopic, key.String(), epoch, topic)
+		}
+		return err
+	})
+	if err != nil {
 		return fmt.Errorf("set topic of %v: %w", key, err)
 	}
 	return nil

@@ -276,7 +276,7 @@ func TestATitleIsGivenOnce(t *testing.T) {
 	d := fresh(t)
 	accept(t, d, say("om_1", "one"))
 	for _, topic := range []string{"first", "second"} {
-		if err := d.Chats().SetTopic(t.Context(), oc, 0, topic); err != nil {
+		if err := d.Chats().SetTopic(t.Context(), oc, 0, topic, nil); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -14,7 +14,7 @@ func topicOf(t *testing.T, d *db.DB) string {
 
 func setTopic(t *testing.T, d *db.DB, epoch int64, topic string) {
 	t.Helper()
-	if err := d.Chats().SetTopic(t.Context(), oc, epoch, topic); err != nil {
+	if err := d.Chats().SetTopic(t.Context(), oc, epoch, topic, nil); err != nil {
 		t.Fatal(err)
 	}
 }
