@@ -57,6 +57,8 @@ func TestTheChatsThatSpokeLastGetTheirProcesses(t *testing.T) {
 	}
 	l.start()
 	l.until("processes of the last three", holds(false, true, true, true)) // one slot stays free
+	// A process that is still starting is none that another question can end.
+	l.until("all three waiting", func() bool { return l.pool.Stats().Idle == 3 })
 	elsewhere := func(id string, done int) {
 		m := incoming("om_"+id, "hello")
 		m.Key = chat.FeishuChat(id)

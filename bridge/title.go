@@ -23,8 +23,10 @@ func (mt maintenance) makeTitle(ctx context.Context, t endedTurn) {
 		return
 	}
 	said, err := mt.db.History().ByID(ctx, t.Key, t.said())
-	if err != nil || len(said) == 0 { // recalled meanwhile
-		log.Err(err).Msg("the conversation gets no title yet: nothing to make it of")
+	if err != nil {
+		log.Error().Err(err).Msg("chat not read; it gets no title yet")
+	}
+	if len(said) == 0 { // recalled meanwhile
 		return
 	}
 	reply, err := mt.budget.askTitle(ctx, c, mt.cfg.Context.TitleTask(string(mt.cfg.langOf(c)), said))
@@ -37,7 +39,7 @@ func (mt maintenance) makeTitle(ctx context.Context, t endedTurn) {
 		// the turn's own question may be a later one: a turn that fails gives no title
 		first, err := mt.db.History().FirstQuestion(ctx, t.Key, t.Epoch)
 		if err != nil {
-			log.Error().Err(err).Msg("first question not read; the conversation gets no title yet")
+			log.Error().Err(err).Msg("first question not read; the chat gets no title yet")
 			return
 		}
 		title, said = contextmgr.FallbackTitle(mt.cfg.clean(first.Text)), []chat.Message{first}

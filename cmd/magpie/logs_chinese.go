@@ -186,7 +186,7 @@ var logInChinese = map[string]string{
 	"the agent returned no title; using the question": "助手没有给出标题，改用问题作标题",
 	"the chat's process returned no title":            "聊天的进程没有给出标题",
 	"title not stored":                                "没能保存标题",
-	"first question not read; using the last one":     "读不到第一个问题，改用最后一个",
+	"first question not read; the chat gets no title yet": "没读到第一个问题，聊天暂时没有标题",
 	"suggestion not stored":                           "没能保存建议的问题",
 	"digest not sent; trying again":                   "每日汇总没能发出，稍后再试",
 
