@@ -48,7 +48,7 @@ const mostTries = 3
 // the user noticing.
 func (r *turnRunner) answer(ctx context.Context, t *turn) turncard.Outcome {
 	log := zerolog.Ctx(ctx)
-	t.decided = r.approvals.TakeOver(ctx, t.Turn)
+	t.decided = r.approvals.Decided(ctx, t.Turn)
 	r.takeSpare(ctx, t) // must come before anything creates the chat's folder
 	// Files come first because the prompt names their paths. The group's messages are fetched in parallel with the
 	// rest.
@@ -260,7 +260,7 @@ func (r *turnRunner) readAnswer(
 		r.handleEvent(ctx, t, ev)
 		switch ev.(type) {
 		case claude.ToolAsk, claude.ToolAskEnd, claude.ToolAllowed, claude.ToolDenied:
-			r.busy.setWaiting(t.Turn.Key, r.approvals.Pending(t.Turn.ID))
+			r.busy.setWaiting(t.Turn.Key, r.approvals.Pending(ctx, t.Turn))
 		}
 	}
 	return result, nil

@@ -63,8 +63,10 @@ func (cs *commandSet) drop(ctx context.Context, o invocation) (commandResult, er
 	if err := cs.turns.awaitRecovery(ctx); err != nil { // which finds the decisions
 		return commandResult{}, err
 	}
-	turn := cs.asks.UndecidedTurn(o.Key)
-	if turn == 0 {
+	turn, err := cs.asks.UndecidedTurn(ctx, o.Key)
+	if err != nil {
+		return commandResult{}, err
+	} else if turn == 0 {
 		return o.say(i18n.NothingToStop)
 	}
 	over, err := cs.cutOff.decidedCard(ctx, o.Key, turn, o.lang, i18n.Stopped)

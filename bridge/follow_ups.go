@@ -80,15 +80,11 @@ func (f followUps) stopFor(ctx context.Context, cancelled db.Turn) {
 	f.pool.StopFor(key.String(), someone)
 }
 
-// turnEnded decides what follows an ended turn. What subagents still ask after a follow-up is needed by the next one;
-// if none comes, it is withdrawn.
+// turnEnded decides what follows an ended turn. What subagents still ask after a follow-up is needed by the next one by
+// now; if there is none, it is withdrawn.
 func (f followUps) turnEnded(ctx context.Context, t db.Turn) {
 	if t.Follows != 0 {
-		if next, err := f.openFollowUp(ctx, t.Key); err == nil {
-			f.approvals.PassOn(t.ID, next.ID)
-		} else {
-			f.approvals.EndTurn(f.log.WithContext(ctx), t, db.Done)
-		}
+		f.approvals.EndTurn(f.log.WithContext(ctx), t, db.Done)
 	}
 	f.decideFollowUp(ctx, t)
 }
@@ -149,7 +145,6 @@ func (f followUps) forWhom(ctx context.Context, t db.Turn) db.Turn {
 		}
 		next, err := f.store.Replace(ctx, t, db.Turn{ID: id, Key: t.Key})
 		if err == nil {
-			f.approvals.PassOn(t.ID, next.ID)
 			return next
 		}
 		if !errors.Is(err, db.ErrNotFound) {

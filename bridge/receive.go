@@ -77,9 +77,14 @@ func (rc *receiver) handleMessage(ctx context.Context, m chat.Incoming) error {
 	}
 	cmd, name, args := parseCommand(m.Text)
 	if stopWord.MatchString(m.Text) && !m.HasFiles() {
-		if begun, err := rc.inbox.turns.hasBegun(ctx, m.Key); err != nil {
+		begun, err := rc.inbox.turns.hasBegun(ctx, m.Key)
+		undecided := int64(0)
+		if err == nil && !begun {
+			undecided, err = rc.approvals.UndecidedTurn(ctx, m.Key)
+		}
+		if err != nil {
 			return err
-		} else if begun || rc.approvals.UndecidedTurn(m.Key) != 0 {
+		} else if begun || undecided != 0 {
 			cmd, name, args = parseCommand("/stop")
 		}
 	}

@@ -70,7 +70,7 @@ func (r recovery) run(ctx context.Context) error {
 		}
 	}
 	// The turns come first: whether an approval is needed depends on them.
-	for _, step := range []func(context.Context) error{r.interrupted.endOutdated, r.approvals.Recover} {
+	for _, step := range []func(context.Context) error{r.interrupted.endOutdated, r.recoverApprovals} {
 		for err := step(ctx); err != nil && !db.Permanent(err); err = step(ctx) {
 			if ctx.Err() != nil {
 				return ctx.Err()
@@ -95,6 +95,17 @@ func (r recovery) run(ctx context.Context) error {
 	// Only now may new turns begin, after those of the earlier run.
 	close(r.turns.recovered)
 	return nil
+}
+
+// recoverApprovals recovers what people were asked.
+func (r recovery) recoverApprovals(ctx context.Context) error {
+	keys, err := r.db.Approvals().Chats(ctx)
+	for _, key := range keys {
+		if err := r.approvals.Recover(ctx, key); err != nil {
+			return err
+		}
+	}
+	return err
 }
 
 // decide recovers a turn, as soon as the store allows it. It fails only when ctx is done.

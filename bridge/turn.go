@@ -136,7 +136,7 @@ func (r *turnRunner) runWith(ctx context.Context, t *turn, answer func(context.C
 	if end.State == db.Interrupted {
 		end = r.cutOffOutcome(context.WithoutCancel(ctx), t.Turn, end)
 	}
-	// What subagents ask that go on after a follow-up is passed on later; see [followUps.turnEnded].
+	// What subagents ask that go on after a follow-up is needed by the next one; see [followUps.turnEnded].
 	if t.Turn.Follows == 0 || !t.goesOn(end.State) {
 		r.approvals.EndTurn(ctx, t.Turn, end.State)
 	}
@@ -183,7 +183,7 @@ func (r *turnRunner) cutOffOutcome(ctx context.Context, t db.Turn, end turncard.
 	case c.Epoch != t.Epoch:
 		return conversationOver
 	}
-	if r.approvals.Pending(t.ID) {
+	if r.approvals.Pending(ctx, t) {
 		end.Notice = i18n.InterruptedAsking
 	}
 	return end

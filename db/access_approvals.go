@@ -198,16 +198,23 @@ func (as Approvals) UndeliveredTo(ctx context.Context, turn int64) ([]Approval, 
 	return list, nil
 }
 
-const undeliveredApprovals = `SELECT ` + approvalColumns + ` FROM approvals INDEXED BY approvals_undelivered
-	WHERE delivered = 0 AND state IN ('approved', 'refused') ORDER BY created_at, id`
+const openApprovals = `SELECT ` + approvalColumns + ` FROM approvals INDEXED BY approvals_open
+	WHERE chat_key = ?1 AND delivered = 0 ORDER BY created_at, id`
 
-// Undelivered lists the decisions of all turns that no agent was told.
-func (as Approvals) Undelivered(ctx context.Context) ([]Approval, error) {
-	list, err := queryAll(ctx, as.db.read, scanApproval, undeliveredApprovals)
+// Open lists the approvals of a chat that are not over: the undecided ones, and those whose decision no agent was told.
+func (as Approvals) Open(ctx context.Context, key chat.Key) ([]Approval, error) {
+	list, err := queryAll(ctx, as.db.read, scanApproval, openApprovals, key.String())
 	if err != nil {
-		return nil, fmt.Errorf("decisions that were not used: %w", err)
+		return nil, fmt.Errorf("approvals of %v: %w", key, err)
 	}
 	return list, nil
+}
+
+const chatsWithApprovals = `SELECT DISTINCT chat_key FROM approvals INDEXED BY approvals_open WHERE delivered = 0`
+
+// Chats lists the chats with approvals that are not over.
+func (as Approvals) Chats(ctx context.Context) ([]chat.Key, error) {
+	return chatKeys(ctx, as.db.read, chatsWithApprovals)
 }
 
 // MarkDelivered records that an agent is about to be told a decision, before that happens: each decision is used once.
@@ -348,18 +355,6 @@ func (as Approvals) HasUnanswered(ctx context.Context, turn int64) (yes bool, er
 		return false, fmt.Errorf("approvals of turn %d: %w", turn, err)
 	}
 	return yes, nil
-}
-
-// IsNeeded reports whether a turn still needs the decision about a: it has not ended, or it was interrupted and may
-// continue.
-func (as Approvals) IsNeeded(ctx context.Context, a Approval) (bool, error) {
-	_, err := loadContinuable(ctx, as.db.read, a.Key, a.NeededBy)
-	if errors.Is(err, ErrNotFound) {
-		return false, nil
-	} else if err != nil {
-		return false, fmt.Errorf("who needs approval %s: %w", a.ID, err)
-	}
-	return true, nil
 }
 
 const earlierAskers = `WITH RECURSIVE earlier (id) AS (

@@ -18,7 +18,12 @@ import (
 
 // Of returns what is not over in a chat.
 func (ts Turns) Of(ctx context.Context, key chat.Key) (convo.Chat, error) {
-	c, err := loadTurns(ctx, ts.db.read, key)
+	tx, err := ts.db.read.BeginTx(ctx, &sql.TxOptions{ReadOnly: true}) // all at the same moment
+	if err != nil {
+		return convo.Chat{}, fmt.Errorf("turns of %v: %w", key, err)
+	}
+	defer tx.Rollback() //nolint:errcheck // nothing was written
+	c, err := loadTurns(ctx, tx, key)
 	if err != nil {
 		return c, fmt.Errorf("turns of %v: %w", key, err)
 	}

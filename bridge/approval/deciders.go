@@ -2,7 +2,6 @@ package approval
 
 import (
 	"context"
-	"errors"
 	"slices"
 
 	"github.com/rs/zerolog"
@@ -50,13 +49,10 @@ func (rs *Requests) showClosedRequest(ctx context.Context, a db.Approval, touche
 	card.Status = why.In(l)
 	card.Summary = card.Status
 	card.Footer = touched.AdminsOnlyText(l)
-	err := rs.store.Approvals().Create(ctx, a, card, replyTo)
-	if err == nil {
-		err = rs.settle(ctx, done, db.Settling{From: db.Waiting, Card: card})
-	}
-	if err != nil && !errors.Is(err, db.ErrNotFound) {
+	if err := rs.store.Approvals().Create(ctx, a, card, replyTo); err == nil {
+		_ = rs.end(ctx, a, db.Withdrawn, db.Settling{Card: card}, "") // if that is not stored, the next start does it
+	} else {
 		log.Error().Err(err).Str("tool", a.Tool).Msg("card about a refused tool not stored")
 	}
 	log.Warn().Str("tool", a.Tool).Msg("tool refused: only an admin may allow it, and none can be asked here")
-	rs.outbox.Wake(a.Key)
 }

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"reflect"
 	"slices"
@@ -36,65 +35,38 @@ type InterruptedTurns interface {
 // Approvals whose agent is gone because a shutdown has interrupted its turn stay open. People may still decide, and the
 // turn that continues it gets the decision.
 
-// Recover reopens the approvals of the previous run that a turn still needs; people decide as usual. The others are
-// withdrawn. The turns must have been recovered first.
-func (rs *Requests) Recover(ctx context.Context) error {
-	list, err := rs.store.Approvals().Waiting(ctx)
-	if err != nil {
-		return err
-	}
-	for _, a := range list {
-		needed, err := rs.store.Approvals().IsNeeded(ctx, a)
-		if err != nil {
-			return err
-		}
-		if needed {
-			rs.keepOpen(ctx, a)
-			continue
-		}
-		if err := rs.withdraw(ctx, a); err != nil && !db.Permanent(err) {
-			return err
-		}
-	}
-	return rs.deliver(ctx)
-}
-
-// withdraw ends an approval that no turn needs.
-func (rs *Requests) withdraw(ctx context.Context, a db.Approval) error {
-	from := a.State
-	a.Settlement = db.Settlement{State: db.Withdrawn}
-	rs.log.Warn().Stringer("chat", a.Key).Int64("turn", a.Turn).Str("approval", a.ID).
-		Msg("no turn needs what people were asked")
-	err := rs.settle(ctx, a, db.Settling{From: from, Card: Card(a, rs.language(ctx, a.Key))})
-	rs.outbox.Wake(a.Key)
-	return err
-}
-
 // mostContinued is how often a start of the program continues a turn for the same decision. The turn may be what ends
 // the program.
 const mostContinued = 3
 
-// deliver continues turns that were interrupted just after their decision was made. If the turn has ended since, nothing
-// was run.
-func (rs *Requests) deliver(ctx context.Context) error {
-	list, err := rs.store.Approvals().Undelivered(ctx)
+// Recover reopens the approvals of the previous run that a turn of a chat still needs; people decide as usual. Turns that
+// were interrupted just after their decision was made go on. What no turn needs is withdrawn: nothing was run. The chat's
+// turns must have been recovered first.
+func (rs *Requests) Recover(ctx context.Context, key chat.Key) error {
+	list, err := rs.store.Approvals().Open(ctx, key)
+	if err != nil || len(list) == 0 {
+		return err
+	}
+	c, err := rs.store.Turns().Of(ctx, key)
 	if err != nil {
 		return err
 	}
 	for _, a := range list {
-		needed, err := rs.store.Approvals().IsNeeded(ctx, a)
-		if err != nil {
-			return err
-		}
-		pass := rs.continueTurn
+		needed := c.MayGoOn(a.NeededBy)
 		switch {
-		case !needed && a.State == db.Approved:
-			pass = rs.withdraw
-		case a.Continued >= mostContinued:
-			pass = rs.giveUp
+		case needed && a.State == db.Waiting:
+			rs.keepOpen(ctx, a)
+		case needed && a.Continued >= mostContinued:
+			err = rs.giveUp(ctx, a)
+		case needed:
+			err = rs.continueTurn(ctx, a)
+		case a.State != db.Refused:
+			rs.log.Warn().Stringer("chat", a.Key).Int64("turn", a.Turn).Str("approval", a.ID).
+				Msg("no turn needs what people were asked")
+			err = rs.end(ctx, a, db.Withdrawn, db.Settling{}, "")
 		}
 		// If it is not found, the turn continues already, or has ended.
-		if err := pass(ctx, a); err != nil && !db.Permanent(err) {
+		if err != nil && !db.Permanent(err) {
 			return err
 		}
 	}
@@ -118,13 +90,10 @@ func (rs *Requests) continueTurn(ctx context.Context, a db.Approval) error {
 
 // giveUp withdraws a decision, and tells people that it was not used.
 func (rs *Requests) giveUp(ctx context.Context, a db.Approval) error {
-	l, from := rs.language(ctx, a.Key), a.State
-	a.Settlement = db.Settlement{State: db.Withdrawn}
-	err := rs.settle(ctx, a, db.Settling{From: from, Card: Card(a, l), GiveUp: i18n.ApprovalNotPassedOn.In(l)})
+	err := rs.end(ctx, a, db.Withdrawn, db.Settling{GiveUp: i18n.ApprovalNotPassedOn.In(rs.language(ctx, a.Key))}, "")
 	if err == nil {
 		rs.log.Error().Stringer("chat", a.Key).Int64("turn", a.NeededBy).Str("approval", a.ID).
 			Msg("the program has ended each time that a turn went on with its decision; not trying again")
-		rs.outbox.Wake(a.Key)
 	}
 	return err
 }
@@ -132,8 +101,8 @@ func (rs *Requests) giveUp(ctx context.Context, a db.Approval) error {
 // keepOpen leaves an approval without an agent open for the rest of its time.
 func (rs *Requests) keepOpen(ctx context.Context, a db.Approval) {
 	about := rs.reserved.PathsOf(ctx, a.Key, claude.ToolAsk{Name: a.Tool, Input: a.Input}, a.Project)
-	p := pending{approval: a, admins: adminsOnly(rs.access.Load(), a, about)}
-	if !rs.open.register(p, func() []*time.Timer { return rs.startTimers(a) }) {
+	p := pending{key: a.Key, admins: adminsOnly(rs.access.Load(), a, about)}
+	if !rs.open.register(a.ID, p, func() []*time.Timer { return rs.startTimers(a) }) {
 		return
 	}
 	rs.log.Info().Stringer("chat", a.Key).Int64("turn", a.Turn).Str("approval", a.ID).
@@ -141,11 +110,11 @@ func (rs *Requests) keepOpen(ctx context.Context, a db.Approval) {
 }
 
 // openCard is the card of an open approval.
-func (rs *Requests) openCard(ctx context.Context, p pending, about TouchedPaths) chat.Card {
-	l := rs.language(ctx, p.approval.Key)
-	card := Card(p.approval, l)
+func (rs *Requests) openCard(ctx context.Context, a db.Approval, p pending, about TouchedPaths) chat.Card {
+	l := rs.language(ctx, a.Key)
+	card := Card(a, l)
 	if p.explains {
-		card = ExplainCard(p.approval, l)
+		card = ExplainCard(a, l)
 	}
 	if p.admins {
 		card.Footer = strings.TrimSpace(about.AdminsOnlyText(l) + " " + card.Footer)
@@ -154,75 +123,40 @@ func (rs *Requests) openCard(ctx context.Context, p pending, about TouchedPaths)
 }
 
 // redraw draws the card of an open approval again. It returns [db.ErrNotFound] if the approval is not open any more.
-func (rs *Requests) redraw(ctx context.Context, id string) error {
-	p, ok := rs.open.get(id)
+func (rs *Requests) redraw(ctx context.Context, a db.Approval) error {
+	p, ok := rs.open.get(a.ID)
 	if !ok {
 		return db.ErrNotFound
 	}
-	a := p.approval
 	about := rs.reserved.PathsOf(ctx, a.Key, claude.ToolAsk{Name: a.Tool, Input: a.Input}, a.Project)
-	if err := rs.store.Approvals().Redraw(ctx, a, rs.openCard(ctx, p, about)); err != nil {
+	if err := rs.store.Approvals().Redraw(ctx, a, rs.openCard(ctx, a, p, about)); err != nil {
 		return err
 	}
 	rs.outbox.Wake(a.Key)
 	return nil
 }
 
-// detachAgent leaves the approvals of a turn open although its agent is gone.
-func (rs *Requests) detachAgent(turn int64) {
-	rs.open.change(func(p *pending) bool {
-		if p.approval.NeededBy != turn {
-			return false
-		}
-		p.askID, p.answer = "", nil
-		return true
-	})
+// Decided returns the decisions for the agent of a turn that continues others: those that were made meanwhile.
+func (rs *Requests) Decided(ctx context.Context, t db.Turn) []db.Approval {
+	return slices.DeleteFunc(rs.inherited(ctx, t), func(a db.Approval) bool { return a.State == db.Waiting })
 }
 
-// TakeOver moves the open approvals of the turns that t continues to t. It returns the decisions made meanwhile, for
-// the agent.
-func (rs *Requests) TakeOver(ctx context.Context, t db.Turn) (decided []db.Approval) {
+// inherited lists what was asked for the turns that t continues, as far as no agent knows a decision.
+func (rs *Requests) inherited(ctx context.Context, t db.Turn) []db.Approval {
 	if t.Continues == 0 {
 		return nil
 	}
 	list, err := rs.store.Approvals().UndeliveredTo(ctx, t.ID)
-	if err != nil { // the agent asks again
+	if err != nil { // the agent asks again, and people are asked again
 		zerolog.Ctx(ctx).Error().Err(err).Msg("decisions about an interrupted turn not read")
-		return nil
 	}
-	rs.open.change(func(p *pending) bool {
-		mine := slices.ContainsFunc(list, func(a db.Approval) bool { return a.ID == p.approval.ID })
-		if mine {
-			p.approval.NeededBy = t.ID
-		}
-		return mine
-	})
-	return slices.DeleteFunc(list, func(a db.Approval) bool { return a.State == db.Waiting })
-}
-
-// PassOn moves the open approvals of a follow-up that has ended to the next one: subagents still wait for them.
-func (rs *Requests) PassOn(ended, next int64) {
-	rs.open.change(func(p *pending) bool {
-		if p.approval.NeededBy != ended {
-			return false
-		}
-		p.approval.NeededBy = next
-		return true
-	})
+	return list
 }
 
 // answerRepeated checks whether an agent that continues an interrupted turn repeats a request of its predecessor. If so
 // it delivers the decision, or has the agent wait for it. done is false for a different request.
 func (rs *Requests) answerRepeated(ctx context.Context, c db.Claim, w Workspace, r request) (waits, done bool) {
-	if c.Turn.Continues == 0 {
-		return false, false
-	}
-	log := zerolog.Ctx(ctx).With().Str("tool", r.ask.Name).Logger()
-	list, err := rs.store.Approvals().UndeliveredTo(ctx, c.Turn.ID)
-	if err != nil { // people are asked again
-		log.Error().Err(err).Msg("decisions about an interrupted turn not read")
-		return false, false
-	}
+	list, log := rs.inherited(ctx, c.Turn), zerolog.Ctx(ctx).With().Str("tool", r.ask.Name).Logger()
 	i := slices.IndexFunc(list, func(a db.Approval) bool { return a.Project == w.Dir && sameCall(a, r.ask) })
 	if i < 0 {
 		return false, false
@@ -233,6 +167,7 @@ func (rs *Requests) answerRepeated(ctx context.Context, c db.Claim, w Workspace,
 		log.Info().Str("approval", a.ID).Msg("the agent repeats a request that is still open")
 		return true, true
 	}
+	var err error
 	if a.State == db.Waiting { // it was decided just now
 		a, err = rs.store.Approvals().Get(ctx, a.ID)
 	}
@@ -255,8 +190,8 @@ func (rs *Requests) answerRepeated(ctx context.Context, c db.Claim, w Workspace,
 
 // adopt lets an agent wait for an open approval without one. It returns false if there is no such approval.
 func (rs *Requests) adopt(id string, r request, admins bool) bool {
-	return rs.open.change(func(p *pending) bool {
-		if p.approval.ID != id || p.answer != nil {
+	return rs.open.change(id, func(p *pending) bool {
+		if p.answer != nil {
 			return false
 		}
 		p.askID, p.answer, p.admins = r.ask.ID, r.answer, p.admins || admins
@@ -264,34 +199,27 @@ func (rs *Requests) adopt(id string, r request, admins bool) bool {
 	})
 }
 
-// Reconsider withdraws approvals of a chat that no turn needs any more: an interrupted turn was dropped, or a new
-// conversation has begun.
-func (rs *Requests) Reconsider(key chat.Key) {
-	rs.jobs.Enqueue(func(ctx context.Context) {
-		for _, a := range rs.open.withoutAgent(key) {
-			log := rs.log.With().Stringer("chat", key).Str("approval", a.ID).Logger()
-			a, err := rs.store.Approvals().Get(ctx, a.ID) // another turn may have taken it over
-			needed := false
-			if err == nil {
-				needed, err = rs.store.Approvals().IsNeeded(ctx, a)
-			}
-			if err == nil && !needed {
-				a.State = db.Withdrawn
-				err = rs.resolve(ctx, a, db.Settling{From: db.Waiting}, claude.Decision{Why: notAsked})
-			}
-			if err != nil && !errors.Is(err, db.ErrNotFound) { // it expires
-				log.Error().Err(err).Msg("unneeded approval not withdrawn")
-			}
-		}
-	})
+// openIn lists the approvals of a chat that people may decide about.
+func (rs *Requests) openIn(ctx context.Context, key chat.Key) ([]db.Approval, error) {
+	if !rs.open.isIn(key) {
+		return nil, nil
+	}
+	list, err := rs.store.Approvals().Open(ctx, key)
+	return slices.DeleteFunc(list, func(a db.Approval) bool {
+		_, open := rs.open.get(a.ID)
+		return !open || a.State != db.Waiting
+	}), err
 }
 
 // UndecidedTurn is an interrupted turn of a chat that a decision may continue; 0 = none.
-func (rs *Requests) UndecidedTurn(key chat.Key) (turn int64) {
-	for _, a := range rs.open.withoutAgent(key) {
-		turn = max(turn, a.NeededBy)
+func (rs *Requests) UndecidedTurn(ctx context.Context, key chat.Key) (turn int64, err error) {
+	list, err := rs.openIn(ctx, key)
+	for _, a := range list {
+		if !rs.open.hasAgent(a.ID) {
+			turn = max(turn, a.NeededBy)
+		}
 	}
-	return turn
+	return turn, err
 }
 
 // continuation describes the turn that a decision continues.

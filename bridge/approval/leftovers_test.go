@@ -71,7 +71,7 @@ func make8000() []byte {
 func (a *asking) interrupt() db.Claim {
 	a.Helper()
 	ctx, turn := a.Context(), a.approval.Turn
-	a.as.EndTurn(ctx, db.Turn{ID: turn}, db.Interrupted)
+	a.as.EndTurn(ctx, db.Turn{ID: turn, Key: a.approval.Key}, db.Interrupted)
 	claimed := db.Turn{ID: turn, Key: a.approval.Key, State: db.Running}
 	a.must(a.store.Turns().Finish(ctx, db.TurnResult{Turn: claimed, State: db.Interrupted}))
 	w := db.Decision{Key: a.approval.Key, Turn: turn, GoOn: true,
@@ -100,13 +100,13 @@ func TestATurnGoesOnBeforeTheDecision(t *testing.T) {
 	a := newAsking(t, time.Hour)
 	a.work()
 	c := a.interrupt()
-	if got := a.as.TakeOver(t.Context(), c.Turn); len(got) != 0 {
+	if got := a.as.Decided(t.Context(), c.Turn); len(got) != 0 {
 		t.Errorf("decided: %+v", got)
 	}
-	if a.as.Pending(c.Turn.ID) {
+	if a.as.Pending(t.Context(), c.Turn) {
 		t.Error("the turn waits for a tool that its agent did not ask for")
 	}
-	if !a.askAgain(c) || !a.as.Pending(c.Turn.ID) {
+	if !a.askAgain(c) || !a.as.Pending(t.Context(), c.Turn) {
 		t.Fatal("the agent does not wait")
 	}
 	if a.askAgain(c); a.state() != db.Waiting { // requested twice: the second needs its own card
@@ -131,7 +131,6 @@ func TestWhatATurnDoesNotAskForAgainIsWithdrawn(t *testing.T) {
 	a := newAsking(t, time.Hour)
 	a.work()
 	c := a.interrupt()
-	a.as.TakeOver(t.Context(), c.Turn)
 	a.as.EndTurn(t.Context(), c.Turn, db.Done)
 	if a.state() != db.Withdrawn {
 		t.Errorf("state %s", a.state())
@@ -147,7 +146,6 @@ func TestALaterDecisionCountsOnce(t *testing.T) {
 	a := newAsking(t, time.Hour)
 	a.work()
 	c := a.interrupt()
-	a.as.TakeOver(t.Context(), c.Turn)
 	a.press("ev_1", DoAllow)
 	a.becomes(db.Approved)
 	elsewhere := claude.ToolAsk{ID: "r9", Name: "Bash", Input: a.approval.Input}

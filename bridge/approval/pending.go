@@ -4,15 +4,15 @@ import (
 	"sync"
 	"time"
 
-	"magpie/db"
 	"magpie/internal/chat"
 	"magpie/internal/claude"
 )
 
-// pending is an open approval.
+// pending is what a restart forgets about an approval that people may decide about. What they are asked, and which turn
+// needs it, are rows.
 type pending struct {
-	approval db.Approval
-	admins   bool                       // only admins may allow it
+	key      chat.Key                   // of its chat, so that nothing is read where nothing is asked
+	admins   bool                       // its card says that only admins may allow it
 	explains bool                       // its card has the field for the reason of a refusal
 	askID    string                     // the agent's ID of the request
 	answer   func(claude.Decision) bool // passes the decision to the agent; nil = the agent is gone
@@ -22,21 +22,21 @@ type pending struct {
 // tellAgent passes a decision to the agent, and reports whether the agent can use it.
 func (p pending) tellAgent(v claude.Decision) bool { return p.answer != nil && p.answer(v) }
 
-// pendings are the open approvals.
+// pendings are the open approvals, by ID.
 type pendings struct {
 	mu   sync.Mutex
 	byID map[string]pending
 }
 
 // register adds an approval unless it is already open. start starts its timers.
-func (ps *pendings) register(p pending, start func() []*time.Timer) bool {
+func (ps *pendings) register(id string, p pending, start func() []*time.Timer) bool {
 	ps.mu.Lock()
 	defer ps.mu.Unlock()
-	if _, ok := ps.byID[p.approval.ID]; ok {
+	if _, ok := ps.byID[id]; ok {
 		return false
 	}
 	p.timers = start()
-	ps.byID[p.approval.ID] = p
+	ps.byID[id] = p
 	return true
 }
 
@@ -48,72 +48,48 @@ func (ps *pendings) get(id string) (p pending, ok bool) {
 }
 
 // remove removes an approval, after which nobody can answer it.
-func (ps *pendings) remove(id string) (pending, bool) {
-	list := ps.takeAll(func(p pending) bool { return p.approval.ID == id })
-	if len(list) == 0 {
-		return pending{}, false
+func (ps *pendings) remove(id string) (p pending, ok bool) {
+	ps.mu.Lock()
+	defer ps.mu.Unlock()
+	p, ok = ps.byID[id]
+	for _, t := range p.timers {
+		t.Stop()
 	}
-	return list[0], true
+	delete(ps.byID, id)
+	return p, ok
 }
 
-// takeAll removes and returns the matching approvals.
-func (ps *pendings) takeAll(which func(pending) bool) (list []pending) {
+// change applies change to an approval if it is open, and returns what that returns.
+func (ps *pendings) change(id string, change func(*pending) bool) bool {
+	ps.mu.Lock()
+	defer ps.mu.Unlock()
+	p, ok := ps.byID[id]
+	if !ok || !change(&p) {
+		return false
+	}
+	ps.byID[id] = p
+	return true
+}
+
+// find returns the IDs of the matching approvals.
+func (ps *pendings) find(which func(pending) bool) (ids []string) {
 	ps.mu.Lock()
 	defer ps.mu.Unlock()
 	for id, p := range ps.byID {
 		if which(p) {
-			for _, t := range p.timers {
-				t.Stop()
-			}
-			delete(ps.byID, id)
-			list = append(list, p)
+			ids = append(ids, id)
 		}
 	}
-	return list
+	return ids
 }
 
-// change applies change to every open approval, and reports whether it returned true for any.
-func (ps *pendings) change(change func(*pending) bool) (changed bool) {
-	ps.mu.Lock()
-	defer ps.mu.Unlock()
-	for id, p := range ps.byID {
-		if change(&p) {
-			ps.byID[id] = p
-			changed = true
-		}
-	}
-	return changed
+// isIn reports whether anything is open in a chat.
+func (ps *pendings) isIn(key chat.Key) bool {
+	return len(ps.find(func(p pending) bool { return p.key == key })) > 0
 }
 
 // hasAgent reports whether an agent is waiting for the decision.
 func (ps *pendings) hasAgent(id string) bool {
 	p, _ := ps.get(id)
 	return p.answer != nil
-}
-
-// turnHasAgent reports whether the agent of a turn is waiting for a decision.
-func (ps *pendings) turnHasAgent(turn int64) bool { return len(ps.forTurn(turn)) > 0 }
-
-// forTurn are the approvals that the agent of a turn waits for.
-func (ps *pendings) forTurn(turn int64) (list []db.Approval) {
-	ps.mu.Lock()
-	defer ps.mu.Unlock()
-	for _, p := range ps.byID {
-		if p.approval.NeededBy == turn && p.answer != nil {
-			list = append(list, p.approval)
-		}
-	}
-	return list
-}
-
-// withoutAgent are the approvals of a chat that no agent is waiting for.
-func (ps *pendings) withoutAgent(key chat.Key) (list []db.Approval) {
-	ps.mu.Lock()
-	defer ps.mu.Unlock()
-	for _, p := range ps.byID {
-		if p.approval.Key == key && p.answer == nil {
-			list = append(list, p.approval)
-		}
-	}
-	return list
 }

@@ -56,7 +56,8 @@ func (rs *Requests) settlePress(
 	if s.GoOn, err = rs.continuation(ctx, a, p.Actor, l); err != nil {
 		return "", false, err
 	}
-	switch stored, err := rs.resolveSoon(ctx, a, s, d.Agent); {
+	stored, err := rs.storeSoon(ctx, func(ctx context.Context) error { return rs.resolve(ctx, a, s, d.Agent) })
+	switch {
 	case !stored:
 		return i18n.ApprovalNoted.In(l), true, nil
 	case errors.Is(err, db.ErrRepeated), errors.Is(err, db.ErrNotFound):
@@ -87,9 +88,9 @@ func (rs *Requests) askReason(ctx context.Context, a db.Approval, l i18n.Lang) (
 		return i18n.ApprovalOver.In(l), nil
 	}
 	set := func(explains bool) bool {
-		return rs.open.change(func(p *pending) bool {
-			changes := p.approval.ID == a.ID && p.explains != explains
-			p.explains = p.explains != changes
+		return rs.open.change(a.ID, func(p *pending) bool {
+			changes := p.explains != explains
+			p.explains = explains
 			return changes
 		})
 	}
@@ -97,7 +98,7 @@ func (rs *Requests) askReason(ctx context.Context, a db.Approval, l i18n.Lang) (
 		return i18n.ApprovalWhyBelow.In(l), nil
 	}
 	stored, err := rs.storeSoon(ctx, func(ctx context.Context) error {
-		err := rs.redraw(ctx, a.ID)
+		err := rs.redraw(ctx, a)
 		if err != nil {
 			set(false)
 		}
@@ -150,15 +151,8 @@ func (rs *Requests) awaitRecovery(ctx context.Context) error {
 	return rs.interrupted.AwaitRecovery(ctx)
 }
 
-// resolveSoon stores a decision. It returns false if that takes longer than a press may take; the card will show the
-// outcome.
-func (rs *Requests) resolveSoon(
-	ctx context.Context, a db.Approval, s db.Settling, v claude.Decision,
-) (stored bool, err error) {
-	return rs.storeSoon(ctx, func(ctx context.Context) error { return rs.resolve(ctx, a, s, v) })
-}
-
-// storeSoon stores something for a press. It returns false if that takes longer than a press may take.
+// storeSoon stores something for a press. It returns false if that takes longer than a press may take; the card will
+// show it.
 func (rs *Requests) storeSoon(ctx context.Context, store func(context.Context) error) (stored bool, err error) {
 	done := make(chan error, 1)
 	rs.jobs.Enqueue(func(ctx context.Context) { done <- store(ctx) })

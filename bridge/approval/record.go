@@ -65,28 +65,6 @@ func withTexts(v any, change func(string) string) any {
 // refusedUnasked is the prefix of reasons for refusals without asking.
 const refusedUnasked = "tool refused: "
 
-// settle stores the outcome of an approval and adds it to the History.
-func (rs *Requests) settle(ctx context.Context, a db.Approval, s db.Settling) error {
-	return rs.store.Approvals().Settle(ctx, a, rs.withAction(a, s))
-}
-
-// withAction adds the outcome of an approval for the History.
-func (rs *Requests) withAction(a db.Approval, s db.Settling) db.Settling {
-	s.Action = db.Action{
-		Use: a.ID, Tool: a.Tool, Input: ShortInput(a.Input, rs.redact),
-		Decision: outcomes[a.State], Reason: rs.redact(a.Words),
-	}
-	if s.Always {
-		s.Action.Decision, s.Action.Reason = db.AllowedAlways, ""
-	}
-	return s
-}
-
-// outcomes map approval states to outcomes in the History.
-var outcomes = map[db.ApprovalState]db.Outcome{
-	db.Approved: db.AllowedOnce, db.Refused: db.Denied, db.Expired: db.Unanswered, db.Withdrawn: db.NotNeeded,
-}
-
 // record records a decision made without asking. Calls of internal tools are of no interest and are left out.
 func (rs *Requests) record(t db.Turn, q claude.ToolAsk, s automaticDecision) {
 	a := db.Action{Use: q.Use, Tool: q.Name, Input: ShortInput(q.Input, rs.redact), Rule: s.rule}

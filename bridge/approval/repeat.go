@@ -25,17 +25,17 @@ func (rs *Requests) startTimers(a db.Approval) []*time.Timer {
 		return timers
 	}
 	return append(timers, time.AfterFunc(time.Until(a.Created.Add(half)), func() {
-		rs.jobs.Enqueue(func(ctx context.Context) { rs.remind(ctx, a.ID) })
+		rs.jobs.Enqueue(func(ctx context.Context) { rs.remind(ctx, a) })
 	}))
 }
 
 // remind reminds those who may decide about an approval, once.
-func (rs *Requests) remind(ctx context.Context, id string) {
-	p, ok := rs.open.get(id)
+func (rs *Requests) remind(ctx context.Context, a db.Approval) {
+	p, ok := rs.open.get(a.ID)
 	if !ok {
 		return
 	}
-	a, users := p.approval, p.approval.Askers
+	users := a.Askers
 	if p.admins {
 		users = rs.access.Load().AdminUsers()
 	}
@@ -47,7 +47,7 @@ func (rs *Requests) remind(ctx context.Context, id string) {
 	left := strings.TrimSpace(i18n.RoughDuration(time.Until(a.Expires).Round(time.Minute), l))
 	text := says.Sprintf(l, left)
 	err := rs.store.Approvals().Remind(ctx, a, text, users[:min(len(users), mostCalled)])
-	log := rs.log.With().Stringer("chat", a.Key).Str("approval", id).Logger()
+	log := rs.log.With().Stringer("chat", a.Key).Str("approval", a.ID).Logger()
 	switch {
 	case errors.Is(err, db.ErrNotFound):
 	case err != nil:

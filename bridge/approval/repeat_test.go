@@ -42,7 +42,11 @@ func (a *asking) seen() {
 }
 
 // die ends the timers, as the end of the program does.
-func (a *asking) die() { a.as.open.takeAll(func(pending) bool { return true }) }
+func (a *asking) die() {
+	for _, id := range a.as.open.find(func(pending) bool { return true }) {
+		a.as.open.remove(id)
+	}
+}
 
 // restart is a new program that takes over the approvals.
 func (a *asking) restart() {
@@ -50,7 +54,7 @@ func (a *asking) restart() {
 	a.die()
 	a.as = NewRequests(Config{Language: english, Interrupted: nothingInterrupted{}}, a.store, a.outbox, a.as.access,
 		zerolog.Nop())
-	a.must(a.as.Recover(context.WithoutCancel(a.Context())))
+	a.must(a.as.Recover(context.WithoutCancel(a.Context()), a.approval.Key))
 	a.work()
 }
 

@@ -7,6 +7,8 @@ package approval
 
 import (
 	"context"
+	"errors"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -112,15 +114,15 @@ func (rs *Requests) RequestDecision(
 		a.Always = PermitFor(q, w.Dir)
 	}
 	a.Askers = rs.askers(ctx, c)
-	p := pending{approval: a, admins: adminsOnly(rs.access.Load(), a, about), askID: q.ID, answer: answer}
-	card := rs.openCard(ctx, p, about)
+	p := pending{key: a.Key, admins: adminsOnly(rs.access.Load(), a, about), askID: q.ID, answer: answer}
+	card := rs.openCard(ctx, a, p, about)
 	if p.admins && nobodyDecides(rs.access.Load(), c) {
 		rs.showClosedRequest(ctx, a, about, c.Turn.ReplyTo)
 		answer(claude.Decision{Why: nobodyMayAllow})
 		return false
 	}
 	// Before the card is visible, since somebody may press at once.
-	rs.open.register(p, func() []*time.Timer { return rs.startTimers(a) })
+	rs.open.register(a.ID, p, func() []*time.Timer { return rs.startTimers(a) })
 	failpoint.At("approval: asking")
 	if err := rs.store.Approvals().Create(context.WithoutCancel(ctx), a, card, c.Turn.ReplyTo); err != nil {
 		log.Error().Err(err).Str("tool", q.Name).Msg("request not stored; tool refused")
@@ -152,22 +154,56 @@ func (rs *Requests) askers(ctx context.Context, c db.Claim) (list []string) {
 
 // Pending reports whether a turn has an open request that its agent waits for. Whatever else the agent does meanwhile,
 // the turn cannot end before the decision.
-func (rs *Requests) Pending(turn int64) bool { return rs.open.turnHasAgent(turn) }
+func (rs *Requests) Pending(ctx context.Context, t db.Turn) bool {
+	if len(rs.open.find(func(p pending) bool { return p.key == t.Key && p.answer != nil })) == 0 {
+		return false
+	}
+	list, err := rs.store.Approvals().UndeliveredTo(context.WithoutCancel(ctx), t.ID)
+	if err != nil { // it is probably the agent of this turn
+		zerolog.Ctx(ctx).Error().Err(err).Msg("what people are asked not read")
+		return true
+	}
+	return slices.ContainsFunc(list, func(a db.Approval) bool { return rs.open.hasAgent(a.ID) })
+}
 
 // Withdraw withdraws a request that the agent no longer makes.
 func (rs *Requests) Withdraw(ctx context.Context, askID string) {
-	rs.settleUnneeded(ctx, db.Withdrawn, func(p pending) bool { return p.answer != nil && p.askID == askID })
+	for _, id := range rs.open.find(func(p pending) bool { return p.answer != nil && p.askID == askID }) {
+		rs.open.remove(id)
+		if a, err := rs.waiting(ctx, id); err == nil {
+			rs.withdraw(ctx, a)
+		} else if !errors.Is(err, db.ErrNotFound) {
+			rs.release(id, claude.Decision{}, err)
+		}
+	}
 }
 
-// EndTurn settles the open requests of a turn that ends. If the turn may continue, people may still decide.
+// withdraw ends an approval that its turn does not need any more, without an answer to its agent. If that is not stored,
+// the next start does it.
+func (rs *Requests) withdraw(ctx context.Context, a db.Approval) {
+	rs.open.remove(a.ID)
+	failpoint.At("approval: withdrawing")
+	_ = rs.end(ctx, a, db.Withdrawn, db.Settling{}, "")
+}
+
+// EndTurn ends the open requests of a turn that ends, and takes decisions back that its agent has not used. If the turn
+// may continue, people may still decide, and what they decide waits for the agent that goes on.
 func (rs *Requests) EndTurn(ctx context.Context, t db.Turn, end db.TurnState) {
-	if end == db.Interrupted || end == db.Queued {
-		rs.detachAgent(t.ID)
+	goesOn := end == db.Interrupted || end == db.Queued
+	if !rs.open.isIn(t.Key) && (goesOn || t.Continues == 0) { // as most turns
 		return
 	}
-	rs.settleUnneeded(ctx, db.Withdrawn, func(p pending) bool { return p.approval.NeededBy == t.ID })
-	if t.Continues != 0 {
-		rs.withdrawUnused(ctx, t.ID)
+	list, err := rs.store.Approvals().UndeliveredTo(context.WithoutCancel(ctx), t.ID)
+	if err != nil {
+		zerolog.Ctx(ctx).Error().Err(err).Int64("turn", t.ID).Msg("what people are asked not read")
+	}
+	for _, a := range list {
+		switch {
+		case goesOn:
+			rs.open.change(a.ID, func(p *pending) bool { p.askID, p.answer = "", nil; return true })
+		case a.State != db.Refused:
+			rs.withdraw(ctx, a)
+		}
 	}
 }
 

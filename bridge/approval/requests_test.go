@@ -297,11 +297,12 @@ func TestATurnLeavesNothingOpen(t *testing.T) {
 		db.Cancelled: db.Withdrawn, db.Failed: db.Withdrawn, db.Interrupted: db.Waiting, db.Queued: db.Waiting,
 	} {
 		a := newAsking(t, time.Hour)
-		a.as.EndTurn(t.Context(), db.Turn{ID: a.approval.Turn + 1}, end)
+		turn := db.Turn{ID: a.approval.Turn, Key: a.approval.Key}
+		a.as.EndTurn(t.Context(), db.Turn{ID: turn.ID + 1, Key: turn.Key}, end)
 		if a.state() != db.Waiting {
 			t.Error("the end of another turn settled it")
 		}
-		a.as.EndTurn(t.Context(), db.Turn{ID: a.approval.Turn}, end)
+		a.as.EndTurn(t.Context(), turn, end)
 		_, open := a.as.open.get(a.approval.ID)
 		if got := a.state(); got != want || len(a.decisions) != 0 || open != (want == db.Waiting) ||
 			a.as.open.hasAgent(a.approval.ID) {
@@ -453,7 +454,7 @@ func TestWhoGetsTheFieldForAReason(t *testing.T) {
 	if got := press(chat.Actor{ID: "ou_other"}); got != i18n.ApprovalNotYours.EN || len(a.cards()) != 0 {
 		t.Errorf("somebody else got %q", got)
 	}
-	a.as.open.change(func(p *pending) bool { p.admins = true; return true })
+	a.as.open.change(a.approval.ID, func(p *pending) bool { p.admins = true; return true })
 	if got := press(asker); got != i18n.ApprovalWhyBelow.EN {
 		t.Errorf("the asker got %q", got)
 	}

@@ -6,8 +6,6 @@ import (
 	"errors"
 	"time"
 
-	"github.com/rs/zerolog"
-
 	"magpie/bridge/i18n"
 	"magpie/db"
 	"magpie/internal/chat"
@@ -15,67 +13,17 @@ import (
 	"magpie/internal/failpoint"
 )
 
-// expireAfter lets an approval expire after d.
-func (rs *Requests) expireAfter(a db.Approval, d time.Duration) *time.Timer {
-	return time.AfterFunc(d, func() { rs.jobs.Enqueue(func(ctx context.Context) { rs.expire(ctx, a) }) })
-}
-
-// expire settles an approval that nobody has decided in time.
-func (rs *Requests) expire(ctx context.Context, a db.Approval) {
-	a.State = db.Expired
-	failpoint.At("approval: expiring")
-	rs.log.Info().Stringer("chat", a.Key).Int64("turn", a.Turn).Str("approval", a.ID).Msg("approval expired")
-	p, _ := rs.open.get(a.ID)
-	err := rs.resolve(ctx, a, db.Settling{From: db.Waiting}, claude.Decision{Why: undecidedText(a.Tool)})
-	if err == nil && p.answer == nil {
-		a.NeededBy = p.approval.NeededBy // another turn may have taken it over
-		err = rs.interrupted.AskNoMore(context.WithoutCancel(ctx), a, rs.language(ctx, a.Key))
-	}
-	// the agent gets its answer anyway; the next start closes the card
-	if err != nil && !errors.Is(err, db.ErrNotFound) {
-		rs.log.Error().Err(err).Str("approval", a.ID).Msg("end of an approval not stored")
-		if p, ok := rs.open.remove(a.ID); ok {
-			p.tellAgent(claude.Decision{Why: undecidedText(a.Tool)})
-		}
-	}
-}
-
-// withdrawUnseen ends an approval whose card cannot be shown and is replaced by a notice: nobody can decide, so the
-// agent need not wait. It returns false if the approval was no longer open.
-func (rs *Requests) withdrawUnseen(ctx context.Context, id, notice string) bool {
-	p, ok := rs.open.get(id)
-	if !ok {
-		return false
-	}
-	ctx, a := context.WithoutCancel(ctx), p.approval
-	a.State = db.Withdrawn
-	line := OutcomeLine(a, rs.language(ctx, a.Key))
-	card := chat.Card{Status: line, Body: notice, Summary: line}
-	err := rs.settle(ctx, a, db.Settling{From: db.Waiting, Card: card})
-	if errors.Is(err, db.ErrNotFound) { // somebody decided just now
-		return false
-	} else if err != nil { // the agent gets its answer anyway; the next start closes the card
-		rs.log.Error().Err(err).Str("approval", id).Msg("end of an approval not stored")
-	}
-	rs.log.Warn().Stringer("chat", a.Key).Int64("turn", a.Turn).Str("approval", id).
-		Msg("nobody can be asked: the card cannot be shown; tool refused")
-	if p, ok := rs.open.remove(id); ok {
-		p.tellAgent(claude.Decision{Why: notAsked})
-	}
-	return err == nil
-}
-
 // resolve stores the outcome of an approval, and then tells the agent or the turn that continues.
 func (rs *Requests) resolve(ctx context.Context, a db.Approval, s db.Settling, v claude.Decision) error {
 	ctx = context.WithoutCancel(ctx)
 	a, s = rs.complete(ctx, a, s)
-	if err := rs.settle(ctx, a, s); err != nil {
+	if err := rs.store.Approvals().Settle(ctx, a, s); err != nil {
 		return err
 	}
 	return rs.settled(ctx, a, s, v)
 }
 
-// complete prepares an outcome for the store: without secrets, with the card that shows it.
+// complete prepares an outcome for the store: without secrets, with the card that shows it, and for the History.
 func (rs *Requests) complete(ctx context.Context, a db.Approval, s db.Settling) (db.Approval, db.Settling) {
 	a.Words = rs.secrets.Text(a.Words) // the agent reads the text as it was written
 	if s.AgentWaiting = rs.open.hasAgent(a.ID); s.AgentWaiting {
@@ -83,12 +31,26 @@ func (rs *Requests) complete(ctx context.Context, a db.Approval, s db.Settling) 
 	} else if a.Answers != nil {
 		a.Answers = json.RawMessage(rs.secrets.Text(string(a.Answers)))
 	}
-	s.Card = Card(a, rs.language(ctx, a.Key))
+	if s.Card.Status == "" {
+		s.Card = Card(a, rs.language(ctx, a.Key))
+	}
 	// until the agent writes, only the turn's card above this one changes
 	if s.AgentWaiting && a.State != db.Withdrawn {
 		s.Card.Footer = i18n.ApprovalGoesOnBelow.In(rs.language(ctx, a.Key))
 	}
+	s.Action = db.Action{
+		Use: a.ID, Tool: a.Tool, Input: ShortInput(a.Input, rs.redact),
+		Decision: outcomes[a.State], Reason: rs.redact(a.Words),
+	}
+	if s.Always {
+		s.Action.Decision, s.Action.Reason = db.AllowedAlways, ""
+	}
 	return a, s
+}
+
+// outcomes map approval states to outcomes in the History.
+var outcomes = map[db.ApprovalState]db.Outcome{
+	db.Approved: db.AllowedOnce, db.Refused: db.Denied, db.Expired: db.Unanswered, db.Withdrawn: db.NotNeeded,
 }
 
 // settled tells the agent, or the turn that continues, an outcome that is stored.
@@ -99,17 +61,18 @@ func (rs *Requests) settled(ctx context.Context, a db.Approval, s db.Settling, v
 		rs.interrupted.Wake(a.Key)
 	}
 	p, _ := rs.open.remove(a.ID)
-	if !s.AgentWaiting {
-		return rs.tellStoredDecision(ctx, a, p, v)
+	// An agent may have repeated the request while this was being stored.
+	if decided := a.State == db.Approved || a.State == db.Refused; decided && !s.AgentWaiting && p.answer != nil {
+		if err := rs.store.Approvals().MarkDelivered(ctx, a); err != nil { // a decision must not be used twice
+			p.tellAgent(claude.Decision{Why: notAsked})
+			return err
+		}
 	}
-	if p.tellAgent(v) || a.State != db.Approved {
+	if p.tellAgent(v) || !s.AgentWaiting || a.State != db.Approved {
 		return nil
 	}
 	// The turn ended while this was stored, so nothing was run.
-	a.Settlement = db.Settlement{State: db.Withdrawn}
-	err := rs.settle(ctx, a, db.Settling{From: db.Approved, Card: Card(a, rs.language(ctx, a.Key))})
-	rs.outbox.Wake(a.Key)
-	return err
+	return rs.end(ctx, a, db.Withdrawn, db.Settling{}, "")
 }
 
 // crashAfter marks the step after the end of an approval.
@@ -124,49 +87,113 @@ func crashAfter(end db.ApprovalState) {
 	}
 }
 
-// tellStoredDecision passes a decision to an agent that repeats the request, if the decision came while the request was
-// being stored.
-func (rs *Requests) tellStoredDecision(ctx context.Context, a db.Approval, p pending, v claude.Decision) error {
-	if p.answer == nil {
+// end ends an approval without a decision, or although its decision could not be used. Its agent is told why even if
+// that is not stored: then the next start closes the card. It returns [db.ErrNotFound] if there is nothing to end, since
+// somebody decided just now.
+func (rs *Requests) end(ctx context.Context, a db.Approval, as db.ApprovalState, s db.Settling, why string) error {
+	s.From, a.Settlement = a.State, db.Settlement{State: as}
+	v := claude.Decision{Why: why}
+	err := rs.resolve(ctx, a, s, v)
+	if err != nil && !errors.Is(err, db.ErrNotFound) {
+		rs.release(a.ID, v, err)
+	}
+	return err
+}
+
+// release tells an agent why it need not wait any longer, although that is not stored.
+func (rs *Requests) release(id string, v claude.Decision, err error) {
+	rs.log.Error().Err(err).Str("approval", id).Msg("end of an approval not stored")
+	p, _ := rs.open.remove(id)
+	p.tellAgent(v)
+}
+
+// waiting returns what people are still asked, or [db.ErrNotFound].
+func (rs *Requests) waiting(ctx context.Context, id string) (db.Approval, error) {
+	a, err := rs.store.Approvals().Get(context.WithoutCancel(ctx), id)
+	if err == nil && a.State != db.Waiting {
+		err = db.ErrNotFound
+	}
+	return a, err
+}
+
+// expireAfter lets an approval expire after d.
+func (rs *Requests) expireAfter(a db.Approval, d time.Duration) *time.Timer {
+	return time.AfterFunc(d, func() { rs.jobs.Enqueue(func(ctx context.Context) { rs.expire(ctx, a) }) })
+}
+
+// expire ends an approval that nobody has decided in time.
+func (rs *Requests) expire(ctx context.Context, a db.Approval) {
+	failpoint.At("approval: expiring")
+	log := rs.log.With().Stringer("chat", a.Key).Int64("turn", a.Turn).Str("approval", a.ID).Logger()
+	log.Info().Msg("approval expired")
+	hadAgent := rs.open.hasAgent(a.ID)
+	if err := rs.end(ctx, a, db.Expired, db.Settling{}, undecidedText(a.Tool)); err != nil || hadAgent {
+		return
+	}
+	ctx = context.WithoutCancel(ctx)
+	a, err := rs.store.Approvals().Get(ctx, a.ID) // another turn may have taken it over
+	if err == nil {
+		err = rs.interrupted.AskNoMore(ctx, a, rs.language(ctx, a.Key))
+	}
+	if err != nil && !errors.Is(err, db.ErrNotFound) {
+		log.Error().Err(err).Msg("end of an approval not stored")
+	}
+}
+
+// withdrawUnseen ends an approval whose card cannot be shown and is replaced by a notice: nobody can decide, so the
+// agent need not wait. It returns false if the approval was no longer open.
+func (rs *Requests) withdrawUnseen(ctx context.Context, id, notice string) bool {
+	if _, ok := rs.open.get(id); !ok {
+		return false
+	}
+	a, err := rs.waiting(ctx, id)
+	if err == nil {
+		done := a
+		done.State = db.Withdrawn
+		line := OutcomeLine(done, rs.language(ctx, a.Key))
+		card := chat.Card{Status: line, Body: notice, Summary: line}
+		err = rs.end(ctx, a, db.Withdrawn, db.Settling{Card: card}, notAsked)
+	} else if !errors.Is(err, db.ErrNotFound) {
+		rs.release(id, claude.Decision{Why: notAsked}, err)
+	}
+	if errors.Is(err, db.ErrNotFound) { // somebody decided just now
+		return false
+	}
+	rs.log.Warn().Stringer("chat", a.Key).Int64("turn", a.Turn).Str("approval", id).
+		Msg("nobody can be asked: the card cannot be shown; tool refused")
+	return err == nil
+}
+
+// Reconsider withdraws approvals of a chat that no turn needs any more: an interrupted turn was dropped, or a new
+// conversation has begun.
+func (rs *Requests) Reconsider(key chat.Key) {
+	rs.jobs.Enqueue(func(ctx context.Context) {
+		if err := rs.reconsider(ctx, key); err != nil { // they expire
+			rs.log.Error().Err(err).Stringer("chat", key).Msg("unneeded approval not withdrawn")
+		}
+	})
+}
+
+func (rs *Requests) reconsider(ctx context.Context, key chat.Key) error {
+	if !rs.open.isIn(key) {
 		return nil
 	}
-	if a.State == db.Approved || a.State == db.Refused {
-		if err := rs.store.Approvals().MarkDelivered(ctx, a); err != nil { // a decision must not be used twice
-			p.tellAgent(claude.Decision{Why: notAsked})
-			return err
-		}
+	c, err := rs.store.Turns().Of(ctx, key)
+	if err != nil {
+		return err
 	}
-	p.tellAgent(v)
-	return nil
-}
-
-// withdrawUnused withdraws decisions that a turn has not used before it ended: nothing was run.
-func (rs *Requests) withdrawUnused(ctx context.Context, turn int64) {
-	ctx, log := context.WithoutCancel(ctx), zerolog.Ctx(ctx)
-	list, err := rs.store.Approvals().UndeliveredTo(ctx, turn)
-	for _, a := range list {
-		if a.State != db.Approved {
+	for _, r := range c.Requests {
+		if p, open := rs.open.get(r.ID); !open || p.answer != nil || c.MayGoOn(r.NeededBy) {
 			continue
 		}
-		a.Settlement = db.Settlement{State: db.Withdrawn}
-		s := db.Settling{From: db.Approved, Card: Card(a, rs.language(ctx, a.Key))}
-		err = errors.Join(err, rs.settle(ctx, a, s))
-		rs.outbox.Wake(a.Key)
-	}
-	if err != nil {
-		log.Error().Err(err).Int64("turn", turn).Msg("unused decisions of a turn not settled")
-	}
-}
-
-// settleUnneeded settles open approvals that are no longer needed.
-func (rs *Requests) settleUnneeded(ctx context.Context, state db.ApprovalState, which func(pending) bool) {
-	for _, p := range rs.open.takeAll(which) {
-		a := p.approval
-		a.State = state
-		failpoint.At("approval: withdrawing")
-		err := rs.resolve(ctx, a, db.Settling{From: db.Waiting}, claude.Decision{})
-		if err != nil && !errors.Is(err, db.ErrNotFound) { // the next start closes its card
-			zerolog.Ctx(ctx).Error().Err(err).Str("approval", a.ID).Msg("end of an approval not stored")
+		a, failed := rs.waiting(ctx, r.ID)
+		if failed == nil {
+			a.State = db.Withdrawn
+			failed = rs.resolve(ctx, a, db.Settling{From: db.Waiting}, claude.Decision{Why: notAsked})
+		}
+		if failed != nil && !errors.Is(failed, db.ErrNotFound) {
+			err = failed
 		}
 	}
+	return err
 }

@@ -56,13 +56,17 @@ func (rs *Requests) requestAnsweredBy(ctx context.Context, running int64, m chat
 	if m.HasFiles() {
 		return db.Approval{}, false
 	}
-	open, quoted := rs.open.forTurn(running), m.Quoted()
-	switch {
-	case quoted != "":
-		open = append(open, rs.open.withoutAgent(m.Key)...)
-	case running == 0:
-		open = rs.open.withoutAgent(m.Key)
+	open, err := rs.openIn(ctx, m.Key)
+	if err != nil { // the message is taken as a question
+		rs.log.Error().Err(err).Stringer("chat", m.Key).Msg("what people are asked not read")
 	}
+	quoted := m.Quoted()
+	open = slices.DeleteFunc(open, func(a db.Approval) bool {
+		if rs.open.hasAgent(a.ID) {
+			return a.NeededBy != running
+		}
+		return quoted == "" && running != 0
+	})
 	if quoted == "" {
 		if len(open) != 1 || !slices.Contains(open[0].Askers, m.Actor.ID) || m.Time.Before(open[0].Created) {
 			return db.Approval{}, false
@@ -111,7 +115,7 @@ func (rs *Requests) Continue(ctx context.Context, t *TypedAnswer, e *db.Inbound,
 	a.Settlement = t.decision.Settlement
 	decided, how := rs.complete(ctx, a, db.Settling{From: db.Waiting})
 	e.Continues = t.Turn
-	e.Effects = []db.Effect{db.DecideApproval{Approval: decided, Settling: rs.withAction(decided, how)}}
+	e.Effects = []db.Effect{db.DecideApproval{Approval: decided, Settling: how}}
 	t.approval = decided
 	return nil
 }

@@ -216,7 +216,7 @@ var logInChinese = map[string]string{
 	"decision not recorded":                                          "没能把决定写入历史",
 	"decision cannot be used; asking again":                          "之前的决定不能用，重新询问",
 	"decisions about an interrupted turn not read":                   "读不到中断的回答收到的决定",
-	"unused decisions of a turn not settled":                         "没能处理没用上的决定",
+	"what people are asked not read":                                 "读不到正在等待的确认",
 	"unneeded approval not withdrawn":                                "没能撤回不再需要的确认",
 	"no turn needs what people were asked":                           "有的确认已经没有回答需要",
 	"an earlier decision is now reserved for admins; asking again":   "之前的决定现在只有管理员能做，重新询问",

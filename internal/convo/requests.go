@@ -43,6 +43,12 @@ type Tells struct{ ID string }
 // Counts says that what an event says about a request is so: it is now this.
 type Counts struct{ Request Request }
 
+// MayGoOn reports whether a turn has not ended, or another one may go on with it: it still needs what people are asked.
+func (c Chat) MayGoOn(id int64) bool {
+	t := c.Turn(id)
+	return t != nil && (!t.IsUndecided() || t.Epoch == c.Epoch)
+}
+
 func (e Wants) on(m *machine) {
 	r := Request{e.ID, e.Turn, Waiting}
 	i, known := slices.BinarySearchFunc(m.Requests, e.ID, func(r Request, id string) int { return cmp.Compare(r.ID, id) })

@@ -2,6 +2,7 @@ package convo_test
 
 import (
 	"slices"
+	"testing"
 
 	. "magpie/internal/convo"
 )
@@ -153,4 +154,18 @@ var requestFaults = map[string]fault{
 			is.Requests = was.Requests
 		}
 	},
+}
+
+// What people are asked is needed until its turn has ended, or nobody can make that go on any more.
+func TestWhoStillNeedsADecision(t *testing.T) {
+	t.Parallel()
+	for phase, want := range map[Phase]bool{
+		Queued: true, Background: true, Running: true, Late: true, Interrupted: true, Done: false, Cancelled: false,
+	} {
+		c := Chat{Epoch: 2, Turns: []Turn{{ID: 1, Epoch: 1, Phase: phase}, {ID: 2, Epoch: 2, Phase: phase}}}.Open()
+		old := phase == Queued || phase == Background || phase == Running // it ends by itself
+		if c.MayGoOn(1) != old || c.MayGoOn(2) != want || c.MayGoOn(3) {
+			t.Errorf("in phase %v: %v after /new, %v otherwise", phase, c.MayGoOn(1), c.MayGoOn(2))
+		}
+	}
 }
