@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"magpie/internal/racetest"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")
@@ -133,6 +135,7 @@ func TestBlocksGiveTheAnswer(t *testing.T) {
 }
 
 func TestLongLinesAreDroppedAndTheRestIsRead(t *testing.T) {
+	racetest.Skip(t)
 	var got []string
 	w := &lineWriter{emit: func(line []byte) { got = append(got, fmt.Sprint(len(line))) }}
 	piece := bytes.Repeat([]byte("x"), 1<<20)

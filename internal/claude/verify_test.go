@@ -195,6 +195,7 @@ func (c *countingReader) ReadAt(p []byte, at int64) (int, error) {
 
 // If a turn is larger than what is read, the state is unknown, and not an error.
 func TestVerifyGivesUp(t *testing.T) {
+	racetest.Skip(t)
 	id := uuid.NewString()
 	prompt := fmt.Sprintf(`{"type":"user","uuid":%q,"promptId":"q","message":{"role":"user","content":"hi"}}`+"\n", id)
 	huge := &sparseFile{head: []byte(prompt), size: tailLimit * 2}
