@@ -2,6 +2,7 @@ package claude_test
 
 import (
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -42,11 +43,24 @@ var harmless = []string{
 	"cd . && echo NAMES", "id NAMES", "locale NAMES", "groups NAMES", "cal NAMES", "arch NAMES",
 }
 
-// No command that the CLI runs unasked reads what is not the project's, in any mode: with the wall it is not there;
-// without it people are asked.
+// No command that the CLI runs unasked reads what is not the project's, in any mode and with none of its options: with
+// the wall it is not there; without it people are asked.
+// With all options: go test -run TestAttackHarmlessCommands -every-form ./internal/claude
 func TestAttackHarmlessCommands(t *testing.T) {
+	forms := everyOption(t)
+	if len(forms) < 300 {
+		t.Fatalf("%d commands", len(forms))
+	}
+	next := 0
 	claudetest.Versions(t, func(t *testing.T, command string) {
 		for _, mode := range []claude.WallMode{"require", "off"} {
+			tried := map[string][]string{} // by mode: each version, wall and mode tries others
+			for _, mode := range []string{"default", "plan"} {
+				if tried[mode] = forms; !*everyForm {
+					tried[mode] = every(sample, next, forms)
+				}
+				next++
+			}
 			t.Run(string(mode), func(t *testing.T) {
 				var folders *claudetest.Folders
 				var data string
@@ -55,34 +69,38 @@ func TestAttackHarmlessCommands(t *testing.T) {
 					folders = claudetest.OwnFolders(c, data)
 				})
 				n.data, n.folders = data, folders
-				harmlessCommands(t, n, mode == "off")
+				harmlessCommands(t, n, mode == "off", tried)
 			})
 		}
 	})
 }
 
-func harmlessCommands(t *testing.T, n twoChats, asks bool) {
+func harmlessCommands(t *testing.T, n twoChats, asks bool, forms map[string][]string) {
 	conf, names := filepath.Join(n.base, "magpie.toml"), filepath.Join(n.data, "files", canary)
 	write(t, conf, canary+" x\n")
 	write(t, filepath.Join(n.data, "magpie.db"), canary+"\n")
 	write(t, filepath.Join(names, canary), canary+"\n")
 	write(t, filepath.Join(n.cfg.Project, "a.txt"), "abc\n")
 	write(t, filepath.Join(n.cfg.Project, "a.json"), "{}\n")
-	list := make([]string, len(harmless))
-	for i, c := range harmless {
-		list[i] = strings.NewReplacer("'CONF'", "'"+conf+"'", `"CONF"`, `"`+conf+`"`, "CONF", conf, "NAMES",
-			n.data+"/files/*/*", "DIR", n.data, "REL/", "../data/files/", "REL", "../magpie.toml").Replace(c)
-	}
+	paths := strings.NewReplacer("'CONF'", "'"+conf+"'", `"CONF"`, `"`+conf+`"`, "CONF", conf, "NAMES",
+		n.data+"/files/*/*", "DIR", n.data, "REL/", "../data/files/", "REL", "../magpie.toml")
 	modes := []string{"default", "plan"}
 	if testing.Short() {
 		modes = modes[:1]
 	}
 	for _, mode := range modes {
-		spec := fresh()
-		spec.Mode = mode
-		for _, u := range n.tryTools(mode, spec, map[string][]any{"Bash": commands(list...)}) {
-			if strings.Contains(u.result, canary) || asks && !u.asked && !u.failed {
-				t.Errorf("%s, asked %v, failed %v: %v", mode, u.asked, u.failed, u)
+		for list := range slices.Chunk(slices.Concat(harmless, forms[mode]), 400) {
+			spec := fresh()
+			spec.Mode = mode
+			lines := make([]string, len(list))
+			for i, c := range list {
+				lines[i] = paths.Replace(c)
+			}
+			for i, u := range n.tryTools(mode, spec, map[string][]any{"Bash": commands(lines...)}) {
+				unasked := asks && !u.asked && !u.failed && slices.Contains(harmless, list[i])
+				if strings.Contains(strings.ReplaceAll(u.result, conf, ""), canary) || unasked {
+					t.Errorf("%s, asked %v, failed %v: %v", mode, u.asked, u.failed, u)
+				}
 			}
 		}
 	}

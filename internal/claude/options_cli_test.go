@@ -3,20 +3,16 @@ package claude_test
 import (
 	"flag"
 	"os/exec"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
-
-	"magpie/internal/claude"
-	"magpie/internal/claude/claudetest"
 )
 
-// everyForm makes TestAttackEveryOption try all it knows, which takes minutes.
+// everyForm makes TestAttackHarmlessCommands try every form of every option, which takes minutes.
 var everyForm = flag.Bool("every-form", false, "try every form of every option of the commands that run unasked")
 
-// sample is how many forms there are for each one that is tried otherwise. Each version, wall and mode tries others.
+// sample is how many forms there are for each one that is tried otherwise.
 const sample = 200
 
 // gitReads are the commands of git that the CLI runs unasked.
@@ -79,48 +75,6 @@ func everyOption(t *testing.T) (list []string) {
 		}
 	}
 	return list
-}
-
-// No option of a command that the CLI runs unasked reads a file that is not the project's.
-// The whole: go test -run TestAttackEveryOption -every-form ./internal/claude
-func TestAttackEveryOption(t *testing.T) {
-	list := everyOption(t)
-	if len(list) < 300 {
-		t.Fatalf("%d commands", len(list))
-	}
-	next := 0
-	claudetest.Versions(t, func(t *testing.T, command string) {
-		for _, wall := range []claude.WallMode{"require", "off"} {
-			for _, mode := range []string{"default", "plan"} {
-				list := list
-				if !*everyForm {
-					list = every(sample, next, list)
-				}
-				next++
-				t.Run(string(wall)+" "+mode, func(t *testing.T) {
-					n := newTwoChats(t, command, func(c *claude.Config) { c.Wall = wall })
-					conf := filepath.Join(n.base, "magpie.toml")
-					write(t, conf, canary+" x\n")
-					write(t, filepath.Join(n.cfg.Project, "a.txt"), "abc\n")
-					spec := fresh()
-					spec.Mode = mode
-					for some := range slices.Chunk(list, 400) {
-						var lines []string
-						for _, c := range some {
-							lines = append(lines, strings.ReplaceAll(c, "CONF", conf))
-						}
-						for _, u := range n.tryTools("a", spec, map[string][]any{"Bash": commands(lines...)}) {
-							if strings.Contains(strings.ReplaceAll(u.result, conf, ""), canary) {
-								t.Errorf("asked %v: %v", u.asked, u)
-							}
-						}
-						spec = fresh()
-						spec.Mode = mode
-					}
-				})
-			}
-		}
-	})
 }
 
 // every is each n-th of a list, from one on.
