@@ -69,6 +69,9 @@ func TestReadOutcomeMatchesTheEvents(t *testing.T) {
 		{"repeated", []modelsim.Rule{
 			step(modelsim.Text("half an ans"), modelsim.Cut()), step(modelsim.Text("a whole answer")),
 		}},
+		{"repeated after an error", []modelsim.Rule{
+			step(modelsim.Text("half an ans"), modelsim.Fail(529, "overloaded_error", "Overloaded")), step(modelsim.Text("a whole answer")),
+		}},
 		{"continued", []modelsim.Rule{step(modelsim.Text("cut "), modelsim.Stop("max_tokens")), step(modelsim.Text("off"))}},
 		{"endless", []modelsim.Rule{{Steps: []modelsim.Step{modelsim.Text("on and on"), modelsim.Stop("max_tokens")}}}},
 		{"failed", []modelsim.Rule{
