@@ -30,7 +30,7 @@ func scriptFolder(t *testing.T, name string, files map[string]string) string {
 		t.Fatal(err)
 	}
 	files["scripts/"+name] = string(script)
-	files["scripts/common.sh"] = "need_go() { :; }\nneed_cli() { CLAUDE_CLI=claude; }\nsay() { echo \"$*\" >&2; }\n"
+	files["scripts/common.sh"] = "need_go() { :; }\nneed_cli() { CLAUDE_CLI=claude; }\nmeasured=TestManyChatsAtOnce\nsay() { echo \"$*\" >&2; }\n"
 	for name, text := range files {
 		path := filepath.Join(dir, name)
 		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {

@@ -5,6 +5,10 @@
 # Without paths in it, what was compiled in one checkout serves another, and a program does not tell where it was built.
 export GOFLAGS="${GOFLAGS:+$GOFLAGS }-tags=sqlite_fts5 -trimpath"
 
+# Tests of cmd/magpie that measure much work of the whole program, by time or memory. scripts/bench runs them, and
+# scripts/test does not.
+measured='TestALargeImportIsFast|TestManyChatsAtOnce|TestManyKnownChatsTakeLittle'
+
 say() { printf '%s\n' "$*" >&2; }
 die() { say "$*"; exit 1; }
 # in_words CHINESE ENGLISH: prints the one that the locale asks for, as the program does.
