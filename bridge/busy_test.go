@@ -130,7 +130,7 @@ func TestTasksEndNoProcess(t *testing.T) {
 // On a machine with 16 GB, 64 people find their processes again, and all of them are answered.
 func TestSixtyFourChatsOnOneMachine(t *testing.T) {
 	t.Parallel()
-	const people, rounds = 64, 3
+	const people, rounds = 64, 2
 	const memory = "MemTotal: 16777216 kB\nMemAvailable: 15728640 kB\n"
 	c := newBusyRig(t, func(c *claude.Config) {
 		c.MaxTurns, c.Machine = 8, fstest.MapFS{"proc/meminfo": {Data: []byte(memory)}}
