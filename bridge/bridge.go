@@ -105,20 +105,22 @@ type TurnEnd struct {
 
 // Bridge takes messages to their answers.
 type Bridge struct {
-	cfg        *Config
-	db         *db.DB
-	log        zerolog.Logger
-	context    *contextmgr.Manager
-	access     access.Control
-	receiver   *receiver
-	presses    *pressHandler
-	membership chatMembership
-	recovery   recovery
-	queues     queues
-	runner     *turnRunner
-	digests    digests
-	limits     *usageLimits
-	arrivals   arrivals
+	queues
+	cfg       *Config
+	db        *db.DB
+	pool      *claude.Pool
+	log       zerolog.Logger
+	context   *contextmgr.Manager
+	access    access.Control
+	languages languages
+	listening listening
+	receiver  *receiver
+	presses   *pressHandler
+	recovery  recovery
+	runner    *turnRunner
+	limits    *usageLimits
+	ahead     *aheadStarts
+	arrivals  arrivals
 }
 
 // SetBudget changes the budget, from the next turn on.
@@ -136,16 +138,16 @@ func (b *Bridge) Run(ctx context.Context) error {
 	} else if err != nil {
 		return err
 	}
-	b.queues.outbox.RemoveUnneeded(ctx) // before an agent leaves something there
+	b.outbox.RemoveUnneeded(ctx) // before an agent leaves something there
 	b.runner.startSpare(ctx)
 	var others sync.WaitGroup
 	defer others.Wait()
 	others.Go(func() { b.context.Run(ctx) })
 	others.Go(func() { b.access.Ownership.Run(ctx) })
-	others.Go(func() { b.digests.Run(ctx) })
+	others.Go(func() { b.sendDigests(ctx) })
 	others.Go(func() { b.limits.Run(ctx) })
 	others.Go(func() { b.runner.maintenance.watchStale(ctx) })
-	others.Go(func() { b.runner.ahead.restore(ctx) })
+	others.Go(func() { b.ahead.restore(ctx) })
 	b.queues.run(ctx, b.cfg.Shutdown)
 	return nil
 }

@@ -53,17 +53,13 @@ func (cs *commandSet) checkUp(ctx context.Context, o invocation) (commandResult,
 // loadOf describes the agent's current load and its limits.
 func loadOf(pool *claude.Pool, lang i18n.Lang) string {
 	st, l := pool.Stats(), pool.Limits()
-	why := LimitsIn(l, lang)
+	turns, processes, idle := LimitsIn(l, lang)
 	all := st.Running + st.Yielded + st.Idle + st.Spare
-	return i18n.DoctorLoad.Sprintf(lang, st.Running, l.Turns, why.Turns, st.Waiting, all, l.Processes, why.Processes,
-		why.Idle)
+	return i18n.DoctorLoad.Sprintf(lang, st.Running, l.Turns, turns, st.Waiting, all, l.Processes, processes, idle)
 }
 
-// LimitTexts explain the limits of the agent and how long idle processes are kept.
-type LimitTexts struct{ Turns, Processes, Idle string }
-
-// LimitsIn explains the limits in a language.
-func LimitsIn(l claude.Limits, lang i18n.Lang) LimitTexts {
+// LimitsIn explains in a language the limits of the agent, and says how long idle processes are kept.
+func LimitsIn(l claude.Limits, lang i18n.Lang) (turns, processes, idle string) {
 	why := func(r claude.Reason) string {
 		switch r {
 		case claude.ByCores:
@@ -82,16 +78,16 @@ func LimitsIn(l claude.Limits, lang i18n.Lang) LimitTexts {
 		}
 		return i18n.LimitConfigured.In(lang)
 	}
-	idle := why(l.Why.Idle)
+	idle = why(l.Why.Idle)
 	if l.Why.Idle == claude.ByMemory {
 		idle = i18n.KeptByMemory.In(lang)
 	}
 	if l.Idle == 0 {
-		return LimitTexts{why(l.Why.Turns), why(l.Why.Processes), i18n.KeptNot.Sprintf(lang, idle)}
+		idle = i18n.KeptNot.Sprintf(lang, idle)
+	} else {
+		idle = i18n.Kept.Sprintf(lang, i18n.ExactDuration(l.Idle, lang), idle)
 	}
-	return LimitTexts{
-		why(l.Why.Turns), why(l.Why.Processes), i18n.Kept.Sprintf(lang, i18n.ExactDuration(l.Idle, lang), idle),
-	}
+	return why(l.Why.Turns), why(l.Why.Processes), idle
 }
 
 // checkName is the name of a check for users.

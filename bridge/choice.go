@@ -40,7 +40,7 @@ func (cs *commandSet) chooseModel(_ context.Context, o invocation) (commandResul
 	if len(offered) == 0 {
 		offered = claude.Aliases
 	}
-	return cs.setChoice(o, modelOf(cfg, o), choice{
+	return cs.setChoice(o, modelOf(cfg, o.chat.Settings, o.lang), choice{
 		order: "/model", offered: offered, unset: i18n.ByDefault, asks: i18n.ModelNow, chosen: i18n.ModelSet,
 		reset: i18n.ModelReset, may: cfg.MayUse, bad: i18n.ModelBad,
 		set: func(v string) db.Effect { return db.SetModel{Model: v} }, private: true,
@@ -56,7 +56,7 @@ func (cs *commandSet) chooseEffort(_ context.Context, o invocation) (commandResu
 			o.args = v
 		}
 	}
-	return cs.setChoice(o, effortOf(cs.pool.Config(), o), choice{
+	return cs.setChoice(o, effortOf(cs.pool.Config(), o.chat.Settings, o.lang), choice{
 		order: "/effort", offered: claude.Efforts, unset: i18n.ByDefault, asks: i18n.EffortNow, chosen: i18n.EffortSet,
 		reset: i18n.EffortReset, may: func(v string) bool { return slices.Contains(claude.Efforts, v) }, bad: i18n.EffortBad,
 		words: words, named: effortWords[o.args].In(o.lang),

@@ -29,12 +29,12 @@ func (cs *commandSet) showContext(ctx context.Context, o invocation) (commandRes
 	if o.chat.Kind == "" {
 		return o.say(i18n.ContextNothing)
 	}
-	m, c, l := o.Incoming, o.chat, o.lang
+	cfg, c, l := cs.cfg, o.chat, o.lang
 	// The prompt for a live process carries only new messages, so the preview must know whether there is one.
-	live := cs.cfg.Context.Resumes() && c.Session.ID != "" && cs.cfg.checkResumable(c) == "" &&
-		cs.pool.HasIdle(m.Key.String(), c.Session.ID)
-	question := chat.Message{Key: m.Key, ID: m.ID, Actor: m.Actor, Text: o.args, Time: m.Time}
-	built, err := NewPreview(*cs.cfg, cs.db, cs.context, cs.pool.Config()).Build(ctx, question, live)
+	live := cfg.Context.Resumes() && c.Session.ID != "" && cfg.checkResumable(c) == "" &&
+		cs.pool.HasIdle(o.Key.String(), c.Session.ID)
+	question := chat.Message{Key: o.Key, ID: o.ID, Actor: o.Actor, Text: o.args, Time: o.Time}
+	built, err := NewPreview(*cfg, cs.db, cs.context, cs.pool.Config()).Build(ctx, question, live)
 	if err != nil {
 		return commandResult{}, err
 	}
@@ -50,14 +50,14 @@ func (cs *commandSet) showContext(ctx context.Context, o invocation) (commandRes
 		if more := len(part.msgs) - contextLines; more > 0 {
 			s += fmt.Sprintf(i18n.ContextMore.In(l)+"\n", more)
 		}
-		s += listing(part.msgs[max(0, len(part.msgs)-contextLines):], l, p.Zone, m.Time, contextWords)
+		s += listing(part.msgs[max(0, len(part.msgs)-contextLines):], l, p.Zone, o.Time, contextWords)
 	}
 	return commandResult{reply: s}, nil
 }
 
 // showHistory shows the last messages of the chat, including those from before /new.
 func (cs *commandSet) showHistory(ctx context.Context, o invocation) (commandResult, error) {
-	m, l, n := o.Incoming, o.lang, historyLines
+	l, n := o.lang, historyLines
 	if o.args != "" {
 		var err error
 		if n, err = strconv.Atoi(o.args); err != nil || n < 1 {
@@ -65,7 +65,7 @@ func (cs *commandSet) showHistory(ctx context.Context, o invocation) (commandRes
 		}
 		n = min(n, historyMost)
 	}
-	list, err := cs.db.History().Latest(ctx, m.Key, n)
+	list, err := cs.db.History().Latest(ctx, o.Key, n)
 	if err != nil {
 		return commandResult{}, err
 	}
@@ -76,12 +76,12 @@ func (cs *commandSet) showHistory(ctx context.Context, o invocation) (commandRes
 	from := 0
 	for i, said := range list {
 		if said.Epoch != list[from].Epoch {
-			s += listing(list[from:i], l, cs.context.Zone(), m.Time, historyWords)
+			s += listing(list[from:i], l, cs.context.Zone(), o.Time, historyWords)
 			s += "\n\n" + i18n.HistoryRestarted.In(l) + "\n\n"
 			from = i
 		}
 	}
-	return commandResult{reply: s + listing(list[from:], l, cs.context.Zone(), m.Time, historyWords)}, nil
+	return commandResult{reply: s + listing(list[from:], l, cs.context.Zone(), o.Time, historyWords)}, nil
 }
 
 // listing has a line for each message: time, author and first words.

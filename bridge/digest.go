@@ -7,10 +7,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/rs/zerolog"
-
-	"magpie/bridge/access"
-	"magpie/bridge/delivery"
 	"magpie/bridge/i18n"
 	"magpie/bridge/turncard"
 	"magpie/db"
@@ -74,23 +70,14 @@ func dueOn(day time.Time, minute int) time.Time {
 	return time.Date(day.Year(), day.Month(), day.Day(), 0, minute, 0, 0, day.Location())
 }
 
-// digests sends the owner a summary of each day on which anything happened.
-type digests struct {
-	db        *db.DB
-	access    *access.Authorizer
-	outbox    *delivery.Outbox
-	languages languages
-	zone      *time.Location
-	log       zerolog.Logger
-}
-
-// Run sends digests when they are due. One that was due while the program was down is sent at startup.
-func (ds digests) Run(ctx context.Context) {
+// sendDigests sends the owner a summary of each day on which anything happened, when it is due. One that was due while
+// the program was down is sent at startup.
+func (b *Bridge) sendDigests(ctx context.Context) {
 	t := time.NewTicker(20 * time.Second)
 	defer t.Stop()
 	for {
-		if err := ds.send(ctx, time.Now()); err != nil && ctx.Err() == nil {
-			ds.log.Error().Err(err).Msg("digest not sent; trying again")
+		if err := b.sendDueDigests(ctx, time.Now()); err != nil && ctx.Err() == nil {
+			b.log.Error().Err(err).Msg("digest not sent; trying again")
 		}
 		select {
 		case <-t.C:
@@ -100,40 +87,40 @@ func (ds digests) Run(ctx context.Context) {
 	}
 }
 
-// send puts the digests that are due into the outbox.
-func (ds digests) send(ctx context.Context, now time.Time) error {
-	now = now.In(ds.zone)
-	list, err := ds.db.Digests().List(ctx)
+// sendDueDigests puts the digests that are due into the outbox.
+func (b *Bridge) sendDueDigests(ctx context.Context, now time.Time) error {
+	now = now.In(b.context.Zone())
+	list, err := b.db.Digests().List(ctx)
 	if err != nil {
 		return err
 	}
 	day := now.Format(time.DateOnly)
 	for _, d := range list {
-		if d.Day >= day || now.Before(dueOn(now, d.Minute)) || !ds.belongsToOwner(ctx, d.Key) {
+		if d.Day >= day || now.Before(dueOn(now, d.Minute)) || !b.belongsToOwner(ctx, d.Key) {
 			continue
 		}
-		b, err := ds.db.Digests().Totals(ctx, now.AddDate(0, 0, -1), now)
+		sum, err := b.db.Digests().Totals(ctx, now.AddDate(0, 0, -1), now)
 		if err != nil {
 			return err
 		}
 		text := ""
-		if b != (db.Totals{}) {
-			l := ds.languages.OfChat(ctx, d.Key)
-			text = i18n.DigestReport.Sprintf(l, b.Turns, b.Failed, i18n.USD(b.CostUSD, l), b.Waiting)
+		if sum != (db.Totals{}) {
+			l := b.languages.OfChat(ctx, d.Key)
+			text = i18n.DigestReport.Sprintf(l, sum.Turns, sum.Failed, i18n.USD(sum.CostUSD, l), sum.Waiting)
 		}
-		switch err := ds.db.Digests().Finish(ctx, d.Key, day, text); {
+		switch err := b.db.Digests().Finish(ctx, d.Key, day, text); {
 		case errors.Is(err, db.ErrNotFound): // just unsubscribed
 		case err != nil:
 			return err
 		default:
-			ds.outbox.Wake(d.Key)
+			b.outbox.Wake(d.Key)
 		}
 	}
 	return nil
 }
 
 // belongsToOwner reports whether a chat still belongs to the owner, who may have changed.
-func (ds digests) belongsToOwner(ctx context.Context, key chat.Key) bool {
-	own, err := ds.db.Chats().PrivateChat(ctx, ds.access.Load().Owner)
+func (b *Bridge) belongsToOwner(ctx context.Context, key chat.Key) bool {
+	own, err := b.db.Chats().PrivateChat(ctx, b.access.Load().Owner)
 	return err == nil && own == key
 }

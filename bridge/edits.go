@@ -20,7 +20,7 @@ func (b *Bridge) HandleNames(ctx context.Context, names map[string]string) error
 // its agent does in the background, and keeps the message out of later prompts.
 func (b *Bridge) HandleRecall(ctx context.Context, room chat.Key, id string) error {
 	defer b.arrivals.arrived()()
-	l := b.receiver.languages.OfChat(ctx, room)
+	l := b.languages.OfChat(ctx, room)
 	text := i18n.Recalled.In(l)
 	r, err := b.db.Messages().Recall(ctx, room, id, chat.Card{
 		Title: i18n.Stopped.In(l), State: chat.CardQueued, Body: text, Summary: text,
@@ -31,20 +31,20 @@ func (b *Bridge) HandleRecall(ctx context.Context, room chat.Key, id string) err
 		return err
 	}
 	if r.Running != 0 {
-		b.queues.turns.busy.halt(r.Key, r.Running)
-		b.queues.turns.wake(r.Key) // for what else it asks
+		b.turns.busy.halt(r.Key, r.Running)
+		b.turns.wake(r.Key) // for what else it asks
 	}
 	if r.FollowUp.ID != 0 {
-		b.presses.approvals.EndTurnSoon(r.FollowUp, db.Cancelled)
+		b.approvals.EndTurnSoon(r.FollowUp, db.Cancelled)
 		b.runner.followUps.stopFor(ctx, r.FollowUp)
 	}
 	for _, turn := range r.Over { // what is expected to follow may be about another question
-		b.runner.pool.StopTasks(taskOwner(db.Turn{ID: turn}))
+		b.pool.StopTasks(taskOwner(db.Turn{ID: turn}))
 	}
-	b.queues.reactions.Forget(func(to chat.Ref) bool { return to.ID == id && to.Key.Parent() == room.Parent() })
+	b.reactions.Forget(func(to chat.Ref) bool { return to.ID == id && to.Key.Parent() == room.Parent() })
 	b.receiver.files.Remove(r.Files...)
-	b.presses.approvals.Reconsider(r.Key)
-	b.queues.outbox.Wake(r.Key)
+	b.approvals.Reconsider(r.Key)
+	b.outbox.Wake(r.Key)
 	zerolog.Ctx(ctx).Info().Stringer("chat", r.Key).Int("files", len(r.Files)).Msg("message recalled")
 	return nil
 }

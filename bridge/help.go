@@ -3,6 +3,7 @@ package bridge
 import (
 	"context"
 	"fmt"
+	"iter"
 	"strings"
 	"unicode/utf8"
 
@@ -24,22 +25,18 @@ var commandGroups = []i18n.Phrase{
 	i18n.GroupConversation, i18n.GroupMemory, i18n.GroupAgent, i18n.GroupPermissions, i18n.GroupAbout, i18n.GroupAdmin,
 }
 
-// Help is a command and its purpose, for programs that complete commands.
-type Help struct {
-	Name  string // including the slash
-	About i18n.Phrase
-}
-
-// Commands lists all commands in the order of their groups.
-func Commands() (list []Help) {
-	for _, g := range commandGroups {
-		for _, c := range commands() {
-			if c.group == g {
-				list = append(list, Help{"/" + c.name, c.help})
+// Commands are all commands, with the slash, and their purposes in the order of their groups, for programs that complete
+// commands.
+func Commands() iter.Seq2[string, i18n.Phrase] {
+	return func(yield func(string, i18n.Phrase) bool) {
+		for _, g := range commandGroups {
+			for _, c := range commands() {
+				if c.group == g && !yield("/"+c.name, c.help) {
+					return
+				}
 			}
 		}
 	}
-	return list
 }
 
 // allowedCommands lists the commands that the author of a message may use.

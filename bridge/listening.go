@@ -28,11 +28,7 @@ func (ls listening) toBot(ctx context.Context, m chat.Incoming) bool {
 	if m.Kind == chat.Private {
 		return m.ToBot
 	}
-	// On an error c is empty, and the configured rule applies.
-	c, err := ls.db.Chats().Get(ctx, m.Key)
-	if err != nil && !errors.Is(err, db.ErrNotFound) {
-		ls.log.Error().Err(err).Stringer("chat", m.Key).Msg("mention rule of the group not available")
-	}
+	c := ls.loadChat(ctx, m.Key)
 	switch {
 	// Two bots that answer each other would never stop.
 	case m.Actor.Bot && m.ToBot && c.BotTurns >= mostBotTurns:
@@ -50,6 +46,15 @@ func (ls listening) toBot(ctx context.Context, m chat.Incoming) bool {
 		return cmd != nil
 	}
 	return false
+}
+
+// loadChat is what is known of a group. On an error that is nothing, and the configured rule applies.
+func (ls listening) loadChat(ctx context.Context, key chat.Key) db.Chat {
+	c, err := ls.db.Chats().Get(ctx, key)
+	if err != nil && !errors.Is(err, db.ErrNotFound) {
+		ls.log.Error().Err(err).Stringer("chat", key).Msg("mention rule of the group not available")
+	}
+	return c
 }
 
 // ruleOf is the rule that applies to a group.

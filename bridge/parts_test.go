@@ -49,7 +49,7 @@ func (p parts) work(ctx context.Context)          { p.bridge.queues.run(ctx, p.b
 
 // digest sends the daily digests that are due.
 func (p parts) digest(ctx context.Context, now time.Time) error {
-	return p.bridge.digests.send(ctx, now)
+	return p.bridge.sendDueDigests(ctx, now)
 }
 
 // turnOf is the turn of a claim, before it runs; runWith runs it.

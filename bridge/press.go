@@ -36,7 +36,7 @@ func (b *Bridge) HandlePress(ctx context.Context, p chat.Press) (toast string, e
 
 // press handles a pressed button. It returns the toast to show, even with an error.
 func (ph *pressHandler) press(ctx context.Context, p chat.Press) (toast string, err error) {
-	switch who, err := ph.access.Authorizer.Authorize(ctx, p.Key, p.Actor); {
+	switch who, err := ph.access.Authorize(ctx, p.Key, p.Actor); {
 	case err != nil:
 		return i18n.PressFailed.In(ph.languages.OfChat(ctx, p.Key)), err
 	case who != access.Admitted:

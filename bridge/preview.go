@@ -59,11 +59,12 @@ func (p *Preview) claim(ctx context.Context, question chat.Message) (db.Claim, e
 		question.Role, question.Class, question.Epoch, question.Turn = chat.User, chat.Talk, c.Epoch, noTurn
 		claim.Asked = []chat.Message{question}
 	}
-	if stale(claim, p.cfg.Context.StaleAfter.Duration) {
+	cfg := p.cfg.Context
+	if stale(claim, cfg.StaleAfter.Duration) {
 		claim.Chat.Session, claim.Chat.Summary, claim.Chat.ContextStart = db.Session{}, db.Summary{}, noTurn
 	}
-	if claim.Chat.Session.ID != "" && p.cfg.Context.Resumes() {
-		claim.Turn.Session, claim.Resume = claim.Chat.Session.ID, true
+	if s := claim.Chat.Session; s.ID != "" && cfg.Resumes() {
+		claim.Turn.Session, claim.Resume = s.ID, true
 	}
 	return claim, nil
 }

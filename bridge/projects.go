@@ -63,15 +63,16 @@ func (p Project) highestMode(usual string) string {
 	return usual
 }
 
-// namedProject is a project from the view of chats.
-type namedProject struct {
-	name        string // empty = the default project
-	path        string
-	highestMode string // the highest permission mode for chats there
+// Workplace is a project from the view of chats: a folder in which agents may work, and the highest permission mode
+// there.
+type Workplace struct {
+	name string // empty = the default project
+	Dir  string
+	Mode string
 }
 
 // label is the project's name for users, or the name of its folder, but not the path.
-func (p namedProject) label() string { return cmp.Or(p.name, projectName(p.path)) }
+func (p Workplace) label() string { return cmp.Or(p.name, projectName(p.Dir)) }
 
 // projectLabel names for users where the agent of a chat works.
 func (cfg Config) projectLabel(c db.Chat) string {
@@ -82,23 +83,21 @@ func (cfg Config) projectLabel(c db.Chat) string {
 	return p.label()
 }
 
-// namedProjects lists the projects, the default one first.
-func (cfg Config) namedProjects() []namedProject {
-	list := []namedProject{{"", cfg.Project, cfg.PermissionMode}}
+// workplaces lists the projects, the default one first.
+func (cfg Config) workplaces() []Workplace {
+	list := []Workplace{{"", cfg.Project, cfg.PermissionMode}}
 	for _, name := range slices.Sorted(maps.Keys(cfg.Projects)) {
 		p := cfg.Projects[name]
-		list = append(list, namedProject{name, p.Path, p.highestMode(cfg.PermissionMode)})
+		list = append(list, Workplace{name, p.Path, p.highestMode(cfg.PermissionMode)})
 	}
 	return list
 }
 
-// Workplace is a folder in which agents may work, and the highest permission mode there.
-type Workplace struct{ Dir, Mode string }
-
 // Workplaces lists where agents may work, the default project first; each folder and mode once.
 func Workplaces(cfg Config) (list []Workplace) {
-	for _, p := range cfg.namedProjects() {
-		if w := (Workplace{p.path, p.highestMode}); !slices.Contains(list, w) {
+	for _, w := range cfg.workplaces() {
+		w.name = ""
+		if !slices.Contains(list, w) {
 			list = append(list, w)
 		}
 	}
@@ -107,10 +106,10 @@ func Workplaces(cfg Config) (list []Workplace) {
 
 // findProject looks a project up by the name that a user typed. Another project may have the name of the default one's
 // folder.
-func (cfg Config) findProject(name string) (namedProject, bool) {
-	list := cfg.namedProjects()
+func (cfg Config) findProject(name string) (Workplace, bool) {
+	list := cfg.workplaces()
 	usual, named := list[0], list[1:]
-	if i := slices.IndexFunc(named, func(p namedProject) bool { return strings.EqualFold(p.name, name) }); i >= 0 {
+	if i := slices.IndexFunc(named, func(p Workplace) bool { return strings.EqualFold(p.name, name) }); i >= 0 {
 		return named[i], true
 	}
 	return usual, slices.Contains(byDefault, strings.ToLower(name)) || strings.EqualFold(usual.label(), name)
@@ -120,13 +119,13 @@ func (cfg Config) findProject(name string) (namedProject, bool) {
 var errNoProject = errors.New("the chat's project is not configured")
 
 // projectOf returns the project of a chat.
-func (cfg Config) projectOf(c db.Chat) (namedProject, error) {
-	for _, p := range cfg.namedProjects() {
-		if p.name == c.Settings.Project || p.name != "" && p.path == c.Settings.Project {
+func (cfg Config) projectOf(c db.Chat) (Workplace, error) {
+	for _, p := range cfg.workplaces() {
+		if p.name == c.Settings.Project || p.name != "" && p.Dir == c.Settings.Project {
 			return p, nil
 		}
 	}
-	return namedProject{}, errNoProject
+	return Workplace{}, errNoProject
 }
 
 // workingDir returns the chat's working folder if agents may work there now: a symbolic link may have changed since
@@ -136,7 +135,7 @@ func (cfg Config) workingDir(c db.Chat) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	dir, err := cfg.Guard.ResolveDir(p.path)
+	dir, err := cfg.Guard.ResolveDir(p.Dir)
 	if err != nil {
 		return "", fmt.Errorf("%w: %w", errNoProject, err)
 	}
@@ -149,7 +148,7 @@ func (cfg Config) projectDir(c db.Chat) string {
 	if err != nil {
 		return ""
 	}
-	return p.path
+	return p.Dir
 }
 
 // permissionMode is the mode that the chat has chosen, or the configured one, limited to what the project allows.
@@ -160,8 +159,8 @@ func (cfg Config) permissionMode(c db.Chat) string {
 	if err != nil {
 		return modes[0]
 	}
-	if modeRank(mode) > modeRank(p.highestMode) || modeRank(mode) < 0 {
-		return p.highestMode
+	if modeRank(mode) > modeRank(p.Mode) || modeRank(mode) < 0 {
+		return p.Mode
 	}
 	return mode
 }
@@ -170,7 +169,7 @@ func (cfg Config) permissionMode(c db.Chat) string {
 // approved plan would leave that mode.
 func (cfg Config) workspace(c db.Chat, dir string) approval.Workspace {
 	p, err := cfg.projectOf(c)
-	readOnly := err != nil || modeRank(p.highestMode) < modeRank(defaultMode)
+	readOnly := err != nil || modeRank(p.Mode) < modeRank(defaultMode)
 	return approval.Workspace{Dir: dir, ReadOnly: readOnly, AskAll: cfg.AskEverything}
 }
 
@@ -353,7 +352,7 @@ func (cs *commandSet) listProjects(_ context.Context, o invocation) (commandResu
 	s.WriteString(i18n.ProjectsHead.In(o.lang) + "\n")
 	now, err := cs.cfg.projectOf(o.chat)
 	var others []chat.Button
-	for _, p := range cs.cfg.namedProjects() {
+	for _, p := range cs.cfg.workplaces() {
 		mark := ""
 		if err == nil && p == now {
 			mark = i18n.ProjectHere.In(o.lang)
@@ -361,7 +360,7 @@ func (cs *commandSet) listProjects(_ context.Context, o invocation) (commandResu
 			others = append(others, turncard.CommandButton(p.label(), "/cd "+cmp.Or(p.name, byDefault[0])))
 		}
 		fmt.Fprintf(
-			&s, i18n.ProjectLine.In(o.lang)+"\n", p.label(), modeWords[cmp.Or(p.highestMode, defaultMode)].In(o.lang),
+			&s, i18n.ProjectLine.In(o.lang)+"\n", p.label(), modeWords[cmp.Or(p.Mode, defaultMode)].In(o.lang),
 			mark,
 		)
 	}
@@ -377,9 +376,10 @@ func (cs *commandSet) changeProject(ctx context.Context, o invocation) (commandR
 	if !cs.access.Load().InCharge(o.Incoming) {
 		return o.say(i18n.ForAdminsInGroups)
 	}
-	p, ok := cs.cfg.findProject(o.args)
+	cfg := cs.cfg
+	p, ok := cfg.findProject(o.args)
 	if ok {
-		if _, err := cs.cfg.Guard.ResolveDir(p.path); err != nil {
+		if _, err := cfg.Guard.ResolveDir(p.Dir); err != nil {
 			cs.log.Error().Err(err).Str("project", p.label()).Msg("agents may not work in a project")
 			ok = false
 		}
@@ -389,7 +389,7 @@ func (cs *commandSet) changeProject(ctx context.Context, o invocation) (commandR
 	}
 	c := o.chat
 	c.Settings.Project = p.name
-	mode := modeWords[cmp.Or(cs.cfg.permissionMode(c), defaultMode)].In(o.lang)
+	mode := modeWords[cmp.Or(cfg.permissionMode(c), defaultMode)].In(o.lang)
 	return o.do(db.SetProject{Project: p.name}, i18n.ProjectChanged, p.label(), mode)
 }
 
@@ -399,7 +399,7 @@ func (cs *commandSet) changeMode(_ context.Context, o invocation) (commandResult
 	if err != nil {
 		return o.say(i18n.ProjectGone)
 	}
-	free := modes[:modeRank(p.highestMode)+1]
+	free := modes[:modeRank(p.Mode)+1]
 	if o.args == "" {
 		var buttons []chat.Button
 		for _, m := range free {
@@ -416,8 +416,8 @@ func (cs *commandSet) changeMode(_ context.Context, o invocation) (commandResult
 	switch {
 	case i < 0:
 		return o.say(i18n.NoSuchMode, modeLabels(o.lang, free...))
-	case i > modeRank(p.highestMode):
-		return o.say(i18n.ModeTooHigh, modeLabels(o.lang, modes[i]), modeLabels(o.lang, p.highestMode))
+	case i > modeRank(p.Mode):
+		return o.say(i18n.ModeTooHigh, modeLabels(o.lang, modes[i]), modeLabels(o.lang, p.Mode))
 	}
 	return o.do(db.SetMode{Mode: modes[i]}, i18n.ModeChanged, modeLabels(o.lang, modes[i]))
 }

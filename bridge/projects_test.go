@@ -172,12 +172,12 @@ func TestANamedProjectComesFirst(t *testing.T) {
 		"api": {Path: "/srv/api"}}}
 	for name, want := range map[string]string{"web": "/other/web", "API": "/srv/api", "default": "/srv/web",
 		"默认": "/srv/web", "nowhere": ""} {
-		if got, ok := cfg.findProject(name); ok != (want != "") || ok && got.path != want {
+		if got, ok := cfg.findProject(name); ok != (want != "") || ok && got.Dir != want {
 			t.Errorf("%q: %+v", name, got)
 		}
 	}
 	delete(cfg.Projects, "Web")
-	if got, ok := cfg.findProject("web"); !ok || got.path != "/srv/web" {
+	if got, ok := cfg.findProject("web"); !ok || got.Dir != "/srv/web" {
 		t.Errorf("the usual one by its folder: %+v", got)
 	}
 }

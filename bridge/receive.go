@@ -186,7 +186,7 @@ func (rc *receiver) handleEdit(ctx context.Context, m chat.Incoming) error {
 	if m.Unreadable != "" || strings.TrimSpace(questionIn(m.Text)) == "" {
 		return nil
 	}
-	if who, err := rc.access.Authorizer.Authorize(ctx, m.Key, m.Actor); err != nil || who != access.Admitted {
+	if who, err := rc.access.Authorize(ctx, m.Key, m.Actor); err != nil || who != access.Admitted {
 		return err
 	}
 	e := db.Inbound{Incoming: m, Class: chat.Overheard, Lang: rc.languages.detect(ctx, m)}

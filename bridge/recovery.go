@@ -355,11 +355,11 @@ func (r cutOffTurns) readUnasked(ctx context.Context, c db.Chat, t db.Turn) clau
 func (r cutOffTurns) transcriptDir(c db.Chat, t db.Turn) string {
 	dir, transcripts := r.cfg.projectDir(c), r.pool.Config().Transcripts(t.Key.String())
 	// The CLI files sessions by working folder, so all known folders are tried.
-	for _, s := range append([]namedProject{{path: dir}}, r.cfg.namedProjects()...) {
-		if path, err := transcripts.Path(s.path, t.Session); err != nil || s.path == "" {
+	for _, s := range append([]Workplace{{Dir: dir}}, r.cfg.workplaces()...) {
+		if path, err := transcripts.Path(s.Dir, t.Session); err != nil || s.Dir == "" {
 			continue
 		} else if _, err := os.Stat(path); err == nil {
-			return s.path
+			return s.Dir
 		}
 	}
 	return dir

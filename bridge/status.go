@@ -16,8 +16,7 @@ import (
 
 // status is the command /status.
 func (cs *commandSet) status(ctx context.Context, o invocation) (commandResult, error) {
-	c, l := o.chat, o.lang
-	agent := cs.pool.Config()
+	cfg, c, l, agent := cs.cfg, o.chat, o.lang, cs.pool.Config()
 	state, session := i18n.StatusIdle, i18n.StatusNoSession
 	turn := cs.turns.busy.running(c.Key)
 	if turn != 0 {
@@ -35,7 +34,7 @@ func (cs *commandSet) status(ctx context.Context, o invocation) (commandResult, 
 	switch {
 	case turn != 0, c.Session.ID != "" && cs.pool.HasIdle(c.Key.String(), c.Session.ID):
 		session = i18n.StatusLive
-	case c.Session.ID != "" && cs.cfg.checkResumable(c) != "":
+	case c.Session.ID != "" && cfg.checkResumable(c) != "":
 		session = i18n.StatusElsewhere
 	case c.Session.ID != "":
 		session = i18n.StatusSession
@@ -44,13 +43,13 @@ func (cs *commandSet) status(ctx context.Context, o invocation) (commandResult, 
 	if err != nil {
 		return commandResult{}, err
 	}
-	lines := []string{fmt.Sprintf(i18n.Status.In(l), state.In(l), cs.cfg.projectLabel(c), session.In(l))}
+	lines := []string{fmt.Sprintf(i18n.Status.In(l), state.In(l), cfg.projectLabel(c), session.In(l))}
 	add := func(p i18n.Phrase, args ...any) { lines = append(lines, fmt.Sprintf(p.In(l), args...)) }
 	if c.Topic != "" {
 		add(i18n.StatusTitle, c.Topic)
 	}
-	add(i18n.StatusModel, modelOf(agent, o), effortOf(agent, o))
-	broken, pending := cs.servers.describe(realPath(cs.cfg.projectDir(c)))
+	add(i18n.StatusModel, modelOf(agent, c.Settings, l), effortOf(agent, c.Settings, l))
+	broken, pending := cs.servers.describe(realPath(cfg.projectDir(c)))
 	if broken != "" {
 		add(i18n.StatusServers, broken)
 	}
@@ -70,7 +69,7 @@ func (cs *commandSet) status(ctx context.Context, o invocation) (commandResult, 
 	lines = append(lines, windows...)
 	text := strings.Join(lines, "\n") + cs.lastReport(ctx, c)
 	// These are for the operator, and are not shown in groups.
-	if cs.cfg.Version == "" || o.Kind != chat.Private || !cs.access.Load().IsAdmin(o.Actor) {
+	if cfg.Version == "" || o.Kind != chat.Private || !cs.access.Load().IsAdmin(o.Actor) {
 		return commandResult{reply: text}, nil
 	}
 	more, err := cs.adminLines(ctx, l)
@@ -130,12 +129,12 @@ func silencedIn(list []db.Silenced, l i18n.Lang) string {
 }
 
 // modelOf is the name of the chat's model.
-func modelOf(agent claude.Config, o invocation) string {
-	return cmp.Or(o.chat.Settings.Model, agent.Model, i18n.ByDefault.In(o.lang))
+func modelOf(agent claude.Config, of db.Settings, l i18n.Lang) string {
+	return cmp.Or(of.Model, agent.Model, i18n.ByDefault.In(l))
 }
 
 // effortOf is that model's effort level.
-func effortOf(agent claude.Config, o invocation) string {
-	effort := cmp.Or(o.chat.Settings.Effort, agent.Effort)
-	return cmp.Or(effortWords[effort].In(o.lang), effort, i18n.ByDefault.In(o.lang))
+func effortOf(agent claude.Config, of db.Settings, l i18n.Lang) string {
+	effort := cmp.Or(of.Effort, agent.Effort)
+	return cmp.Or(effortWords[effort].In(l), effort, i18n.ByDefault.In(l))
 }

@@ -37,16 +37,12 @@ func New(cfg Config, store *db.DB, pool *claude.Pool, out delivery.Messenger, lo
 	}
 	b := &Bridge{
 		cfg: w.cfg, db: store, log: log, context: w.context, access: control, receiver: rc, queues: w.queues,
-		digests: digests{store, w.authorizer, w.outbox, w.languages, w.context.Zone(), log}, limits: w.limits,
+		pool: pool, languages: w.languages, listening: w.listening, limits: w.limits, ahead: w.ahead,
 		runner: w.turnRunner(background),
 		presses: &pressHandler{
 			access: control, languages: w.languages, busy: w.busy, turns: store.Turns(),
 			interrupted: rc.interrupted, commands: rc.commands, approvals: w.approvals, ahead: w.ahead,
 			limits: w.limits, log: log,
-		},
-		membership: chatMembership{
-			chats: store.Chats(), access: w.authorizer, requests: control.Requests, languages: w.languages,
-			listening: w.listening, outbox: w.outbox, ahead: w.ahead, log: log,
 		},
 		recovery: recovery{
 			db: store, pool: pool, approvals: w.approvals, turns: w.turns, scheduler: w.scheduler, log: log,
@@ -59,22 +55,17 @@ func New(cfg Config, store *db.DB, pool *claude.Pool, out delivery.Messenger, lo
 	return b
 }
 
-// base is what exists before any part of a bridge is made.
-type base struct {
-	cfg       *Config
-	db        *db.DB
-	pool      *claude.Pool
-	out       delivery.Messenger
-	log       zerolog.Logger
-	context   *contextmgr.Manager
-	languages languages
-	history   historyWriter
-}
-
 // wiring holds the parts of a bridge while New connects them. Each part keeps only the few others that it uses.
 type wiring struct {
-	base
 	queues
+	cfg        *Config
+	db         *db.DB
+	pool       *claude.Pool
+	out        delivery.Messenger
+	log        zerolog.Logger
+	context    *contextmgr.Manager
+	languages  languages
+	history    historyWriter
 	listening  listening
 	budget     *budget
 	files      *attachment.Store
@@ -94,7 +85,7 @@ type wiring struct {
 // no part can send a secret.
 func newWiring(cfg Config, store *db.DB, pool *claude.Pool, out delivery.Messenger, log zerolog.Logger) *wiring {
 	redacting := delivery.NewRedactingMessenger(out, cfg.Secrets)
-	w := &wiring{base: base{cfg: &cfg, db: store, pool: pool, out: redacting, log: log}}
+	w := &wiring{cfg: &cfg, db: store, pool: pool, out: redacting, log: log}
 	w.context = contextmgr.New(store, cfg.Context, log)
 	w.languages = languages{w.cfg, store.Chats(), log}
 	w.history = historyWriter{w.cfg, store, w.languages, w.context.Zone()}

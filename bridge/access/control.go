@@ -9,9 +9,9 @@ import (
 // Control checks whether the authors of messages may talk to the bot. It handles messages that claim the bot, and those
 // of strangers.
 type Control struct {
-	Authorizer *Authorizer
-	Ownership  *Ownership
-	Requests   *Requests
+	*Authorizer
+	Ownership *Ownership
+	Requests  *Requests
 }
 
 // Claim handles a message that makes its author the owner. It returns false for any other message.
@@ -25,7 +25,7 @@ func (c Control) Claim(ctx context.Context, m chat.Incoming) (taken bool, err er
 // Admit reports whether the author of a message may talk to the bot. A stranger's message counts as a request for
 // access.
 func (c Control) Admit(ctx context.Context, m chat.Incoming) (bool, error) {
-	who, err := c.Authorizer.Authorize(ctx, m.Key, m.Actor)
+	who, err := c.Authorize(ctx, m.Key, m.Actor)
 	if err == nil && who == Stranger {
 		err = c.Requests.record(ctx, m)
 	}

@@ -85,7 +85,7 @@ func (p playgroundCmd) Run(ctx context.Context) (err error) {
 		config: filepath.Join(dir, "magpie.toml"), environ: environ, simulated: simulated,
 	}
 	page = console.NewPlayground(console.PlaygroundConfig{
-		Sim: sim, Simulated: simulated, Commands: commandsOf(bridge.Commands()),
+		Sim: sim, Simulated: simulated, Commands: allCommands(),
 		LoseSession: func(ctx context.Context, chatID string) (string, error) {
 			session, err := bp.loseSession(ctx, chatID)
 			return session, complained(err)
@@ -282,11 +282,11 @@ func sentOf(r *modelsim.Request) console.Sent {
 	return s
 }
 
-func commandsOf(list []bridge.Help) (out []console.Command) {
-	for _, c := range list {
-		out = append(out, console.Command{Name: c.Name, ZH: c.About.ZH, EN: c.About.EN})
+func allCommands() (list []console.Command) {
+	for name, about := range bridge.Commands() {
+		list = append(list, console.Command{Name: name, ZH: about.ZH, EN: about.EN})
 	}
-	return out
+	return list
 }
 
 // panelOf converts a context for the page.

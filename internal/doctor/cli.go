@@ -126,8 +126,8 @@ func checkWall(r *Report, c claude.Config) {
 
 // checkLimits reports how many turns and processes may run at once, how long processes are kept, and why.
 func checkLimits(r *Report, l claude.Limits) {
-	why := bridge.LimitsIn(l, r.Lang)
-	r.AddFinding(OK, "", textLimits, l.Turns, why.Turns, l.Processes, why.Processes, why.Idle)
+	turns, processes, idle := bridge.LimitsIn(l, r.Lang)
+	r.AddFinding(OK, "", textLimits, l.Turns, turns, l.Processes, processes, idle)
 }
 
 // CheckVersion checks whether the CLI is installed and has a known version. It returns the CLI's file, and false if the
