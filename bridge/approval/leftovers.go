@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -101,39 +100,12 @@ func (rs *Requests) giveUp(ctx context.Context, a db.Approval) error {
 // keepOpen leaves an approval without an agent open for the rest of its time.
 func (rs *Requests) keepOpen(ctx context.Context, a db.Approval) {
 	about := rs.reserved.PathsOf(ctx, a.Key, claude.ToolAsk{Name: a.Tool, Input: a.Input}, a.Project)
-	p := pending{key: a.Key, admins: adminsOnly(rs.access.Load(), a, about)}
+	p := pending{key: a.Key, admins: adminsOnly(rs.access.Load(), a.Tool, about)}
 	if !rs.open.register(a.ID, p, func() []*time.Timer { return rs.startTimers(a) }) {
 		return
 	}
 	rs.log.Info().Stringer("chat", a.Key).Int64("turn", a.Turn).Str("approval", a.ID).
 		Msg("people may still decide what an earlier run has asked")
-}
-
-// openCard is the card of an open approval.
-func (rs *Requests) openCard(ctx context.Context, a db.Approval, p pending, about TouchedPaths) chat.Card {
-	l := rs.language(ctx, a.Key)
-	card := Card(a, l)
-	if p.explains {
-		card = ExplainCard(a, l)
-	}
-	if p.admins {
-		card.Footer = strings.TrimSpace(about.AdminsOnlyText(l) + " " + card.Footer)
-	}
-	return card
-}
-
-// redraw draws the card of an open approval again. It returns [db.ErrNotFound] if the approval is not open any more.
-func (rs *Requests) redraw(ctx context.Context, a db.Approval) error {
-	p, ok := rs.open.get(a.ID)
-	if !ok {
-		return db.ErrNotFound
-	}
-	about := rs.reserved.PathsOf(ctx, a.Key, claude.ToolAsk{Name: a.Tool, Input: a.Input}, a.Project)
-	if err := rs.store.Approvals().Redraw(ctx, a, rs.openCard(ctx, a, p, about)); err != nil {
-		return err
-	}
-	rs.outbox.Wake(a.Key)
-	return nil
 }
 
 // Decided returns the decisions for the agent of a turn that continues others: those that were made meanwhile.
@@ -155,60 +127,45 @@ func (rs *Requests) inherited(ctx context.Context, t db.Turn) []db.Approval {
 
 // answerRepeated checks whether an agent that continues an interrupted turn repeats a request of its predecessor. If so
 // it delivers the decision, or has the agent wait for it. done is false for a different request.
-func (rs *Requests) answerRepeated(ctx context.Context, c db.Claim, w Workspace, r request) (waits, done bool) {
-	list, log := rs.inherited(ctx, c.Turn), zerolog.Ctx(ctx).With().Str("tool", r.ask.Name).Logger()
-	i := slices.IndexFunc(list, func(a db.Approval) bool { return a.Project == w.Dir && sameCall(a, r.ask) })
+func (rs *Requests) answerRepeated(
+	ctx context.Context, t db.Turn, w Workspace, q claude.ToolAsk, asks pending,
+) (waits, done bool) {
+	list := rs.inherited(ctx, t)
+	i := slices.IndexFunc(list, func(a db.Approval) bool { return a.Project == w.Dir && sameCall(a, q) })
 	if i < 0 {
 		return false, false
 	}
 	a := list[i]
-	onlyAdmins := adminsOnly(rs.access.Load(), a, r.touched)
-	if rs.adopt(a.ID, r, onlyAdmins) {
-		log.Info().Str("approval", a.ID).Msg("the agent repeats a request that is still open")
+	log := zerolog.Ctx(ctx).With().Str("tool", q.Name).Str("approval", a.ID).Logger()
+	if adopted := rs.open.change(a.ID, func(p *pending) bool {
+		if p.answer != nil { // each request of an agent has a card of its own
+			return false
+		}
+		p.askID, p.answer, p.admins = asks.askID, asks.answer, p.admins || asks.admins
+		return true
+	}); adopted {
+		log.Info().Msg("the agent repeats a request that is still open")
 		return true, true
 	}
 	var err error
 	if a.State == db.Waiting { // it was decided just now
 		a, err = rs.store.Approvals().Get(ctx, a.ID)
 	}
-	if err == nil && a.State == db.Approved && onlyAdmins && !rs.access.Load().IsAdmin(a.By) {
-		log.Warn().Str("approval", a.ID).Msg("an earlier decision is now reserved for admins; asking again")
+	if err == nil && a.State == db.Approved && asks.admins && !rs.access.Load().IsAdmin(a.By) {
+		log.Warn().Msg("an earlier decision is now reserved for admins; asking again")
 		return false, false
 	}
 	if err == nil {
 		err = rs.store.Approvals().MarkDelivered(context.WithoutCancel(ctx), a)
 	}
 	if err != nil {
-		log.Error().Err(err).Str("approval", a.ID).Msg("decision cannot be used; asking again")
+		log.Error().Err(err).Msg("decision cannot be used; asking again")
 		return false, false
 	}
 	failpoint.At("decision: used")
-	log.Info().Str("approval", a.ID).Str("state", string(a.State)).Msg("request decided before")
-	r.answer(decisionOf(a))
+	log.Info().Str("state", string(a.State)).Msg("request decided before")
+	asks.answer(decisionOf(a))
 	return false, true
-}
-
-// adopt lets an agent wait for an open approval without one. It returns false if there is no such approval.
-func (rs *Requests) adopt(id string, r request, admins bool) bool {
-	return rs.open.change(id, func(p *pending) bool {
-		if p.answer != nil {
-			return false
-		}
-		p.askID, p.answer, p.admins = r.ask.ID, r.answer, p.admins || admins
-		return true
-	})
-}
-
-// openIn lists the approvals of a chat that people may decide about.
-func (rs *Requests) openIn(ctx context.Context, key chat.Key) ([]db.Approval, error) {
-	if !rs.open.isIn(key) {
-		return nil, nil
-	}
-	list, err := rs.store.Approvals().Open(ctx, key)
-	return slices.DeleteFunc(list, func(a db.Approval) bool {
-		_, open := rs.open.get(a.ID)
-		return !open || a.State != db.Waiting
-	}), err
 }
 
 // UndecidedTurn is an interrupted turn of a chat that a decision may continue; 0 = none.

@@ -3,11 +3,14 @@ package approval
 import (
 	"context"
 	"errors"
+	"fmt"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/rs/zerolog"
 
+	"magpie/bridge/access"
 	"magpie/bridge/i18n"
 	"magpie/db"
 	"magpie/internal/chat"
@@ -165,4 +168,106 @@ func (rs *Requests) storeSoon(ctx context.Context, store func(context.Context) e
 	case <-ctx.Done():
 	}
 	return false, nil
+}
+
+// mayDecide reports whether a user may decide about an approval: the askers of its turn and admins may. Even where only
+// admins may allow, an asker may refuse.
+func mayDecide(a *access.Config, ap db.Approval, who chat.Actor) bool {
+	return slices.Contains(ap.Askers, who.ID) || a.IsAdmin(who)
+}
+
+// adminsOnly reports whether only admins may allow a request. Questions are always for the askers.
+func adminsOnly(a *access.Config, tool string, touched TouchedPaths) bool {
+	return touched.Any() || a.Deciders == access.AdminsDecide && !claude.AsksPeople(tool)
+}
+
+// nobodyDecides reports whether no admin can press a button in the chat of a turn: there is no admin, or it is the
+// private chat of another user.
+func nobodyDecides(a *access.Config, c db.Claim) bool {
+	asksAdmin := slices.ContainsFunc(c.Asked, func(m chat.Message) bool { return a.IsAdmin(m.Actor) })
+	return !a.HasAdmin() || c.Chat.Kind == chat.Private && !asksAdmin
+}
+
+// Decision is the effect of a press.
+type Decision struct {
+	Settlement db.Settlement
+	Agent      claude.Decision
+	Toast      string // for the user who pressed
+	Objection  string // why the press has no effect; empty = it has one
+}
+
+// Decide evaluates a press that has passed all checks.
+func Decide(a db.Approval, p chat.Press, l i18n.Lang) Decision {
+	switch {
+	case p.Action.Do == DoRefuse:
+		words := strings.TrimSpace(strings.Join(p.Values[whyField], " "))
+		return Decision{
+			Settlement: db.Settlement{State: db.Refused, By: p.Actor, Words: words},
+			Agent:      claude.Decision{Why: RefusalText(a.Tool, words), Refused: true}, Toast: refusalReply(a.Tool).In(l),
+		}
+	case p.Action.Do == DoAlways && a.Always == nil, p.Action.Do == DoChoose && !claude.AsksPeople(a.Tool),
+		p.Action.Do == DoExplain:
+		return Decision{Objection: i18n.ApprovalOver.In(l)}
+	case !claude.AsksPeople(a.Tool):
+		d := Decision{
+			Settlement: db.Settlement{State: db.Approved, By: p.Actor},
+			Agent:      claude.Decision{Allow: true, Input: a.Input}, Toast: i18n.ApprovalAllowed.In(l),
+		}
+		if p.Action.Do == DoAlways {
+			d.Settlement.Words = fmt.Sprintf(i18n.ApprovalFromNowOn.In(l), scopeText(*a.Always, l))
+		}
+		return d
+	}
+	answers, objection, err := answersOf(a, p.Values, l)
+	switch {
+	case err != nil:
+		return Decision{Objection: i18n.ApprovalOver.In(l)}
+	case objection != "":
+		return Decision{Objection: objection}
+	}
+	return Decision{
+		Settlement: db.Settlement{State: db.Approved, By: p.Actor, Words: answers.text(), Answers: answers.input},
+		Agent:      claude.Decision{Allow: true, Input: answers.input}, Toast: i18n.ApprovalAnswered.In(l),
+	}
+}
+
+// RefusalText tells the agent that a user has refused.
+func RefusalText(tool, comment string) string {
+	text := "The user does not allow this. Do not try it again or by other means; " +
+		"go on without it, or ask what they want instead."
+	switch tool {
+	case claude.PlanTool:
+		text = "The user does not approve the plan yet. Keep planning, and do not begin with the work."
+	case claude.QuestionTool, claude.FormTool:
+		text = "The user does not want to answer these questions. " +
+			"Go on as well as you can without the answers, or end here."
+	}
+	if comment != "" {
+		text += " They say: " + comment
+	}
+	return text
+}
+
+// undecidedText tells the agent that nobody has decided in time.
+func undecidedText(tool string) string {
+	switch tool {
+	case claude.PlanTool:
+		return "Nobody has approved the plan in time. Do not begin with the work, and do not ask for it again. " +
+			"Tell the user what the plan is, so that they can come back to it."
+	case claude.QuestionTool, claude.FormTool:
+		return "Nobody has answered these questions in time. Do not ask them again. " +
+			"Go on as well as you can without the answers, or end here and tell the user what you need to know."
+	}
+	return notDecided
+}
+
+// refusalReply is the reply to the user who refused.
+func refusalReply(tool string) i18n.Phrase {
+	switch tool {
+	case claude.PlanTool:
+		return i18n.ApprovalKeepsPlanning
+	case claude.QuestionTool, claude.FormTool:
+		return i18n.ApprovalNotAnswered
+	}
+	return i18n.ApprovalRefused
 }

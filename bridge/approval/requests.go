@@ -9,6 +9,8 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
+	"sync"
 	"time"
 
 	"github.com/google/uuid"
@@ -28,24 +30,17 @@ import (
 // Requests asks people about tool calls, each on a card of its own. The agent waits until somebody decides or the
 // request expires.
 type Requests struct {
-	store            *db.DB
-	jobs             *workqueue.Queue // that store decisions
-	outbox           *delivery.Outbox
-	access           *access.Authorizer
-	reserved         ReservedPaths // files that only admins decide about
-	secrets          redact.Known
-	language         func(context.Context, chat.Key) i18n.Lang
-	interrupted      InterruptedTurns
-	redactForHistory func(string) string // redacts a text for the History; nil = unchanged
-	open             pendings
-	log              zerolog.Logger
-}
-
-// request is an agent's request for a tool call.
-type request struct {
-	ask     claude.ToolAsk
-	touched TouchedPaths
-	answer  func(claude.Decision) bool
+	store       *db.DB
+	jobs        *workqueue.Queue // that store decisions
+	outbox      *delivery.Outbox
+	access      *access.Authorizer
+	reserved    ReservedPaths // files that only admins decide about
+	secrets     redact.Known
+	language    func(context.Context, chat.Key) i18n.Lang
+	interrupted InterruptedTurns
+	redact      func(string) string // redacts a text for the History
+	open        pendings
+	log         zerolog.Logger
 }
 
 // decisions is how many approvals are settled at the same time.
@@ -68,8 +63,11 @@ func NewRequests(
 	rs := &Requests{
 		store: store, jobs: workqueue.New(decisions), outbox: o, access: access,
 		reserved: NewReservedPaths(cfg.Protected, store), secrets: cfg.Secrets, language: cfg.Language,
-		interrupted: cfg.Interrupted, redactForHistory: cfg.RedactForHistory,
+		interrupted: cfg.Interrupted, redact: cfg.RedactForHistory,
 		open: pendings{byID: map[string]pending{}}, log: log,
+	}
+	if rs.redact == nil {
+		rs.redact = func(text string) string { return text }
 	}
 	o.OnUnseen(rs.withdrawUnseen)
 	return rs
@@ -77,6 +75,92 @@ func NewRequests(
 
 // Run stores decisions, with ctx. Once stop is closed it returns as soon as nothing is left to store.
 func (rs *Requests) Run(ctx context.Context, stop <-chan struct{}) { rs.jobs.Run(ctx, stop) }
+
+// pending is what a restart forgets about an approval that people may decide about. What they are asked, and which turn
+// needs it, are rows.
+type pending struct {
+	key      chat.Key                   // of its chat, so that nothing is read where nothing is asked
+	admins   bool                       // its card says that only admins may allow it
+	explains bool                       // its card has the field for the reason of a refusal
+	askID    string                     // the agent's ID of the request
+	answer   func(claude.Decision) bool // passes the decision to the agent; nil = the agent is gone
+	timers   []*time.Timer
+}
+
+// tellAgent passes a decision to the agent, and reports whether the agent can use it.
+func (p pending) tellAgent(v claude.Decision) bool { return p.answer != nil && p.answer(v) }
+
+// pendings are the open approvals, by ID.
+type pendings struct {
+	mu   sync.Mutex
+	byID map[string]pending
+}
+
+// register adds an approval unless it is already open. start starts its timers.
+func (ps *pendings) register(id string, p pending, start func() []*time.Timer) bool {
+	ps.mu.Lock()
+	defer ps.mu.Unlock()
+	if _, ok := ps.byID[id]; ok {
+		return false
+	}
+	p.timers = start()
+	ps.byID[id] = p
+	return true
+}
+
+func (ps *pendings) get(id string) (p pending, ok bool) {
+	ps.mu.Lock()
+	defer ps.mu.Unlock()
+	p, ok = ps.byID[id]
+	return p, ok
+}
+
+// remove removes an approval, after which nobody can answer it.
+func (ps *pendings) remove(id string) (p pending, ok bool) {
+	ps.mu.Lock()
+	defer ps.mu.Unlock()
+	p, ok = ps.byID[id]
+	for _, t := range p.timers {
+		t.Stop()
+	}
+	delete(ps.byID, id)
+	return p, ok
+}
+
+// change applies change to an approval if it is open, and returns what that returns.
+func (ps *pendings) change(id string, change func(*pending) bool) bool {
+	ps.mu.Lock()
+	defer ps.mu.Unlock()
+	p, ok := ps.byID[id]
+	if !ok || !change(&p) {
+		return false
+	}
+	ps.byID[id] = p
+	return true
+}
+
+// find returns the IDs of the matching approvals.
+func (ps *pendings) find(which func(pending) bool) (ids []string) {
+	ps.mu.Lock()
+	defer ps.mu.Unlock()
+	for id, p := range ps.byID {
+		if which(p) {
+			ids = append(ids, id)
+		}
+	}
+	return ids
+}
+
+// isIn reports whether anything is open in a chat.
+func (ps *pendings) isIn(key chat.Key) bool {
+	return len(ps.find(func(p pending) bool { return p.key == key })) > 0
+}
+
+// hasAgent reports whether an agent is waiting for the decision.
+func (ps *pendings) hasAgent(id string) bool {
+	p, _ := ps.get(id)
+	return p.answer != nil
+}
 
 // Workspace is where an agent works.
 type Workspace struct {
@@ -92,9 +176,12 @@ func (rs *Requests) RequestDecision(
 ) (waits bool) {
 	log := zerolog.Ctx(ctx)
 	about := rs.reserved.PathsOf(ctx, c.Turn.Key, q, w.Dir)
+	p := pending{
+		key: c.Turn.Key, admins: adminsOnly(rs.access.Load(), q.Name, about), askID: q.ID, answer: answer,
+	}
 	s := rs.decideUnasked(ctx, c, w, q, about)
 	if s.why == "" || s.rule != 0 {
-		if waits, done := rs.answerRepeated(ctx, c, w, request{q, about, answer}); done {
+		if waits, done := rs.answerRepeated(ctx, c.Turn, w, q, p); done {
 			return waits
 		}
 	}
@@ -114,7 +201,6 @@ func (rs *Requests) RequestDecision(
 		a.Always = PermitFor(q, w.Dir)
 	}
 	a.Askers = rs.askers(ctx, c)
-	p := pending{key: a.Key, admins: adminsOnly(rs.access.Load(), a, about), askID: q.ID, answer: answer}
 	card := rs.openCard(ctx, a, p, about)
 	if p.admins && nobodyDecides(rs.access.Load(), c) {
 		rs.showClosedRequest(ctx, a, about, c.Turn.ReplyTo)
@@ -224,3 +310,42 @@ const (
 	notDecided = "This needs a permission, and nobody has given it in time. Do not try it again or by other means. " +
 		"Tell the user what you wanted to do and why, so that they can ask for it again."
 )
+
+// openCard is the card of an open approval.
+func (rs *Requests) openCard(ctx context.Context, a db.Approval, p pending, about TouchedPaths) chat.Card {
+	l := rs.language(ctx, a.Key)
+	card := Card(a, l)
+	if p.explains {
+		card = ExplainCard(a, l)
+	}
+	if p.admins {
+		card.Footer = strings.TrimSpace(about.AdminsOnlyText(l) + " " + card.Footer)
+	}
+	return card
+}
+
+// redraw draws the card of an open approval again. It returns [db.ErrNotFound] if the approval is not open any more.
+func (rs *Requests) redraw(ctx context.Context, a db.Approval) error {
+	p, ok := rs.open.get(a.ID)
+	if !ok {
+		return db.ErrNotFound
+	}
+	about := rs.reserved.PathsOf(ctx, a.Key, claude.ToolAsk{Name: a.Tool, Input: a.Input}, a.Project)
+	if err := rs.store.Approvals().Redraw(ctx, a, rs.openCard(ctx, a, p, about)); err != nil {
+		return err
+	}
+	rs.outbox.Wake(a.Key)
+	return nil
+}
+
+// openIn lists the approvals of a chat that people may decide about.
+func (rs *Requests) openIn(ctx context.Context, key chat.Key) ([]db.Approval, error) {
+	if !rs.open.isIn(key) {
+		return nil, nil
+	}
+	list, err := rs.store.Approvals().Open(ctx, key)
+	return slices.DeleteFunc(list, func(a db.Approval) bool {
+		_, open := rs.open.get(a.ID)
+		return !open || a.State != db.Waiting
+	}), err
+}

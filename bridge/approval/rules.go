@@ -2,19 +2,106 @@ package approval
 
 import (
 	"cmp"
+	"context"
 	"encoding/json"
 	"fmt"
 	"net/url"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
+
+	"github.com/rs/zerolog"
 
 	"magpie/bridge/i18n"
 	"magpie/db"
 	"magpie/internal/agenttools"
+	"magpie/internal/chat"
 	"magpie/internal/claude"
 	"magpie/internal/safepath"
 )
+
+// automaticDecision is a decision made without asking.
+type automaticDecision struct {
+	claude.Decision
+	why  string // for operators; empty = people have to be asked
+	rule int64  // the rule of the chat that allows it; 0 = none
+}
+
+// decideUnasked returns the decision if people need not be asked.
+func (rs *Requests) decideUnasked(
+	ctx context.Context, c db.Claim, w Workspace, q claude.ToolAsk, touched TouchedPaths,
+) (s automaticDecision) {
+	refused := func(text, why string) automaticDecision {
+		return automaticDecision{Decision: claude.Decision{Why: text}, why: refusedUnasked + why}
+	}
+	if w.ReadOnly && !claude.AsksPeople(q.Name) && !OnlyReads(q, w.Dir) {
+		return refused(lookOnly, "the project is for looking only")
+	}
+	s.Decision = claude.Decision{Allow: true, Input: q.Input}
+	if w.AskAll && IsInternal(q.Name) {
+		s.why = "tool allowed: it is the program's own, or for the agent's own notes"
+		return s
+	}
+	if HoldsSecret(q.Input, rs.secrets) {
+		return refused(notWithSecrets, "what it wants holds a secret")
+	}
+	if s.rule = rs.ruleFor(ctx, c.Turn.Key, w.Dir, q); s.rule != 0 && !touched.Any() {
+		s.why = fmt.Sprintf("tool allowed by rule %d of the chat", s.rule)
+		return s
+	}
+	if text := DisplayProblem(q.Name, q.Input); text != "" {
+		return refused(text, fmt.Sprintf("what it wants, of %d bytes, cannot be shown", len(q.Input)))
+	}
+	return automaticDecision{}
+}
+
+// ruleFor is the number of the rule that allows a tool call; 0 = none. Plan mode is read-only, so no rule applies
+// there.
+func (rs *Requests) ruleFor(ctx context.Context, key chat.Key, dir string, q claude.ToolAsk) int64 {
+	if q.Mode == claude.PlanMode {
+		return 0
+	}
+	list, err := rs.store.Rules().List(ctx, key)
+	if err != nil {
+		zerolog.Ctx(ctx).Error().Err(err).Msg("rules not read; asking")
+		return 0
+	}
+	for _, r := range list {
+		if r.Project == dir && Covers(r.Permit, q.Name, q.Input, dir) {
+			return r.Number
+		}
+	}
+	return 0
+}
+
+// refusedUnasked is the prefix of reasons for refusals without asking.
+const refusedUnasked = "tool refused: "
+
+// record records a decision made without asking. Calls of internal tools are of no interest and are left out.
+func (rs *Requests) record(t db.Turn, q claude.ToolAsk, s automaticDecision) {
+	a := db.Action{Use: q.Use, Tool: q.Name, Input: ShortInput(q.Input, rs.redact), Rule: s.rule}
+	switch {
+	case s.rule != 0:
+		a.Decision = db.AllowedByRule
+	case !s.Allow:
+		if s.Why == notWithSecrets {
+			a.Input = ""
+		}
+		a.Decision, a.Reason = db.Denied, strings.TrimPrefix(s.why, refusedUnasked)
+	default:
+		return
+	}
+	done := db.RecordedAction{Action: a, Key: t.Key, Turn: t.ID, Epoch: t.Epoch, Time: time.Now()}
+	rs.jobs.Enqueue(func(ctx context.Context) {
+		err := rs.store.Messages().Actions().Record(context.WithoutCancel(ctx), []db.RecordedAction{done})
+		if err != nil {
+			rs.log.Error().Err(err).Stringer("chat", t.Key).Int64("turn", t.ID).Str("tool", q.Name).
+				Msg("decision not recorded")
+		}
+	})
+}
 
 // OnlyReads reports whether a tool only reads within a project.
 func OnlyReads(q claude.ToolAsk, dir string) bool {
@@ -192,4 +279,78 @@ func RuleText(p db.Permit, l i18n.Lang) string {
 		return i18n.InlineCode(i18n.FirstLine(p.Content))
 	}
 	return scopeText(p, l)
+}
+
+// prefixOf is the prefix by which a command can be allowed: one that the CLI proposes, and whose possible arguments are
+// known.
+func prefixOf(command string, proposed []claude.Rule) (string, bool) {
+	if len(proposed) != 1 || proposed[0].Tool != "Bash" {
+		return "", false
+	}
+	prefix, ok := strings.CutSuffix(proposed[0].Content, " *")
+	return prefix, ok && matchesPrefix(command, prefix)
+}
+
+// matchesPrefix reports whether a command is surely a single command of this family, stays within the project, and does
+// no more than the family does. It also checks rules of earlier versions: a prefix of no known family allows nothing.
+func matchesPrefix(command, prefix string) bool {
+	options, known := claude.BashFamily(prefix)
+	rest, ok := strings.CutPrefix(command, prefix)
+	if !known || !ok || rest != "" && rest[0] != ' ' || !isSingleCommand(command) {
+		return false
+	}
+	words, ok := plainWords(rest)
+	for _, w := range words {
+		name, value, _ := strings.Cut(w, "=")
+		// Options are checked by name, because many programs have one that runs another program or writes a file.
+		if strings.HasPrefix(w, "-") && !slices.Contains(options, name) || leavesFolder(w) || leavesFolder(value) {
+			return false
+		}
+	}
+	return ok
+}
+
+// leavesFolder reports whether a word may name something outside the working folder.
+func leavesFolder(word string) bool {
+	return path.IsAbs(word) || strings.HasPrefix(word, "~") || slices.Contains(strings.Split(word, "/"), "..")
+}
+
+// isSingleCommand reports whether a command is surely a single command: nothing in it can start another one or redirect
+// its output.
+func isSingleCommand(command string) bool {
+	return !strings.ContainsAny(command, ";&|<>$`(){}\\\n\r\x00!")
+}
+
+// plainWords are the words of a [single] command as the shell reads them, without quotes. It fails on patterns, whose
+// matches are unknown, and on unclosed quotes.
+func plainWords(command string) (words []string, ok bool) {
+	var word strings.Builder
+	var quote rune // the enclosing quote; 0 = none
+	begun := false
+	end := func() {
+		if begun {
+			words = append(words, word.String())
+		}
+		word.Reset()
+		begun = false
+	}
+	for _, r := range command {
+		switch {
+		case quote != 0 && r == quote:
+			quote = 0
+		case quote != 0:
+			word.WriteRune(r)
+		case r == '\'' || r == '"':
+			quote, begun = r, true
+		case r == ' ' || r == '\t':
+			end()
+		case strings.ContainsRune("*?[", r):
+			return nil, false
+		default:
+			word.WriteRune(r)
+			begun = true
+		}
+	}
+	end()
+	return words, quote == 0
 }

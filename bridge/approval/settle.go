@@ -4,7 +4,11 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"slices"
+	"strings"
 	"time"
+
+	"github.com/rs/zerolog"
 
 	"magpie/bridge/i18n"
 	"magpie/db"
@@ -116,11 +120,6 @@ func (rs *Requests) waiting(ctx context.Context, id string) (db.Approval, error)
 	return a, err
 }
 
-// expireAfter lets an approval expire after d.
-func (rs *Requests) expireAfter(a db.Approval, d time.Duration) *time.Timer {
-	return time.AfterFunc(d, func() { rs.jobs.Enqueue(func(ctx context.Context) { rs.expire(ctx, a) }) })
-}
-
 // expire ends an approval that nobody has decided in time.
 func (rs *Requests) expire(ctx context.Context, a db.Approval) {
 	failpoint.At("approval: expiring")
@@ -196,4 +195,78 @@ func (rs *Requests) reconsider(ctx context.Context, key chat.Key) error {
 		}
 	}
 	return err
+}
+
+const (
+	leastHalf  = time.Minute // no reminder if half of an approval's time is less
+	mostCalled = 10          // users in one message
+)
+
+// startTimers starts the timers of an approval: a reminder after half of its time, and its end. What is asked does not
+// change, but another turn may need it by then.
+func (rs *Requests) startTimers(a db.Approval) []*time.Timer {
+	at := func(t time.Time, do func(context.Context, db.Approval)) *time.Timer {
+		return time.AfterFunc(time.Until(t), func() { rs.jobs.Enqueue(func(ctx context.Context) { do(ctx, a) }) })
+	}
+	timers := []*time.Timer{at(a.Expires, rs.expire)}
+	half := a.Expires.Sub(a.Created) / 2
+	if half < leastHalf || time.Until(a.Expires) < leastHalf {
+		return timers
+	}
+	return append(timers, at(a.Created.Add(half), rs.remind))
+}
+
+// remind reminds those who may decide about an approval, once.
+func (rs *Requests) remind(ctx context.Context, a db.Approval) {
+	p, ok := rs.open.get(a.ID)
+	if !ok {
+		return
+	}
+	users := a.Askers
+	if p.admins {
+		users = rs.access.Load().AdminUsers()
+	}
+	users = slices.Compact(slices.Sorted(slices.Values(users)))
+	l, says := rs.language(ctx, a.Key), i18n.ApprovalAgain
+	if claude.AsksPeople(a.Tool) {
+		says = i18n.QuestionAgain
+	}
+	left := strings.TrimSpace(i18n.RoughDuration(time.Until(a.Expires).Round(time.Minute), l))
+	text := says.Sprintf(l, left)
+	err := rs.store.Approvals().Remind(ctx, a, text, users[:min(len(users), mostCalled)])
+	log := rs.log.With().Stringer("chat", a.Key).Str("approval", a.ID).Logger()
+	switch {
+	case errors.Is(err, db.ErrNotFound):
+	case err != nil:
+		log.Error().Err(err).Msg("reminder about an approval not stored")
+	default:
+		log.Info().Msg("reminder about an approval sent")
+		rs.outbox.Wake(a.Key)
+	}
+}
+
+// nobodyMayAllow tells the agent that no admin can be asked.
+const nobodyMayAllow = "Only an admin may allow this, and none can be asked in this chat. Do not try it again or by " +
+	"other means. Tell the user what you wanted to do and why, and that an admin has to ask for it."
+
+// showClosedRequest shows a request that nobody here may allow, and why.
+func (rs *Requests) showClosedRequest(ctx context.Context, a db.Approval, touched TouchedPaths, replyTo string) {
+	ctx, log := context.WithoutCancel(ctx), zerolog.Ctx(ctx)
+	l := rs.language(ctx, a.Key)
+	why := i18n.AdminsAway
+	if !rs.access.Load().HasAdmin() {
+		why = i18n.NoAdmins
+	}
+	done := a
+	done.State = db.Withdrawn
+	card := Card(done, l)
+	card.Status = why.In(l)
+	card.Summary = card.Status
+	card.Footer = touched.AdminsOnlyText(l)
+	if err := rs.store.Approvals().Create(ctx, a, card, replyTo); err == nil {
+		_ = rs.end(ctx, a, db.Withdrawn, db.Settling{Card: card}, "") // if that is not stored, the next start does it
+	} else {
+		log.Error().Err(err).Str("tool", a.Tool).Msg("card about a refused tool not stored")
+	}
+	log.Warn().Str("tool", a.Tool).Msg("tool refused: only an admin may allow it, and none can be asked here")
 }
