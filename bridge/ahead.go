@@ -126,7 +126,10 @@ func (a *aheadStarts) startAgain(ctx context.Context, c chat.Activity) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	if busy, err := a.turns.isBusy(ctx, c.Key); err != nil || busy {
+	// The others do not wait until this chat is recovered.
+	recovered, stop := context.WithTimeout(ctx, workqueue.StoreRetry)
+	defer stop()
+	if busy, err := a.turns.isBusy(recovered, c.Key); err != nil || busy {
 		return err
 	}
 	return a.start(ctx, c.Key, aheadSign{spoke: c.Since, age: signAge})

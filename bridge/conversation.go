@@ -38,7 +38,7 @@ func (cs *commandSet) forget(ctx context.Context, o invocation, answer i18n.Phra
 }
 
 func (cs *commandSet) stop(ctx context.Context, o invocation) (commandResult, error) {
-	key, recovered := o.Key, cs.turns.isRecovered()
+	key, recovered := o.Key, cs.turns.isRecovered(o.Key)
 	turns, err := cs.turns.openTurns(ctx, key)
 	if err != nil {
 		return commandResult{}, err
@@ -64,7 +64,7 @@ func (cs *commandSet) stop(ctx context.Context, o invocation) (commandResult, er
 
 // drop withdraws the decisions that would resume an interrupted turn. There is nothing else to stop.
 func (cs *commandSet) drop(ctx context.Context, o invocation) (commandResult, error) {
-	if err := cs.turns.awaitRecovery(ctx); err != nil { // which finds the decisions
+	if err := cs.turns.awaitRecovery(ctx, o.Key); err != nil { // which finds the decisions
 		return commandResult{}, err
 	}
 	turn, err := cs.asks.UndecidedTurn(ctx, o.Key)

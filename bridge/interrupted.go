@@ -39,9 +39,9 @@ type interruptedTurns struct {
 	language func(context.Context, chat.Key) i18n.Lang
 }
 
-// AwaitRecovery waits until the turns of the previous run are recovered.
-func (it interruptedTurns) AwaitRecovery(ctx context.Context) error {
-	return it.turns.awaitRecovery(ctx)
+// AwaitRecovery waits until what the previous run has left in a chat is recovered.
+func (it interruptedTurns) AwaitRecovery(ctx context.Context, key chat.Key) error {
+	return it.turns.awaitRecovery(ctx, key)
 }
 
 // Wake starts work on the chat's turns.
@@ -56,7 +56,7 @@ func (it interruptedTurns) ContinuedCard(
 
 // continueNewest makes e continue the chat's interrupted turn, if there is one.
 func (it interruptedTurns) continueNewest(ctx context.Context, e *db.Inbound, l i18n.Lang) error {
-	if err := it.turns.awaitRecovery(ctx); err != nil {
+	if err := it.turns.awaitRecovery(ctx, e.Key); err != nil {
 		return err
 	}
 	t, err := it.store.Turns().Interruptions().Newest(ctx, e.Key)
@@ -95,11 +95,18 @@ func (it interruptedTurns) endWith(ctx context.Context, o invocation, done comma
 	return done, err
 }
 
-// endOutdated ends the interrupted turns that wait for a decision although their conversation has ended: it may have
-// ended while they were being stored.
-func (it interruptedTurns) endOutdated(ctx context.Context) error {
-	list, err := it.store.Turns().Interruptions().Outdated(ctx)
+// endOutdated ends the interrupted turns of a chat that wait for a decision although their conversation has ended: it
+// may have ended while they were being stored.
+func (it interruptedTurns) endOutdated(ctx context.Context, key chat.Key) error {
+	c, err := it.store.Chats().Get(ctx, key)
+	if err != nil {
+		return err
+	}
+	list, err := it.store.Turns().Interruptions().Undecided(ctx, key)
 	for _, t := range list {
+		if t.Epoch == c.Epoch {
+			continue
+		}
 		over, err := it.decidedCard(ctx, t.Key, t.ID, it.language(ctx, t.Key), i18n.ConversationOver)
 		if err == nil {
 			err = it.store.Turns().Interruptions().Decide(ctx, db.Decision{Key: t.Key, Turn: t.ID, Over: over})

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"regexp"
-	"slices"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -43,20 +42,20 @@ func (rc *receiver) answerTo(ctx context.Context, m chat.Incoming) (approval.Typ
 // awaitAsked waits for the recovery of the previous run if it has asked something in the chat.
 func (rc *receiver) awaitAsked(ctx context.Context, key chat.Key) error {
 	turns := rc.inbox.turns
-	if turns.isRecovered() {
+	if turns.isRecovered(key) {
 		return nil
 	}
-	left, err := rc.db.Approvals().Waiting(ctx)
+	left, err := rc.db.Approvals().Open(ctx, key)
 	if ctx.Err() != nil {
 		return ctx.Err()
 	} else if err != nil {
 		rc.log.Error().Err(err).Stringer("chat", key).
 			Msg("what an earlier run has asked not found; taking a message as a question")
 	}
-	if slices.ContainsFunc(left, func(a db.Approval) bool { return a.Key == key }) {
-		return turns.awaitRecovery(ctx)
+	if len(left) == 0 {
+		return nil
 	}
-	return nil
+	return turns.awaitRecovery(ctx, key)
 }
 
 // turnFor returns the running turn that a message belongs to; 0 = it is a question of its own. In a group only askers

@@ -44,8 +44,12 @@ func (p parts) maintenance() maintenance        { return p.runner().maintenance 
 func (p parts) limits() *usageLimits            { return p.bridge.limits }
 
 // recover takes up what an earlier process has left, and work does what waits, as when the bridge runs.
-func (p parts) recover(ctx context.Context) error { return p.bridge.recovery.run(ctx) }
-func (p parts) work(ctx context.Context)          { p.bridge.queues.run(ctx, p.bridge.cfg.Shutdown) }
+func (p parts) recover(ctx context.Context) error {
+	err := p.bridge.recovery.run(ctx)
+	p.queue().first.Range(func(key, _ any) bool { return p.queue().restart(ctx, key.(chat.Key)) })
+	return err
+}
+func (p parts) work(ctx context.Context) { p.bridge.queues.run(ctx, p.bridge.cfg.Shutdown) }
 
 // digest sends the daily digests that are due.
 func (p parts) digest(ctx context.Context, now time.Time) error {
@@ -61,11 +65,11 @@ func (p parts) runWith(ctx context.Context, t *turn, answer func(context.Context
 
 // awaitRecovery waits until what an earlier process has left is taken up.
 func (p parts) awaitRecovery(ctx context.Context) error {
-	return p.queue().awaitRecovery(ctx)
+	return p.queue().awaitRecovery(ctx, room)
 }
 
 // open lets the bridge claim turns though it does not run: an earlier process has left nothing.
-func (p parts) open() { close(p.queue().recovered) }
+func (p parts) open() { close(p.queue().listed) }
 
 // enter begins work in the chat, and reports whether nobody else works there.
 func (p parts) enter(key chat.Key) bool { return p.queue().busy.Enter(key) }

@@ -15,8 +15,8 @@ import (
 	"magpie/bridge/delivery"
 	"magpie/bridge/i18n"
 	"magpie/bridge/turncard"
-	"magpie/bridge/workqueue"
 	"magpie/db"
+	"magpie/internal/chat"
 	"magpie/internal/claude"
 	"magpie/internal/convo"
 )
@@ -38,23 +38,29 @@ type recovery struct {
 	log         zerolog.Logger
 }
 
-// run ends leftover agents, but those that may finish their turns; see [recovery.letFinish]. The other turns that were
-// running are finished, requeued or interrupted. Then it wakes the chats that have work.
+// run finds what an earlier process has left, and ends its agents, but those that may finish their turns. Each chat in
+// which something is left is recovered by itself, before its turns; the others do not wait for it. Then run wakes the
+// chats that have work.
 func (r recovery) run(ctx context.Context) error {
 	// A message that arrives from here on wakes its chat itself: a picture first waits for its text.
-	keys, err := r.db.Queue().Chats(ctx)
+	waiting, err := r.db.Queue().Chats(ctx)
 	if err != nil {
 		return err
 	}
-	if err := r.db.Turns().FollowUps().ResetQueued(ctx); err != nil {
+	left, err := r.db.Turns().Left(ctx)
+	if err != nil {
+		return err
+	}
+	running, err := r.db.Turns().Running(ctx)
+	if err != nil {
+		return err
+	}
+	awaited, err := r.db.Chats().AwaitedCompactions(ctx)
+	if err != nil {
 		return err
 	}
 	// Before any turn: an agent of the earlier run may still be writing into the session that a new one would resume.
-	left, err := r.db.Turns().Running(ctx)
-	if err != nil {
-		return err
-	}
-	alone := r.working(ctx, left)
+	alone := r.working(ctx, running)
 	if n, err := claude.Sweep(ctx, r.pool.Config(), slices.Collect(maps.Keys(alone))...); err != nil {
 		r.log.Error().Err(err).Msg("agents of an earlier run may still be there")
 	} else if n > 0 {
@@ -63,69 +69,75 @@ func (r recovery) run(ctx context.Context) error {
 	if err := r.pool.Config().RemoveSpares(r.cutOff.cfg.Files.Folder, r.isChatFolder(ctx)); err != nil {
 		r.log.Error().Err(err).Msg("what processes without a chat have left is not removed")
 	}
-	left = r.letFinish(left, alone)
-	for _, t := range left {
-		if err := r.decide(ctx, t); err != nil {
-			return err
+	turns := r.turns
+	for _, key := range left {
+		recovered := make(chan struct{})
+		open := func(context.Context) error { close(recovered); return nil }
+		first := inOrder(func(ctx context.Context) error { return r.recover(ctx, key, 0) }, open)
+		finishes := func(t db.Turn) bool { _, ok := alone[t.Session]; return ok && t.Key == key && t.Follows == 0 }
+		if i := slices.IndexFunc(running, finishes); i >= 0 {
+			first = r.letFinish(running[i], alone[running[i].Session], open)
 		}
+		turns.recovered.Store(key, recovered)
+		turns.first.Store(key, first)
 	}
-	// The turns come first: whether an approval is needed depends on them.
-	for _, step := range []func(context.Context) error{r.interrupted.endOutdated, r.recoverApprovals} {
-		for err := step(ctx); err != nil && !db.Permanent(err); err = step(ctx) {
-			if ctx.Err() != nil {
-				return ctx.Err()
-			}
-			r.log.Error().Err(err).Msg("what waits for a decision not recovered; trying again")
-			workqueue.Sleep(ctx, workqueue.StoreRetry)
-		}
-	}
-	for _, t := range left {
-		r.turns.wake(t.Key) // it may have been requeued
-	}
-	for _, key := range keys {
-		r.turns.wake(key)
-	}
-	awaited, err := r.db.Chats().AwaitedCompactions(ctx)
-	if err != nil {
-		return err
+	for _, key := range slices.Concat(left, waiting) {
+		turns.wake(key)
 	}
 	for _, key := range awaited {
 		r.scheduler.make(key)
 	}
-	// Only now may new turns begin, after those of the earlier run.
-	close(r.turns.recovered)
+	close(turns.listed)
 	return nil
 }
 
-// recoverApprovals recovers what people were asked.
-func (r recovery) recoverApprovals(ctx context.Context) error {
-	keys, err := r.db.Approvals().Chats(ctx)
-	for _, key := range keys {
-		if err := r.approvals.Recover(ctx, key); err != nil {
+// recover takes up what is left in a chat whose agent is gone. Somebody has stopped one of its turns, unless that is 0.
+func (r recovery) recover(ctx context.Context, key chat.Key, stopped int64) error {
+	defer r.display.outbox.Wake(key)
+	left, err := r.db.Turns().WithAgent(ctx, key)
+	if err != nil {
+		return err
+	}
+	for _, t := range left {
+		t.Stopped = t.Stopped || t.ID == stopped
+		if err := r.decide(ctx, t); err != nil {
 			return err
 		}
 	}
-	return err
+	return r.reopen(ctx, key)
 }
 
-// decide recovers a turn, as soon as the store allows it. It fails only when ctx is done.
-func (r recovery) decide(ctx context.Context, t db.Turn) error {
-	for err := r.cutOff.recover(ctx, t); err != nil; err = r.cutOff.recover(ctx, t) {
-		if errors.Is(err, db.ErrStopped) {
-			t.Stopped = true
-			continue
-		}
-		log := r.log.Error().Err(err).Stringer("chat", t.Key).Int64("turn", t.ID)
-		if db.Permanent(err) {
-			log.Msg("turn not recovered")
-			return nil
-		}
-		log.Msg("turn not recovered; trying again")
-		if workqueue.Sleep(ctx, workqueue.StoreRetry); ctx.Err() != nil {
-			return ctx.Err()
+// reopen takes up what waits in a chat for people to decide, after the turns: whether an approval is needed depends on
+// them.
+func (r recovery) reopen(ctx context.Context, key chat.Key) error {
+	for _, step := range []func(context.Context, chat.Key) error{r.interrupted.endOutdated, r.approvals.Recover} {
+		err := step(ctx, key)
+		switch {
+		case db.Permanent(err):
+			r.log.Error().Err(err).Stringer("chat", key).Msg("what waits for a decision not recovered")
+		case err != nil:
+			return err
 		}
 	}
 	return nil
+}
+
+// decide recovers a turn, as soon as the store allows it. One that cannot be read any more ends where people see it.
+func (r recovery) decide(ctx context.Context, t db.Turn) error {
+	err := r.cutOff.recover(ctx, t)
+	switch {
+	case errors.Is(err, db.ErrStopped):
+		t.Stopped = true
+		return r.decide(ctx, t)
+	case errors.Is(err, db.ErrUnreadable):
+		r.log.Error().Err(err).Stringer("chat", t.Key).Int64("turn", t.ID).Msg("turn not recovered")
+		err = r.cutOff.giveUp(ctx, t)
+	}
+	if db.Permanent(err) { // it has ended meanwhile, or nothing of it can be read
+		r.log.Warn().Err(err).Stringer("chat", t.Key).Int64("turn", t.ID).Msg("turn not recovered")
+		return nil
+	}
+	return err
 }
 
 // cutOffTurns decides about turns that were running when their process died.
@@ -201,6 +213,15 @@ func (r cutOffTurns) recover(ctx context.Context, t db.Turn) error {
 	r.reactions.Set(asked, delivery.ReactionOf(end.State))
 	r.cfg.reportTurnEnd(TurnEnd{State: end.State, Failure: end.Failure, Usage: e.Usage, Took: time.Since(t.Created)})
 	return nil
+}
+
+// giveUp ends a turn of which nothing can be told.
+func (r cutOffTurns) giveUp(ctx context.Context, t db.Turn) error {
+	end := turncard.Outcome{State: db.Failed, Failure: "internal", Notice: i18n.FailUnknown}
+	return r.history.finish(ctx, db.TurnResult{
+		Turn: t, State: end.State, Failure: end.Failure,
+		Card: turncard.New(t.ID, r.cfg.langOf(db.Chat{}), time.Now()).Finish(end).Card(time.Now()),
+	})
 }
 
 // outcomeOf is what the transcript says about a turn that ran in the folder dir.
@@ -282,6 +303,11 @@ func cutOffText(t db.Turn, did claude.Outcome, unanswered bool) string {
 
 // cutFollowUp ends a turn that its agent has started by itself, or was about to start.
 func (r cutOffTurns) cutFollowUp(ctx context.Context, t db.Turn) error {
+	if t.State == db.Queued {
+		if err := r.db.Turns().FollowUps().Unclaim(ctx, t); err != nil {
+			return err
+		}
+	}
 	e, err := r.followUpResult(ctx, t, turncard.Outcome{State: db.Interrupted, Notice: i18n.BackgroundCut})
 	if err != nil {
 		return err

@@ -204,7 +204,7 @@ func TestAStopDuringTheRecovery(t *testing.T) {
 			l.sql(`CREATE TRIGGER broken BEFORE UPDATE OF state ON turns WHEN NEW.state <> OLD.state BEGIN SELECT RAISE(FAIL, 'broken'); END`)
 			l.start()
 			l.until("a try", func() bool {
-				return strings.Contains(l.logs.String(), "turn not recovered; trying again")
+				return strings.Contains(l.logs.String(), "chat not recovered; trying again")
 			})
 			l.stopBy(tc.how)
 			l.sql(`DROP TRIGGER broken`)
@@ -450,5 +450,99 @@ func TestEffectsOfTools(t *testing.T) {
 		if e.set(step.use, step.mayChange); e.any() != step.want {
 			t.Errorf("after step %d: %v", i, e.any())
 		}
+	}
+}
+
+// elsewhere is a chat in which an earlier process has left nothing.
+var elsewhere = chat.FeishuChat("oc_2")
+
+// sayIn is say in another chat.
+func (l *bridgeRig) sayIn(key chat.Key, id, text string) {
+	l.Helper()
+	m := incoming(id, text)
+	m.Key = key
+	l.receive(m)
+}
+
+// isAnswered waits for the answers to these messages.
+func (l *bridgeRig) isAnswered(ids ...string) {
+	l.Helper()
+	for _, id := range ids {
+		l.until("the answer to "+id, func() bool {
+			return l.count(`SELECT COUNT(*) FROM turns t JOIN messages m ON m.turn_id = t.id
+				WHERE m.message_id = '`+id+`' AND t.state = 'done'`) == 1
+		})
+	}
+}
+
+// The store refuses what one chat has left, for a while: the others answer, also to what asks an interrupted turn to go
+// on, and to commands that wait for the recovery. What is said there meanwhile waits, and is answered then.
+func TestNoChatWaitsForTheRecoveryOfAnother(t *testing.T) {
+	t.Parallel()
+	l := newRig(t)
+	l.abandonedTurn("om_1", "hello")
+	l.sql(`CREATE TRIGGER broken BEFORE UPDATE OF state ON turns WHEN NEW.state <> OLD.state
+		AND NEW.chat_key = '` + room.String() + `' BEGIN SELECT RAISE(FAIL, 'broken'); END`)
+	l.start()
+	l.say("om_2", "what else?")
+	for id, text := range map[string]string{"om_3": "hello", "om_4": "continue"} {
+		l.sayIn(elsewhere, id, text)
+		l.isAnswered(id)
+	}
+	l.sayIn(elsewhere, "om_5", "/retry")
+	l.until("the second answer to it", func() bool {
+		return l.count(`SELECT COUNT(*) FROM turns WHERE chat_key = '`+elsewhere.String()+`' AND state = 'done'`) == 3
+	})
+	if n := l.count(`SELECT COUNT(*) FROM turns WHERE chat_key = '` + room.String() + `' AND state IN ('queued', 'running')`); n != 2 {
+		t.Errorf("%d turns wait where the store refuses", n)
+	}
+	l.sql(`DROP TRIGGER broken`)
+	l.isAnswered("om_1", "om_2")
+}
+
+// What an earlier process has left, and nobody can read any more, ends where people see it. Neither its chat nor
+// another one waits for it.
+func TestATurnThatCannotBeRecoveredEnds(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct{ damage, repair, state, body string }{
+		"its messages": {"UPDATE turns SET draft = 'half', part_ends = '{', acted = 1", "", "interrupted", "half"},
+		"its chat": {"UPDATE chats SET settings = 'x'", "UPDATE chats SET settings = '{}'", "failed",
+			i18n.FailUnknown.ZH}, // its language is not known
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			l := newRig(t)
+			l.abandonedTurn("om_1", "hello")
+			l.sql(tc.damage)
+			l.start()
+			l.sayIn(elsewhere, "om_2", "hello")
+			l.isAnswered("om_2")
+			l.ended(db.TurnState(tc.state), 1)
+			l.sent()
+			_, closed, _ := l.rec.SoFar()
+			if !slices.ContainsFunc(closed, func(c chat.Card) bool { return strings.Contains(c.Body, tc.body) }) {
+				t.Errorf("shown: %+v", closed)
+			}
+			if tc.repair != "" {
+				l.sql(tc.repair)
+			}
+			l.say("om_3", "and now?")
+			l.isAnswered("om_3")
+		})
+	}
+}
+
+// Whoever ends the program while what it has found cannot be recovered does not wait for that.
+func TestAStopOfTheProgramDuringTheRecovery(t *testing.T) {
+	t.Parallel()
+	l := newRig(t)
+	l.abandonedTurn("om_1", "hello")
+	l.sql(`CREATE TRIGGER broken BEFORE UPDATE OF state ON turns WHEN NEW.state <> OLD.state BEGIN SELECT RAISE(FAIL, 'broken'); END`)
+	l.start()
+	l.until("a try", func() bool { return strings.Contains(l.logs.String(), "trying again") })
+	l.stop()
+	l.sql(`DROP TRIGGER broken`)
+	if left := l.left(); left.ID != 1 {
+		t.Errorf("turn %d is left", left.ID)
 	}
 }

@@ -90,8 +90,8 @@ func (l *bridgeRig) remake(change func(*Config)) {
 
 // start runs the bridge until stop. It takes up what was left before it claims anything, also after open.
 func (l *bridgeRig) start() {
-	if q := l.queue(); q.isRecovered() {
-		q.recovered = make(chan struct{})
+	if q := l.queue(); isClosed(q.listed) {
+		q.listed = make(chan struct{})
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)

@@ -7,7 +7,6 @@ import (
 
 	"magpie/bridge/i18n"
 	"magpie/db"
-	"magpie/internal/chat"
 	"magpie/internal/claude"
 )
 
@@ -34,38 +33,26 @@ func (r recovery) working(ctx context.Context, left []db.Turn) map[string]claude
 	return alone
 }
 
-// letFinish lets agents finish their turns before anything else happens in their chats. It returns the turns of the
-// other chats.
-func (r recovery) letFinish(left []db.Turn, alone map[string]claude.Stray) (others []db.Turn) {
-	chats := map[chat.Key][]db.Turn{}
-	for _, t := range left {
-		if _, ok := alone[t.Session]; ok && t.Follows == 0 {
-			chats[t.Key] = nil
-		}
-	}
-	for _, t := range left {
-		if list, ok := chats[t.Key]; ok {
-			chats[t.Key] = append(list, t)
-		} else {
-			others = append(others, t)
-		}
-	}
-	for key, list := range chats {
-		r.turns.first.Store(key, func(ctx context.Context) {
-			for _, t := range list {
-				if stray, ok := alone[t.Session]; ok && t.Follows == 0 {
-					t.Stopped = r.await(ctx, t, stray)
-				}
-				// Also at the end of the program; otherwise the next start decides.
-				decide, cancel := context.WithTimeout(context.WithoutCancel(ctx), closing)
-				_ = r.decide(decide, t)
-				cancel()
-				r.display.outbox.Wake(key)
+// letFinish are the first steps in a chat whose agent has outlived the bridge: it finishes its turn before anything else
+// happens there. Meanwhile people decide what waits for them, once it is open.
+func (r recovery) letFinish(t db.Turn, stray claude.Stray, open func(context.Context) error) func(context.Context) error {
+	var stopped int64
+	return inOrder(
+		func(ctx context.Context) error { return r.reopen(ctx, t.Key) },
+		open,
+		func(ctx context.Context) error {
+			if r.await(ctx, t, stray) {
+				stopped = t.ID
 			}
-		})
-		r.turns.wake(key)
-	}
-	return others
+			return nil
+		},
+		func(ctx context.Context) error {
+			// Also at the end of the program; otherwise the next start decides.
+			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), closing)
+			defer cancel()
+			return r.recover(ctx, t.Key, stopped)
+		},
+	)
 }
 
 // await waits for an agent to finish its turn, and shows meanwhile that it goes on, and what it says. It reports whether

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/google/uuid"
 	"github.com/rs/zerolog"
@@ -24,11 +25,12 @@ type turnQueue struct {
 	jobs      *workqueue.Queue
 	busy      *busyChats
 	run       func(context.Context, db.Claim) // answers a claimed turn
-	// closed when the turns of the previous process are recovered
-	recovered chan struct{}
-	// by chat, what must end before its turns: func(context.Context)
-	first sync.Map
-	log   zerolog.Logger
+	// closed when it is known in which chats the previous process has left something
+	listed chan struct{}
+	// by chat in which it has: what happens before the chat's turns, func(context.Context) error, and what is closed when
+	// what is left there is recovered, chan struct{}
+	first, recovered sync.Map
+	log              zerolog.Logger
 }
 
 // wake makes sure that the chat's turns are processed.
@@ -41,7 +43,7 @@ func (q *turnQueue) wake(key chat.Key) {
 // reserve takes the lane of an idle chat and a slot for its turn, so that its question can be claimed in the
 // transaction that stores it and the answer waits for only one commit. It returns false if the question has to queue.
 func (q *turnQueue) reserve(key chat.Key) bool {
-	if !q.isRecovered() || !q.jobs.Reserve() {
+	if !isClosed(q.listed) || !q.jobs.Reserve() {
 		return false
 	}
 	if !q.busy.Enter(key) {
@@ -87,8 +89,8 @@ func (q *turnQueue) runNext(ctx context.Context, claim db.Claim) (left bool) {
 
 // work runs the chat's turns one by one until none are left. Between two turns it lets other chats go first.
 func (q *turnQueue) work(ctx context.Context, key chat.Key) {
-	if first, ok := q.first.LoadAndDelete(key); ok {
-		first.(func(context.Context))(ctx)
+	if !q.restart(ctx, key) {
+		return
 	}
 	for !q.busy.Closed() { // turns left at shutdown are found at the next start
 		start := q.startParams()
@@ -114,14 +116,56 @@ func (q *turnQueue) work(ctx context.Context, key chat.Key) {
 	}
 }
 
-// isRecovered reports whether the turns of the previous process are recovered.
-func (q *turnQueue) isRecovered() bool {
+// restart does what comes before the chat's turns, and reports whether they may begin. Whatever fails is tried again
+// later, and holds up nobody else meanwhile.
+func (q *turnQueue) restart(ctx context.Context, key chat.Key) bool {
+	first, left := q.first.Load(key)
+	if !left {
+		return true
+	}
+	if q.busy.Closed() { // the next start finds it
+		return false
+	}
+	if err := first.(func(context.Context) error)(ctx); err != nil {
+		q.log.Error().Err(err).Stringer("chat", key).Msg("chat not recovered; trying again")
+		time.AfterFunc(workqueue.StoreRetry, func() {
+			q.jobs.Enqueue(func(ctx context.Context) { q.work(ctx, key) })
+		})
+		return false
+	}
+	q.first.Delete(key)
+	return true
+}
+
+// inOrder takes these steps one after the other. After one that fails it goes on with that when it is called again.
+func inOrder(steps ...func(context.Context) error) func(context.Context) error {
+	return func(ctx context.Context) error {
+		for len(steps) > 0 {
+			if err := steps[0](ctx); err != nil {
+				return err
+			}
+			steps = steps[1:]
+		}
+		return nil
+	}
+}
+
+func isClosed(c <-chan struct{}) bool {
 	select {
-	case <-q.recovered:
+	case <-c:
 		return true
 	default:
 		return false
 	}
+}
+
+// isRecovered reports whether what the previous process has left in a chat is recovered.
+func (q *turnQueue) isRecovered(key chat.Key) bool {
+	if !isClosed(q.listed) {
+		return false
+	}
+	recovered, left := q.recovered.Load(key)
+	return !left || isClosed(recovered.(chan struct{}))
 }
 
 // hasBegun reports whether a turn of the chat has begun and not ended, or its agent still works in the background. After
@@ -141,15 +185,21 @@ func (q *turnQueue) hasBegun(ctx context.Context, key chat.Key) (bool, error) {
 	return err == nil, err
 }
 
-// awaitRecovery waits until the turns of the previous process are recovered. If that takes too long, it fails, and the
-// platform redelivers the message.
-func (q *turnQueue) awaitRecovery(ctx context.Context) error {
-	select {
-	case <-q.recovered:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
+// awaitRecovery waits until what the previous process has left in a chat is recovered. If that takes too long, it fails,
+// and the platform redelivers the message.
+func (q *turnQueue) awaitRecovery(ctx context.Context, key chat.Key) error {
+	recovered := q.listed
+	for range 2 {
+		select {
+		case <-recovered:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+		if its, left := q.recovered.Load(key); left {
+			recovered = its.(chan struct{})
+		}
 	}
+	return nil
 }
 
 // openTurns lists the unfinished turns of a chat: the running one, or else those that wait or are about to begin or to
@@ -168,7 +218,7 @@ func (q *turnQueue) openTurns(ctx context.Context, key chat.Key) (ids []int64, e
 
 // isBusy reports whether the chat has a running or waiting turn.
 func (q *turnQueue) isBusy(ctx context.Context, key chat.Key) (bool, error) {
-	if err := q.awaitRecovery(ctx); err != nil { // what the previous process left may be about to end
+	if err := q.awaitRecovery(ctx, key); err != nil { // what the previous process left may be about to end
 		return false, err
 	}
 	open, err := q.openTurns(ctx, key)

@@ -33,7 +33,7 @@ func TestAMessageFromBeforeTheQuestionDoesNotAnswerIt(t *testing.T) {
 	l.remake(func(c *Config) { c.Age = func(at time.Time) time.Duration { return time.Since(at) + ahead } })
 	turn := asksInTurn(l)
 	l.open()
-	list, err := l.store.Approvals().Waiting(t.Context())
+	list, err := l.store.Approvals().Open(t.Context(), room)
 	l.must(err)
 	l.must(l.store.Approvals().SetCard(t.Context(), list[0].ID, "card"))
 	asked := list[0].Created.Add(ahead)

@@ -94,7 +94,7 @@ func newWiring(cfg Config, store *db.DB, pool *claude.Pool, out delivery.Messeng
 	w.busy = &busyChats{}
 	w.turns = &turnQueue{
 		busy: w.busy, cfg: w.cfg, store: store.Queue(), followUps: store.Turns().FollowUps(),
-		jobs: workqueue.New(pool.Limits().MostTurns + onlookers), recovered: make(chan struct{}), log: log,
+		jobs: workqueue.New(pool.Limits().MostTurns + onlookers), listed: make(chan struct{}), log: log,
 	}
 	w.listening = listening{store, cfg.Mention, log}
 	w.budget = &budget{pool: pool, ledger: store.Ledger(), zone: w.context.Zone(), log: log}

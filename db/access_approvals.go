@@ -173,17 +173,6 @@ func (as Approvals) Get(ctx context.Context, id string) (Approval, error) {
 	return a, nil
 }
 
-const waitingApprovals = `SELECT ` + approvalColumns + ` FROM approvals WHERE state = 'waiting' ORDER BY created_at, id`
-
-// Waiting lists the undecided approvals. At startup these are from the previous run.
-func (as Approvals) Waiting(ctx context.Context) ([]Approval, error) {
-	list, err := queryAll(ctx, as.db.read, scanApproval, waitingApprovals)
-	if err != nil {
-		return nil, fmt.Errorf("list waiting approvals: %w", err)
-	}
-	return list, nil
-}
-
 const undeliveredTo = `SELECT ` + approvalColumns + ` FROM approvals INDEXED BY approvals_undelivered
 	WHERE needed_by = ?1 AND delivered = 0
 	ORDER BY created_at, id`
@@ -208,13 +197,6 @@ func (as Approvals) Open(ctx context.Context, key chat.Key) ([]Approval, error) 
 		return nil, fmt.Errorf("approvals of %v: %w", key, err)
 	}
 	return list, nil
-}
-
-const chatsWithApprovals = `SELECT DISTINCT chat_key FROM approvals INDEXED BY approvals_open WHERE delivered = 0`
-
-// Chats lists the chats with approvals that are not over.
-func (as Approvals) Chats(ctx context.Context) ([]chat.Key, error) {
-	return chatKeys(ctx, as.db.read, chatsWithApprovals)
 }
 
 // MarkDelivered records that an agent is about to be told a decision, before that happens: each decision is used once.

@@ -58,7 +58,7 @@ func TestAnApprovalIsKeptAsItWasAsked(t *testing.T) {
 	if err != nil || !reflect.DeepEqual(got, a) {
 		t.Errorf("%+v, %v, want %+v", got, err, a)
 	}
-	if list, err := d.Approvals().Waiting(t.Context()); err != nil || len(list) != 1 || list[0].ID != a.ID {
+	if list, err := d.Approvals().Open(t.Context(), oc); err != nil || len(list) != 1 || list[0].ID != a.ID {
 		t.Errorf("waiting: %+v, %v", list, err)
 	}
 	if _, err := d.Approvals().Get(t.Context(), uuid.NewString()); !errors.Is(err, db.ErrNotFound) {
@@ -124,7 +124,7 @@ func TestAnApprovalIsSettledOnce(t *testing.T) {
 		p[0].ReplyTo != "om_1" {
 		t.Errorf("delivery %+v", p)
 	}
-	if list, err := d.Approvals().Waiting(t.Context()); err != nil || len(list) != 0 {
+	if list, err := d.Approvals().Open(t.Context(), oc); err != nil || len(list) != 0 {
 		t.Errorf("waiting: %+v, %v", list, err)
 	}
 	rules, err := d.Rules().List(t.Context(), oc)

@@ -48,17 +48,15 @@ const partBorder = "\n\n"
 const turnPartEnds = `SELECT part_ends FROM turns WHERE id = ?1`
 
 // Parts divides the answer of a turn like its last draft: whatever is drawn later must keep what people have seen in
-// its place.
+// its place. If nobody can read any more where that was, the answer is one part.
 func (ds Drafts) Parts(ctx context.Context, turn int64, answer string) ([]string, error) {
 	stored, err := queryOne(ctx, ds.db.read, scanText, turnPartEnds, turn)
 	if err != nil {
 		return nil, fmt.Errorf("parts of turn %d: %w", turn, err)
 	}
 	var ends []int
-	if stored != "" {
-		if err := json.Unmarshal([]byte(stored), &ends); err != nil {
-			return nil, fmt.Errorf("parts of turn %d: %w", turn, err)
-		}
+	if stored != "" && json.Unmarshal([]byte(stored), &ends) != nil {
+		ends = nil
 	}
 	return splitAt(answer, ends), nil
 }

@@ -146,24 +146,6 @@ func (fs FollowUps) PromptIDs(ctx context.Context, session string) ([]string, er
 	return list, nil
 }
 
-const queuedFollowUps = `SELECT ` + turnColumns + ` FROM turns INDEXED BY turns_open WHERE state = 'queued'
-	AND follows > 0` + isOpen
-
-// ResetQueued has all follow-ups that are queued wait again, at the start of the program: the agents that have begun
-// them are gone.
-func (fs FollowUps) ResetQueued(ctx context.Context) error {
-	list, err := queryAll(ctx, fs.db.read, scanTurn, queuedFollowUps)
-	if err != nil {
-		return fmt.Errorf("follow-ups that were queued: %w", err)
-	}
-	for _, t := range list {
-		if err := fs.Unclaim(ctx, t); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // Enqueue queues a waiting follow-up because its agent has started it.
 func (fs FollowUps) Enqueue(ctx context.Context, t Turn) error {
 	return fs.change(ctx, t, "queue", convo.Wakes{Turn: t.ID})

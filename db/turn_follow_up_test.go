@@ -120,10 +120,13 @@ func TestFollowUpsAfterACrash(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := fs.ResetQueued(t.Context()); err != nil {
+	if left, err := d.Turns().Left(t.Context()); err != nil || !slices.Equal(left, []chat.Key{oc}) {
+		t.Errorf("left in %v, %v", left, err)
+	}
+	if err := fs.Unclaim(t.Context(), f); err != nil {
 		t.Fatal(err)
 	}
-	left, err := d.Turns().Running(t.Context())
+	left, err := d.Turns().WithAgent(t.Context(), oc)
 	if err != nil || len(left) != 1 || left[0].ID != f.ID {
 		t.Fatalf("left: %+v, %v", left, err)
 	}

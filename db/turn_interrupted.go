@@ -48,18 +48,6 @@ func (is Interruptions) Undecided(ctx context.Context, key chat.Key) ([]Turn, er
 	return list, nil
 }
 
-const outdatedTurns = `SELECT ` + turnColumns + ` FROM turns INDEXED BY turns_interrupted
-	WHERE ` + undecided + ` AND epoch <> (SELECT epoch FROM chats WHERE key = chat_key)`
-
-// Outdated lists the interrupted turns of all chats that wait for a decision although their conversation has ended.
-func (is Interruptions) Outdated(ctx context.Context) ([]Turn, error) {
-	list, err := queryAll(ctx, is.db.read, scanTurn, outdatedTurns)
-	if err != nil {
-		return nil, fmt.Errorf("interrupted turns of ended conversations: %w", err)
-	}
-	return list, nil
-}
-
 const interruptedTurn = `SELECT id FROM turns INDEXED BY turns_interrupted WHERE chat_key = ?1
 	AND state = 'interrupted' AND NOT EXISTS (
 	SELECT 1 FROM messages m WHERE m.chat_key = ?1 AND m.turn_id > turns.id AND m.turn_id > 0) ORDER BY id DESC LIMIT 1`

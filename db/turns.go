@@ -189,13 +189,37 @@ func (ts Turns) ChatOf(ctx context.Context, turn int64) (chat.Key, error) {
 
 const runningTurns = `SELECT ` + turnColumns + ` FROM turns WHERE state = 'running' ORDER BY id`
 
-// Running lists the running turns. At startup these were left by a dead process.
+// Running lists the running turns of all chats. At startup these were left by a dead process.
 func (ts Turns) Running(ctx context.Context) ([]Turn, error) {
 	list, err := queryAll(ctx, ts.db.read, scanTurn, runningTurns)
 	if err != nil {
 		return nil, fmt.Errorf("list running turns: %w", err)
 	}
 	return list, nil
+}
+
+// What an agent has begun to tell by itself ends with the agent.
+const agentTurns = `SELECT ` + turnColumns + ` FROM turns INDEXED BY turns_open WHERE chat_key = ?1
+	AND (state = 'running' OR follows > 0)` + isOpen + ` ORDER BY id`
+
+// WithAgent lists the turns of a chat that an agent has begun. At startup it is gone.
+func (ts Turns) WithAgent(ctx context.Context, key chat.Key) ([]Turn, error) {
+	list, err := queryAll(ctx, ts.db.read, scanTurn, agentTurns, key.String())
+	if err != nil {
+		return nil, fmt.Errorf("turns of agents in %v: %w", key, err)
+	}
+	return list, nil
+}
+
+const leftChats = `SELECT chat_key FROM turns INDEXED BY turns_open WHERE (state = 'running' OR follows > 0)` + isOpen + `
+	UNION SELECT chat_key FROM approvals INDEXED BY approvals_open WHERE delivered = 0
+	UNION SELECT chat_key FROM turns INDEXED BY turns_interrupted
+		WHERE ` + undecided + ` AND epoch <> (SELECT epoch FROM chats WHERE key = chat_key)`
+
+// Left lists the chats in which a dead process has left something that ends, or goes on, without being asked for: turns
+// with an agent, what people were asked, and what waits for a decision though its conversation has ended.
+func (ts Turns) Left(ctx context.Context) ([]chat.Key, error) {
+	return chatKeys(ctx, ts.db.read, leftChats)
 }
 
 const selectAnswer = `SELECT content FROM messages WHERE chat_key = ?1 AND message_id = ?2`

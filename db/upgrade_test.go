@@ -278,7 +278,7 @@ func goesOn(t *testing.T, d *db.DB, kind string) {
 		end(next("u:q1 u:q2").Turn.ID, db.Done)
 		is("") // nothing is asked twice
 	case "ended conversation":
-		list, err := ts.Interruptions().Outdated(t.Context())
+		list, err := ts.Interruptions().Undecided(t.Context(), key)
 		must(t, err)
 		if len(list) != 1 || list[0].ID != 15 {
 			t.Errorf("of ended conversations: %+v", list)

@@ -66,7 +66,7 @@ func (d *deciding) wants(q claude.ToolAsk) (decisions chan claude.Decision, wait
 	decisions = make(chan claude.Decision, 4)
 	answer := func(v claude.Decision) bool { decisions <- v; return true }
 	waits := d.as.RequestDecision(d.Context(), d.claim, Workspace{Dir: d.dir}, q, answer)
-	list, err := d.store.Approvals().Waiting(d.Context())
+	list, err := d.store.Approvals().Open(d.Context(), d.claim.Turn.Key)
 	if err != nil || waits != (len(list) == 1) {
 		d.Fatalf("waits %v, %+v, %v", waits, list, err)
 	}

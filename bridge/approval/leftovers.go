@@ -20,8 +20,8 @@ import (
 
 // InterruptedTurns provides what a decision needs to know about turns that a shutdown has interrupted.
 type InterruptedTurns interface {
-	// AwaitRecovery waits until the turns of the previous run are recovered.
-	AwaitRecovery(ctx context.Context) error
+	// AwaitRecovery waits until what the previous run has left in a chat is recovered.
+	AwaitRecovery(ctx context.Context, key chat.Key) error
 	// ContinuedCard is the card of an interrupted turn that another turn continues.
 	ContinuedCard(ctx context.Context, key chat.Key, turn int64, l i18n.Lang) (chat.Card, error)
 	// AskNoMore shows that an interrupted turn waits for no decision after this one has come too late. It returns

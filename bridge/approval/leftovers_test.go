@@ -117,7 +117,7 @@ func TestATurnGoesOnBeforeTheDecision(t *testing.T) {
 		t.Errorf("decision %+v", v)
 	}
 	a.as.EndTurn(t.Context(), c.Turn, db.Done)
-	list, err := a.store.Approvals().Waiting(t.Context())
+	list, err := a.store.Approvals().Open(t.Context(), a.approval.Key)
 	if err != nil || len(list) != 0 {
 		t.Errorf("still waiting: %+v, %v", list, err)
 	}

@@ -24,7 +24,7 @@ func (rs *Requests) Press(ctx context.Context, p chat.Press, l i18n.Lang) (toast
 	log := rs.log.With().Stringer("chat", p.Key).Str("user", p.Actor.ID).Str("approval", id).
 		Str("do", p.Action.Do).Logger()
 	p = withOption(p)
-	if err := rs.awaitRecovery(ctx); err != nil {
+	if err := rs.awaitRecovery(ctx, p.Key); err != nil {
 		return "", err
 	}
 	a, err := rs.store.Approvals().Get(ctx, id)
@@ -148,10 +148,10 @@ const (
 )
 
 // awaitRecovery waits for the recovery of the previous run, but no longer than a press may take.
-func (rs *Requests) awaitRecovery(ctx context.Context) error {
+func (rs *Requests) awaitRecovery(ctx context.Context, key chat.Key) error {
 	ctx, stop := context.WithTimeout(ctx, recoveryWait)
 	defer stop()
-	return rs.interrupted.AwaitRecovery(ctx)
+	return rs.interrupted.AwaitRecovery(ctx, key)
 }
 
 // storeSoon stores something for a press. It returns false if that takes longer than a press may take; the card will

@@ -69,7 +69,7 @@ func askingOn(t *testing.T, patience time.Duration, out delivery.Messenger) *ask
 		}
 		return !a.gone
 	})
-	list, err := store.Approvals().Waiting(t.Context())
+	list, err := store.Approvals().Open(t.Context(), claim.Turn.Key)
 	if err != nil || len(list) != 1 {
 		t.Fatalf("%+v, %v", list, err)
 	}
@@ -80,7 +80,7 @@ func askingOn(t *testing.T, patience time.Duration, out delivery.Messenger) *ask
 // nothingInterrupted is an InterruptedTurns without any turns.
 type nothingInterrupted struct{}
 
-func (nothingInterrupted) AwaitRecovery(context.Context) error { return nil }
+func (nothingInterrupted) AwaitRecovery(context.Context, chat.Key) error { return nil }
 
 func (nothingInterrupted) ContinuedCard(context.Context, chat.Key, int64, i18n.Lang) (chat.Card, error) {
 	return chat.Card{}, nil
@@ -98,7 +98,7 @@ type lateRecovery struct {
 	after time.Duration
 }
 
-func (r lateRecovery) AwaitRecovery(ctx context.Context) error {
+func (r lateRecovery) AwaitRecovery(ctx context.Context, _ chat.Key) error {
 	select {
 	case <-time.After(r.after):
 		return nil
@@ -114,7 +114,7 @@ func TestAPressWaitsForTheRecovery(t *testing.T) {
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			rs := &Requests{interrupted: lateRecovery{after: after}}
-			if got := rs.awaitRecovery(t.Context()); !errors.Is(got, want) {
+			if got := rs.awaitRecovery(t.Context(), chat.Key{}); !errors.Is(got, want) {
 				t.Errorf("after %v: %v", after, got)
 			}
 		})

@@ -370,7 +370,7 @@ func TestACrashAroundAnAnswerToAnEarlierRun(t *testing.T) {
 				s.run()
 				s.connected()
 				s.sim.Say(s.chat, s.user, "绿的也可以", feishusim.ReplyTo(card.ID))
-				s.awaitLog("turn not recovered; trying again")
+				s.awaitLog("chat not recovered; trying again")
 				known()
 			} else {
 				s.run("MAGPIE_CRASH_AT=" + step)

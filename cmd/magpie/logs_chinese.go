@@ -120,8 +120,8 @@ var logInChinese = map[string]string{
 	"no embeddings for messages; trying again later":                             "没能给消息生成向量，稍后再试",
 
 	"turn not recovered":                                                      "没能恢复中断的回答",
-	"turn not recovered; trying again":                                        "没能恢复中断的回答，稍后再试",
-	"what waits for a decision not recovered; trying again":                   "没能恢复等待决定的内容，稍后再试",
+	"chat not recovered; trying again":                                        "没能恢复聊天里中断的内容，稍后再试",
+	"what waits for a decision not recovered":                                 "没能恢复等待决定的内容",
 	"what processes without a chat have left is not removed":                  "没能清理备用进程留下的文件",
 	"transcript not read":                                                     "会话记录读取失败",
 	"turn was cut off after the agent had finished; delivering its answer":    "回答已经写完，发送前被中断，现在发出",
