@@ -211,7 +211,7 @@ func TestTheCLIWaitsForItsTools(t *testing.T) {
 	pool := claude.NewPool(cfg)
 	t.Cleanup(pool.Close)
 	g := s.Grant(here, where())
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	p, err := pool.Acquire(ctx, "owner",
 		claude.Spec{Session: uuid.NewString(), Dir: cfg.Project, Mode: "default", Tools: func() claude.Tools {
@@ -256,7 +256,7 @@ func TestTheCLIUsesTheTools(t *testing.T) {
 		grants = append(grants, g)
 		return claude.Tools{Server: agenttools.ServerName, URL: g.URL, Token: g.Token, Names: g.Names, Close: g.Revoke}
 	}}
-	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	ask := func(prompt string) (said string) {
 		p, err := pool.Acquire(ctx, "owner", spec)
@@ -304,7 +304,7 @@ func TestConnectionsWithoutATokenAreClosed(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer c.Close() //nolint:errcheck // it is closed by the server
-	if err := c.SetDeadline(time.Now().Add(20 * time.Second)); err != nil {
+	if err := c.SetDeadline(time.Now().Add(time.Minute)); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := io.WriteString(c, "GET / HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer wrong\r\n\r\n"); err != nil {

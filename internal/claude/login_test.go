@@ -28,7 +28,7 @@ var errNoCode = errors.New("nobody has a code")
 // when none is left.
 func logIn(t *testing.T, c claude.Config, codes ...string) loggingIn {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	ctx, leave := context.WithCancelCause(ctx)
 	defer leave(nil)

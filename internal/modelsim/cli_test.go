@@ -69,7 +69,7 @@ type turn struct {
 // ask runs the CLI once with the prompt on its standard input.
 func (c *cli) ask(t *testing.T, prompt string, args ...string) turn {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	args = append([]string{"-p", "--output-format", "stream-json", "--verbose", "--include-partial-messages"}, args...)
 	cmd := exec.CommandContext(ctx, c.path, args...)

@@ -73,6 +73,8 @@ func Config(t testing.TB, url string) claude.Config {
 	t.Helper()
 	c := claude.Defaults()
 	c.Command, c.Environ, c.Project = Command(t), Environ(t, url), t.TempDir()
+	// A busy machine takes a minute for a start.
+	c.Silence.Duration, c.TaskLimit.Duration = 10*time.Minute, 10*time.Minute
 	c.Quiet, c.Spare = 100*time.Millisecond, 0
 	c.Suggestions = false // they are requests to the model, which most tests count
 	if err := c.Validate(); err != nil {
