@@ -31,7 +31,7 @@ var measures = []struct {
 		_, files := calls(wayOfAMessage(t))
 		return len(files)
 	}},
-	{"selector chains of four names and more in bridge", 92, func(t *testing.T) int {
+	{"selector chains of four names and more in bridge", 78, func(t *testing.T) int {
 		return len(longChain.FindAllString(sourcesOf(t, "bridge"), -1))
 	}},
 	{"files that know that a running turn is handed messages", 28, countSteering},

@@ -3,7 +3,7 @@ package bridge
 import (
 	"context"
 	"errors"
-	"sync"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -24,13 +24,10 @@ type aheadStarts struct {
 	access  *access.Authorizer
 	pool    *claude.Pool
 	specs   processSpecs
-	due     func(db.Chat) bool // reports whether a summary is made before the next turn
+	upkeep  *upkeep // knows which signs have counted, and whether a summary is made before the next turn
 	turns   *turnQueue
 	jobs    *workqueue.Queue
 	log     zerolog.Logger
-
-	mu   sync.Mutex
-	last map[recentSign]time.Time // when a mere sign last started a process
 }
 
 // Most signs are not followed by a question, so their effect is limited.
@@ -42,40 +39,47 @@ const (
 // restoreRetry is how long the start of a process that nobody waits for is put off by the start of another.
 const restoreRetry = 200 * time.Millisecond
 
-// recentSign is a sign that counted. A press counts even if another sign, which was ignored, came before.
-type recentSign struct {
-	key   chat.Key
-	press bool
-}
-
 // noteActivity notes activity in a chat by somebody who may ask a question soon.
 func (a *aheadStarts) noteActivity(key chat.Key) { a.noteActivityOf(key, nil) }
 
 // notePress notes that a button was pressed. Whoever presses is there, however long the chat was silent.
-func (a *aheadStarts) notePress(key chat.Key) { a.noteSign(recentSign{key, true}, aheadSign{}) }
+func (a *aheadStarts) notePress(key chat.Key) { a.noteSign(key, byPress, aheadSign{}) }
 
 // noteActivityOf is noteActivity for somebody whose access is checked only if the sign counts; nil = it is checked.
 func (a *aheadStarts) noteActivityOf(key chat.Key, by *chat.Actor) {
-	a.noteSign(recentSign{key: key}, aheadSign{age: signAge, by: by})
+	a.noteSign(key, anySign, aheadSign{age: signAge, by: by})
 }
 
-func (a *aheadStarts) noteSign(r recentSign, s aheadSign) {
-	if a.pool.Ahead().Prolong(r.key.String()) {
-		return
+// The kinds of signs. A press counts even if another sign, which was ignored, came before.
+const (
+	anySign = iota
+	byPress
+)
+
+func (a *aheadStarts) noteSign(key chat.Key, kind int, s aheadSign) {
+	if !a.pool.Ahead().Prolong(key.String()) && a.upkeep.countSign(key, kind, time.Now()) {
+		a.enqueue(key, s)
 	}
-	now := time.Now()
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	for other, at := range a.last {
-		if now.Sub(at) >= signPeriod {
-			delete(a.last, other)
-		}
+}
+
+// countSign counts a sign, unless one of its kind has counted a short time ago.
+func (u *upkeep) countSign(key chat.Key, kind int, now time.Time) bool {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	for other := range u.chats {
+		u.forgetIdle(other, now)
 	}
-	if _, ok := a.last[r]; ok {
-		return
+	c := u.of(key)
+	if now.Sub(c.signs[kind]) < signPeriod {
+		return false
 	}
-	a.last[r] = now
-	a.enqueue(r.key, s)
+	c.signs[kind] = now
+	return true
+}
+
+// hasSign reports whether a sign has counted a short time ago.
+func (c *chatWork) hasSign(now time.Time) bool {
+	return slices.ContainsFunc(c.signs[:], func(at time.Time) bool { return now.Sub(at) < signPeriod })
 }
 
 // expectQuestion notes that a question is coming.
@@ -172,7 +176,7 @@ func (a *aheadStarts) start(ctx context.Context, key chat.Key, s aheadSign) erro
 		return err
 	}
 	claim, err := a.preview.claim(ctx, chat.Message{Key: key, Text: "?", Time: time.Now()})
-	if err != nil || a.due(claim.Chat) || s.age > 0 && time.Since(claim.Chat.Turned) > s.age {
+	if err != nil || a.upkeep.isDue(claim.Chat) || s.age > 0 && time.Since(claim.Chat.Turned) > s.age {
 		return err
 	}
 	spec, err := a.specs.chatSpec(claim.Chat)

@@ -146,7 +146,7 @@ func (b *Bridge) Run(ctx context.Context) error {
 	others.Go(func() { b.access.Ownership.Run(ctx) })
 	others.Go(func() { b.sendDigests(ctx) })
 	others.Go(func() { b.limits.Run(ctx) })
-	others.Go(func() { b.runner.maintenance.watchStale(ctx) })
+	others.Go(func() { b.runner.upkeep.watchStale(ctx) })
 	others.Go(func() { b.ahead.restore(ctx) })
 	b.queues.run(ctx, b.cfg.Shutdown)
 	return nil

@@ -189,7 +189,7 @@ func TestTasksOutsideChatsAreCharged(t *testing.T) {
 	})
 	l.until("it to be stored", func() bool { return l.count(`SELECT COUNT(*) FROM chats WHERE topic <> ''`) == 1 })
 	// The end of a turn may have read the chat before the title of the previous turn was stored.
-	l.maintenance().makeTitle(t.Context(), endedTurn{
+	l.upkeep().makeTitle(t.Context(), endedTurn{
 		Turn: db.Turn{Key: room}, asked: []chat.Message{{Key: room, Text: "again"}}, answer: "yes",
 	})
 	if n := l.count(`SELECT COUNT(*) FROM ledger WHERE purpose = 'title'`); n != 1 {

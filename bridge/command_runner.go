@@ -87,7 +87,7 @@ func (cs *commandSet) carryOut(o invocation, done commandResult) {
 		case db.DropTurn:
 			cs.asks.Reconsider(key)
 		case db.RequestSummary:
-			cs.scheduler.make(key)
+			cs.upkeep.summarize(key)
 		case db.SetModel:
 			cs.limits.release(key) // another model has its own limits
 		}
@@ -156,7 +156,7 @@ func (cs *commandSet) executePress(ctx context.Context, p chat.Press, id, args s
 // can repeat the command.
 func (cs *commandSet) replyLater(o invocation, p plan) {
 	o.late = true
-	cs.scheduler.jobs.Enqueue(func(ctx context.Context) {
+	cs.upkeep.jobs.Enqueue(func(ctx context.Context) {
 		what, err := p(ctx, o)
 		if err == nil && what.reply != "" && ctx.Err() == nil {
 			// The idempotency key contains the command's message, so a redelivered command is answered once.

@@ -100,7 +100,7 @@ type commandSet struct {
 	cutOff    interruptedTurns
 	outbox    *delivery.Outbox
 	reactions *delivery.Reactions
-	scheduler *compactionScheduler
+	upkeep    *upkeep
 	ahead     *aheadStarts
 	budget    *budget
 	limits    *usageLimits

@@ -7,9 +7,6 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/rs/zerolog"
-
-	"magpie/bridge/delivery"
 	"magpie/bridge/i18n"
 	"magpie/contextmgr"
 	"magpie/db"
@@ -29,27 +26,16 @@ func (cs *commandSet) compactNow(_ context.Context, o invocation) (commandResult
 	return commandResult{effects: []db.Effect{db.RequestSummary{}}}, nil // replied to when the summary is made
 }
 
-// summaries keeps prompts short: they replace old messages of a chat by a summary.
-type summaries struct {
-	cfg    *Config
-	db     *db.DB
-	budget *budget
-	pool   *claude.Pool
-	outbox *delivery.Outbox
-	out    delivery.Messenger
-	log    zerolog.Logger
-}
-
-// make makes the chat's summary, after which a new session starts. The result goes to the user who asked for it. On any
-// failure the chat keeps its session.
-func (sm summaries) make(ctx context.Context, key chat.Key, wanted <-chan struct{}) error {
-	err := sm.makeOnce(ctx, key, wanted)
+// makeSummary replaces old messages of the chat by a summary, after which a new session starts: so prompts stay short.
+// The result goes to the user who ordered it. On any failure the chat keeps its session.
+func (u *upkeep) makeSummary(ctx context.Context, key chat.Key, wanted <-chan struct{}) error {
+	err := u.makeOnce(ctx, key, wanted)
 	if errors.Is(err, errOutdated) {
-		err = sm.makeOnce(ctx, key, wanted) // from the current state
+		err = u.makeOnce(ctx, key, wanted) // from the current state
 	}
 	if errors.Is(err, errOutdated) {
-		c, unknown := sm.db.Chats().Get(ctx, key)
-		return sm.handleFailure(ctx, c, errors.Join(err, unknown))
+		c, unknown := u.db.Chats().Get(ctx, key)
+		return u.handleFailure(ctx, c, errors.Join(err, unknown))
 	}
 	return err
 }
@@ -67,40 +53,40 @@ var errOutdated = errors.New("the conversation has changed meanwhile")
 
 // makeOnce makes one summary. It asks the model without a lock or a transaction, so the chat may change meanwhile; the
 // final write checks the epoch and the previous summary, and fails with errOutdated.
-func (sm summaries) makeOnce(ctx context.Context, key chat.Key, wanted <-chan struct{}) error {
-	c, err := sm.db.Chats().Get(ctx, key)
+func (u *upkeep) makeOnce(ctx context.Context, key chat.Key, wanted <-chan struct{}) error {
+	c, err := u.db.Chats().Get(ctx, key)
 	if err != nil {
-		return sm.handleFailure(ctx, c, err)
+		return u.handleFailure(ctx, c, err)
 	}
 	if wanted == atOnce && c.Compacting == "" {
 		return nil // whoever has ordered it has got one that was being made
 	}
-	list, err := sm.db.History().Answered(ctx, key, c.Epoch, c.ContextAfter(), mostLoaded)
+	list, err := u.db.History().Answered(ctx, key, c.Epoch, c.ContextAfter(), mostLoaded)
 	if err != nil {
-		return sm.handleFailure(ctx, c, err)
+		return u.handleFailure(ctx, c, err)
 	}
 	slices.Reverse(list)
-	older := sm.cfg.Context.MessagesToSummarize(list)
+	older := u.rules.MessagesToSummarize(list)
 	if len(older) == 0 {
-		return sm.handleTooShort(ctx, c)
+		return u.handleTooShort(ctx, c)
 	}
 	if c.Compacting != "" {
-		defer time.AfterFunc(noticeableWork, func() { sm.announceStart(ctx, c) }).Stop()
+		defer time.AfterFunc(noticeableWork, func() { u.announceStart(ctx, c) }).Stop()
 		wanted = atOnce
 	}
-	lang, before := sm.cfg.langOf(c), contextmgr.Summary{Text: c.Summary.Text, Until: c.Summary.Until}
-	task := sm.cfg.Context.SummaryTask(string(lang), c.Kind, before, older)
+	lang, before := u.cfg.langOf(c), contextmgr.Summary{Text: c.Summary.Text, Until: c.Summary.Until}
+	task := u.rules.SummaryTask(string(lang), c.Kind, before, older)
 	// Failpoints mark where the crash tests end the process.
 	failpoint.At("summary: asking")
-	reply, err := sm.budget.askAgent(ctx, key, "summary", claude.Task{
+	reply, err := u.budget.askAgent(ctx, key, "summary", claude.Task{
 		System: task.Instruction, Text: task.Input, Owner: key.String(), Wanted: wanted,
 	})
 	failpoint.At("summary: made")
 	if err != nil {
-		return sm.handleFailure(ctx, c, err)
+		return u.handleFailure(ctx, c, err)
 	}
 	last := older[len(older)-1]
-	s := db.Summary{Text: sm.cfg.Context.TruncateSummary(sm.cfg.clean(reply), string(lang)), Seq: last.Seq, Until: last.Time}
+	s := db.Summary{Text: u.rules.TruncateSummary(u.cfg.clean(reply), string(lang)), Seq: last.Seq, Until: last.Time}
 	chars := 0
 	for _, m := range older {
 		chars += utf8.RuneCountInString(m.Text)
@@ -109,21 +95,21 @@ func (sm summaries) makeOnce(ctx context.Context, key chat.Key, wanted <-chan st
 	done := i18n.CompactDone.Sprintf(lang, len(older), chars, utf8.RuneCountInString(s.Text), kept)
 	made := db.Compaction{Key: key, Epoch: c.Epoch, Before: c.Summary, Of: idsOf(older), Summary: s, Reply: done}
 	// The summary is paid for, so a shutdown must not discard it.
-	err = sm.db.Chats().Compact(context.WithoutCancel(ctx), made)
+	err = u.db.Chats().Compact(context.WithoutCancel(ctx), made)
 	if errors.Is(err, db.ErrNotFound) {
 		return errOutdated
 	} else if err != nil {
-		return sm.handleFailure(ctx, c, err)
+		return u.handleFailure(ctx, c, err)
 	}
-	sm.log.Info().Stringer("chat", key).Int("messages", len(older)).Int64("session_tokens", c.Session.Tokens).
+	u.log.Info().Stringer("chat", key).Int("messages", len(older)).Int64("session_tokens", c.Session.Tokens).
 		Bool("asked", c.Compacting != "").Msg("chat compacted")
 	failpoint.At("summary: stored")
 	// The running process still holds the long context, so it must not answer the next message.
-	<-sm.pool.Drop(key.String())
-	sm.outbox.Wake(key)
+	<-u.pool.Drop(key.String())
+	u.outbox.Wake(key)
 	// If the chat is due again right after a summary, every turn would be followed by another one, each at a cost.
-	if again := c.Summary.Seq != 0 && len(list) <= sm.cfg.Context.KeepRecent+2; again && c.Compacting == "" {
-		sm.log.Warn().Stringer("chat", key).
+	if again := c.Summary.Seq != 0 && len(list) <= u.rules.KeepRecent+2; again && c.Compacting == "" {
+		u.log.Warn().Stringer("chat", key).
 			Msg("a session was full after one turn: [context] window is small for what the agent reads there")
 		return errFullAgain
 	}
@@ -136,29 +122,29 @@ var errFullAgain = errors.New("the session was full after one turn")
 
 // handleTooShort handles a chat that is too short for a summary. If its session is full anyway, because of tool
 // results, the session is dropped; the next one starts with the recent messages.
-func (sm summaries) handleTooShort(ctx context.Context, c db.Chat) error {
+func (u *upkeep) handleTooShort(ctx context.Context, c db.Chat) error {
 	ctx = context.WithoutCancel(ctx)
-	if err := sm.db.Chats().AnswerCompaction(ctx, c.Key, i18n.CompactNothing.In(sm.cfg.langOf(c))); err != nil {
-		return sm.handleFailure(ctx, c, err)
+	if err := u.db.Chats().AnswerCompaction(ctx, c.Key, i18n.CompactNothing.In(u.cfg.langOf(c))); err != nil {
+		return u.handleFailure(ctx, c, err)
 	}
-	sm.outbox.Wake(c.Key)
+	u.outbox.Wake(c.Key)
 	// Tool results fill a session without being part of the History.
-	if !sm.cfg.Context.NeedsCompaction(c.Session.Tokens, c.Session.Window) {
+	if !u.rules.NeedsCompaction(c.Session.Tokens, c.Session.Window) {
 		return nil
 	}
-	if err := sm.db.Chats().Sessions().Forget(ctx, c.Key, c.Session.ID); err != nil {
-		return sm.handleFailure(ctx, c, err)
+	if err := u.db.Chats().Sessions().Forget(ctx, c.Key, c.Session.ID); err != nil {
+		return u.handleFailure(ctx, c, err)
 	}
-	sm.log.Info().Stringer("chat", c.Key).Int64("session_tokens", c.Session.Tokens).
+	u.log.Info().Stringer("chat", c.Key).Int64("session_tokens", c.Session.Tokens).
 		Msg("full session dropped; its chat is too short for a summary")
-	<-sm.pool.Drop(c.Key.String())
+	<-u.pool.Drop(c.Key.String())
 	return nil
 }
 
 // handleFailure handles a failed summary. The user who asked for it gets a reply, unless it will be retried: after the
 // next turn, or at the next start.
-func (sm summaries) handleFailure(ctx context.Context, c db.Chat, err error) error {
-	log := sm.log.With().Stringer("chat", c.Key).Logger()
+func (u *upkeep) handleFailure(ctx context.Context, c db.Chat, err error) error {
+	log := u.log.With().Stringer("chat", c.Key).Logger()
 	switch {
 	case errors.Is(err, errImpatient) || errors.Is(err, claude.ErrTaskBusy) && c.Compacting == "":
 		log.Warn().Err(err).Msg("chat not compacted yet")
@@ -174,10 +160,10 @@ func (sm summaries) handleFailure(ctx context.Context, c db.Chat, err error) err
 		} else if errors.Is(err, errOutdated) {
 			text = i18n.CompactChanged
 		}
-		if err := sm.db.Chats().AnswerCompaction(ctx, c.Key, text.In(sm.cfg.langOf(c))); err != nil {
+		if err := u.db.Chats().AnswerCompaction(ctx, c.Key, text.In(u.cfg.langOf(c))); err != nil {
 			log.Error().Err(err).Msg("reply about a failed compaction not stored")
 		}
-		sm.outbox.Wake(c.Key)
+		u.outbox.Wake(c.Key)
 	}
 	return err
 }
@@ -186,10 +172,10 @@ func (sm summaries) handleFailure(ctx context.Context, c db.Chat, err error) err
 const noticeableWork = 5 * time.Second
 
 // announceStart is best effort. The idempotency key prevents a second notice when a restart repeats it.
-func (sm summaries) announceStart(ctx context.Context, c db.Chat) {
+func (u *upkeep) announceStart(ctx context.Context, c db.Chat) {
 	to := chat.Ref{Key: c.Key, ID: c.CompactTo}
-	if _, err := sm.out.Reply(ctx, to, i18n.CompactBegun.In(sm.cfg.langOf(c)), "begun:"+c.Compacting); err != nil &&
+	if _, err := u.out.Reply(ctx, to, i18n.CompactBegun.In(u.cfg.langOf(c)), "begun:"+c.Compacting); err != nil &&
 		ctx.Err() == nil {
-		sm.log.Warn().Err(err).Stringer("chat", c.Key).Msg("reply failed")
+		u.log.Warn().Err(err).Stringer("chat", c.Key).Msg("reply failed")
 	}
 }

@@ -66,7 +66,7 @@ func TestASummaryIsOrderedWhileAnotherIsMade(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			l := newRig(t)
 			l.longChat()
-			u, begun, ordered, runs := l.scheduler(), make(chan struct{}), make(chan struct{}), 0
+			u, begun, ordered, runs := l.upkeep(), make(chan struct{}), make(chan struct{}), 0
 			u.compact = func(then summary) summary {
 				return func(ctx context.Context, key chat.Key, wanted <-chan struct{}) error {
 					again := func() error { return then(ctx, key, wanted) }
@@ -76,7 +76,7 @@ func TestASummaryIsOrderedWhileAnotherIsMade(t *testing.T) {
 					return tc.first(ctx, again, func() { close(begun); <-ordered })
 				}
 			}(u.compact)
-			u.make(room)
+			u.summarize(room)
 			<-begun
 			l.say("om_c", "/compact")
 			close(ordered)

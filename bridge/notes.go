@@ -19,19 +19,10 @@ import (
 // shorter.
 const fewWords = 4
 
-// notes creates memories automatically.
-type notes struct {
-	cfg       *Config
-	db        *db.DB
-	budget    *budget
-	scheduler *compactionScheduler
-	log       zerolog.Logger
-}
-
 // learn starts a background task that searches a finished turn for facts worth remembering, if configured. Nothing
 // waits for the result.
-func (n notes) learn(c db.Chat, t endedTurn) {
-	cfg, words := n.cfg.Context.Memory, 0
+func (u *upkeep) learn(c db.Chat, t endedTurn) {
+	cfg, words := u.rules.Memory, 0
 	for _, m := range t.asked {
 		words += contextmgr.EstimateTokens(m.Text)
 	}
@@ -39,9 +30,9 @@ func (n notes) learn(c db.Chat, t endedTurn) {
 	if !cfg.Capture || c.Kind != chat.Private && !cfg.CaptureGroup || words < fewWords {
 		return
 	}
-	log := n.log.With().Stringer("chat", c.Key).Int64("turn", t.ID).Logger()
-	begun := n.scheduler.enqueueMemoryJob(c.Key, func(ctx context.Context) {
-		if err := n.extract(log.WithContext(ctx), c, t.said()); err != nil && ctx.Err() == nil {
+	log := u.log.With().Stringer("chat", c.Key).Int64("turn", t.ID).Logger()
+	begun := u.enqueueSearch(c.Key, func(ctx context.Context) {
+		if err := u.extract(log.WithContext(ctx), c, t.said()); err != nil && ctx.Err() == nil {
 			log.Error().Err(err).Msg("memories of the turn lost")
 		}
 	})
@@ -51,8 +42,8 @@ func (n notes) learn(c db.Chat, t endedTurn) {
 }
 
 // extract creates memories from the messages with these IDs.
-func (n notes) extract(ctx context.Context, c db.Chat, ids []string) error {
-	said, err := n.db.History().ByID(ctx, c.Key, ids)
+func (u *upkeep) extract(ctx context.Context, c db.Chat, ids []string) error {
+	said, err := u.db.History().ByID(ctx, c.Key, ids)
 	if err != nil || len(said) == 0 { // they may have been deleted
 		return err
 	}
@@ -62,29 +53,29 @@ func (n notes) extract(ctx context.Context, c db.Chat, ids []string) error {
 			note.Of = m.Actor.ID
 		}
 	}
-	if n.cfg.Context.Memory.Approval {
+	if u.rules.Memory.Approval {
 		note.State = db.ProposedMemory
 	}
-	known, err := n.visibleMemories(ctx, note)
+	known, err := u.visibleMemories(ctx, note)
 	if err != nil {
 		return err
 	}
-	reply, err := n.askAgent(ctx, c.Key, "notes", n.cfg.Context.NotesTask(string(n.cfg.langOf(c)), c.Kind, known, said))
+	reply, err := u.askAgent(ctx, c.Key, "notes", u.rules.NotesTask(string(u.cfg.langOf(c)), c.Kind, known, said))
 	if err != nil {
 		return err
 	}
-	return n.storeNotes(ctx, note, reply)
+	return u.storeNotes(ctx, note, reply)
 }
 
 // maxAgentTries limits the retries for memories when the agent has no time. Each one lasts ten minutes.
 const maxAgentTries = 6
 
 // askAgent runs a task of the agent when there is time for it.
-func (n notes) askAgent(
+func (u *upkeep) askAgent(
 	ctx context.Context, key chat.Key, purpose string, task contextmgr.Task,
 ) (reply string, err error) {
 	for range maxAgentTries {
-		reply, err = n.budget.askAgent(ctx, key, purpose, claude.Task{System: task.Instruction, Text: task.Input})
+		reply, err = u.budget.askAgent(ctx, key, purpose, claude.Task{System: task.Instruction, Text: task.Input})
 		if !errors.Is(err, claude.ErrTaskBusy) {
 			break
 		}
@@ -94,26 +85,26 @@ func (n notes) askAgent(
 
 // visibleMemories returns the memories that the model may see while it writes a new one: never those about other
 // people, whose content could end up in it.
-func (n notes) visibleMemories(ctx context.Context, note db.Memory) ([]db.Memory, error) {
-	list, err := n.db.Memories().List(ctx, note.Key)
+func (u *upkeep) visibleMemories(ctx context.Context, note db.Memory) ([]db.Memory, error) {
+	list, err := u.db.Memories().List(ctx, note.Key)
 	return slices.DeleteFunc(list, func(x db.Memory) bool { return x.Scope == db.UserScope && x.Of != note.Of }), err
 }
 
 // storeNotes stores the memories in the agent's reply, apart from known ones. note holds their common fields.
-func (n notes) storeNotes(ctx context.Context, note db.Memory, reply string) error {
-	known, err := n.visibleMemories(ctx, note) // the same may have been remembered meanwhile
+func (u *upkeep) storeNotes(ctx context.Context, note db.Memory, reply string) error {
+	known, err := u.visibleMemories(ctx, note) // the same may have been remembered meanwhile
 	if err != nil {
 		return err
 	}
 	for _, x := range contextmgr.ParseNotes(reply) {
-		note.Title, note.Text, note.Keywords = n.cfg.clean(x.Title), n.cfg.clean(x.Text), nil
+		note.Title, note.Text, note.Keywords = u.cfg.clean(x.Title), u.cfg.clean(x.Text), nil
 		for _, k := range x.Keywords {
-			note.Keywords = append(note.Keywords, n.cfg.clean(k))
+			note.Keywords = append(note.Keywords, u.cfg.clean(k))
 		}
 		if slices.ContainsFunc(known, func(k db.Memory) bool { return sameWords(k.Text, note.Text) }) {
 			continue
 		}
-		saved, err := n.db.Memories().Learn(ctx, note, db.Change{Who: byItself, Why: whyAnswer})
+		saved, err := u.db.Memories().Learn(ctx, note, db.Change{Who: byItself, Why: whyAnswer})
 		if errors.Is(err, db.ErrNotFound) { // a message of the turn was recalled meanwhile
 			return nil
 		} else if err != nil {

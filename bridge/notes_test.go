@@ -88,7 +88,7 @@ func (w *memoryRig) storeNotes(p place, reply string) {
 	for _, m := range said {
 		sources = append(sources, m.ID)
 	}
-	w.must(w.maintenance().notes.storeNotes(w.ctx,
+	w.must(w.upkeep().storeNotes(w.ctx,
 		db.Memory{Key: p.key, Scope: scope, Of: of, Sources: sources},
 		reply))
 }
@@ -164,15 +164,15 @@ func TestTurnsAreLookedThroughOneByOne(t *testing.T) {
 			looked.Add(1)
 		}
 		began := 0
-		for range maxMemoryJobs + 5 {
-			if u.enqueueMemoryJob(room, look) {
+		for range maxSearches + 5 {
+			if u.enqueueSearch(room, look) {
 				began++
 			}
 		}
-		if began != maxMemoryJobs+1 {
+		if began != maxSearches+1 {
 			t.Errorf("%d are looked through or wait", began)
 		}
-		u.enqueueMemoryJob(chat.FeishuChat("oc_2"), func(context.Context) { elsewhere.Add(1) })
+		u.enqueueSearch(chat.FeishuChat("oc_2"), func(context.Context) { elsewhere.Add(1) })
 		synctest.Wait()
 		if elsewhere.Load() != 1 {
 			t.Error("another chat waits")
@@ -182,11 +182,11 @@ func TestTurnsAreLookedThroughOneByOne(t *testing.T) {
 			t.Errorf("%d of %d were looked through", n, began)
 		}
 		u.mu.Lock()
-		if len(u.memoryJobs) != 0 {
-			t.Errorf("%d chats are still noted", len(u.memoryJobs))
+		if len(u.chats) != 0 {
+			t.Errorf("%d chats are still noted", len(u.chats))
 		}
 		u.mu.Unlock()
-		if !u.enqueueMemoryJob(room, look) {
+		if !u.enqueueSearch(room, look) {
 			t.Error("the chat is not looked after any more")
 		}
 		time.Sleep(time.Hour)
@@ -199,18 +199,18 @@ func TestTurnsAreLookedThroughOneByOne(t *testing.T) {
 // During shutdown no search begins, and waiting ones are dropped.
 func TestNoTurnIsLookedThroughAtTheEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		u := newCompactionScheduler(nil)
+		u := newUpkeep(&wiring{cfg: &Config{}})
 		ctx, cancel := context.WithCancel(t.Context())
 		stop, done := make(chan struct{}), make(chan struct{})
 		go func() { defer close(done); u.jobs.Run(ctx, stop) }()
 		var looks atomic.Int32
 		for range 3 {
-			u.enqueueMemoryJob(room, func(ctx context.Context) { looks.Add(1); <-ctx.Done() })
+			u.enqueueSearch(room, func(ctx context.Context) { looks.Add(1); <-ctx.Done() })
 		}
 		synctest.Wait()
 		cancel()
 		synctest.Wait()
-		u.enqueueMemoryJob(room, func(context.Context) { looks.Add(1) })
+		u.enqueueSearch(room, func(context.Context) { looks.Add(1) })
 		close(stop)
 		<-done
 		if n := looks.Load(); n != 1 {

@@ -20,28 +20,27 @@ import (
 // can be moved.
 type parts struct{ bridge *Bridge }
 
-func (p parts) cfg() *Config                    { return p.bridge.cfg }
-func (p parts) prompts() *contextmgr.Manager    { return p.bridge.context }
-func (p parts) authorizer() *access.Authorizer  { return p.bridge.access.Authorizer }
-func (p parts) ownership() *access.Ownership    { return p.bridge.access.Ownership }
-func (p parts) receiver() *receiver             { return p.bridge.receiver }
-func (p parts) commandSet() *commandSet         { return p.receiver().commands }
-func (p parts) listening() listening            { return p.receiver().listening }
-func (p parts) busy() *busyChats                { return p.queue().busy }
-func (p parts) logins() *logins                 { return p.receiver().logins }
-func (p parts) files() *attachment.Store        { return p.receiver().files }
-func (p parts) history() historyWriter          { return p.receiver().inbox.history }
-func (p parts) presses() *pressHandler          { return p.bridge.presses }
-func (p parts) approvals() *approval.Requests   { return p.bridge.queues.approvals }
-func (p parts) outbox() *delivery.Outbox        { return p.bridge.queues.outbox }
-func (p parts) reactions() *delivery.Reactions  { return p.bridge.queues.reactions }
-func (p parts) queue() *turnQueue               { return p.bridge.queues.turns }
-func (p parts) scheduler() *compactionScheduler { return p.bridge.queues.scheduler }
-func (p parts) runner() *turnRunner             { return p.bridge.runner }
-func (p parts) budget() *budget                 { return p.runner().budget }
-func (p parts) tools() *toolHandlers            { return p.runner().specs.tools }
-func (p parts) maintenance() maintenance        { return p.runner().maintenance }
-func (p parts) limits() *usageLimits            { return p.bridge.limits }
+func (p parts) cfg() *Config                   { return p.bridge.cfg }
+func (p parts) prompts() *contextmgr.Manager   { return p.bridge.context }
+func (p parts) authorizer() *access.Authorizer { return p.bridge.access.Authorizer }
+func (p parts) ownership() *access.Ownership   { return p.bridge.access.Ownership }
+func (p parts) receiver() *receiver            { return p.bridge.receiver }
+func (p parts) commandSet() *commandSet        { return p.receiver().commands }
+func (p parts) listening() listening           { return p.receiver().listening }
+func (p parts) busy() *busyChats               { return p.queue().busy }
+func (p parts) logins() *logins                { return p.receiver().logins }
+func (p parts) files() *attachment.Store       { return p.receiver().files }
+func (p parts) history() historyWriter         { return p.receiver().inbox.history }
+func (p parts) presses() *pressHandler         { return p.bridge.presses }
+func (p parts) approvals() *approval.Requests  { return p.bridge.queues.approvals }
+func (p parts) outbox() *delivery.Outbox       { return p.bridge.queues.outbox }
+func (p parts) reactions() *delivery.Reactions { return p.bridge.queues.reactions }
+func (p parts) queue() *turnQueue              { return p.bridge.queues.turns }
+func (p parts) upkeep() *upkeep                { return p.bridge.queues.upkeep }
+func (p parts) runner() *turnRunner            { return p.bridge.runner }
+func (p parts) budget() *budget                { return p.runner().budget }
+func (p parts) tools() *toolHandlers           { return p.runner().specs.tools }
+func (p parts) limits() *usageLimits           { return p.bridge.limits }
 
 // recover takes up what an earlier process has left, and work does what waits, as when the bridge runs.
 func (p parts) recover(ctx context.Context) error {
@@ -95,7 +94,7 @@ func (p parts) working() (chats, jobs int) {
 }
 
 // aside counts what is done beside the turns.
-func (p parts) aside() (waiting, active int) { return p.scheduler().jobs.Count() }
+func (p parts) aside() (waiting, active int) { return p.upkeep().jobs.Count() }
 
 // takePlaces leaves no place for turns until they are freed: questions queue meanwhile.
 func (p parts) takePlaces() (free func()) {

@@ -13,7 +13,7 @@ import (
 // shown.
 type queues struct {
 	turns     *turnQueue
-	scheduler *compactionScheduler
+	upkeep    *upkeep
 	approvals *approval.Requests
 	outbox    *delivery.Outbox
 	reactions *delivery.Reactions
@@ -41,7 +41,7 @@ func (q queues) run(ctx context.Context, timeout time.Duration) {
 	quiet, answered := make(chan struct{}), make(chan struct{})
 	var maintained, shown sync.WaitGroup
 	// Nothing of it is worth waiting for at the end, but turns may be waiting for it.
-	maintained.Go(func() { q.scheduler.jobs.Run(ctx, quiet) })
+	maintained.Go(func() { q.upkeep.jobs.Run(ctx, quiet) })
 	shown.Go(func() { q.approvals.Run(last, answered) })
 	shown.Go(func() { q.outbox.Run(last, answered) })
 	shown.Go(func() { q.reactions.Run(last, answered) })

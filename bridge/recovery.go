@@ -33,7 +33,7 @@ type recovery struct {
 	cutOff      cutOffTurns
 	interrupted interruptedTurns
 	turns       *turnQueue
-	scheduler   *compactionScheduler
+	upkeep      *upkeep
 	display     turnDisplay
 	log         zerolog.Logger
 }
@@ -85,7 +85,7 @@ func (r recovery) run(ctx context.Context) error {
 		turns.wake(key)
 	}
 	for _, key := range awaited {
-		r.scheduler.make(key)
+		r.upkeep.summarize(key)
 	}
 	close(turns.listed)
 	return nil

@@ -1,6 +1,7 @@
 package bridge
 
 import (
+	"context"
 	"strings"
 	"testing"
 	"time"
@@ -46,7 +47,7 @@ func TestTheKeyPointsAreThereWhenAStaleChatStartsOver(t *testing.T) {
 	tasks := func() int { return strings.Count(l.logs.String(), `"task":"points"`) }
 	idle := func() { l.turnsOver(); l.idle() }
 	look := func() {
-		l.must(l.maintenance().captureStale(t.Context(), time.Now(), 2*time.Hour))
+		l.must(l.upkeep().captureStale(t.Context(), time.Now(), 2*time.Hour))
 		idle()
 	}
 	l.say("om_1", "the heron flies at dawn")
@@ -104,4 +105,21 @@ func TestWhatIsMadeOfAChatIsInItsLanguage(t *testing.T) {
 	if !strings.Contains(list[0].Text, "Note the points") {
 		t.Errorf("key points %q", list[0].Text)
 	}
+}
+
+// The question that begins a new context does not wait for a summary of the old one, however full its session was.
+func TestWhoStartsOverWaitsForNoSummary(t *testing.T) {
+	t.Parallel()
+	l := newRig(t)
+	l.untitled()
+	l.start()
+	l.say("om_1", "hello there")
+	l.awaitTurns(1)
+	l.upkeep().compact = func(context.Context, chat.Key, <-chan struct{}) error {
+		t.Error("a summary is made")
+		return nil
+	}
+	l.sql(`UPDATE chats SET session_tokens = 1000000, turned_at = turned_at - 49 * 3600000`)
+	l.say("om_2", "hello again")
+	l.awaitTurns(2)
 }

@@ -61,23 +61,15 @@ func (a *awaitedSuggestion) offerWhenReady(offer func(claude.Suggestion)) {
 	}
 }
 
-// suggestions offers the agent's suggested next question as a button below its answer.
-type suggestions struct {
-	cfg    *Config
-	turns  db.Turns
-	budget *budget
-	outbox *delivery.Outbox
-}
-
-// offerAfterTurn offers the suggestion of a turn whose end is stored. Nothing waits for it.
-func (sg suggestions) offerAfterTurn(ctx context.Context, t *turn, end turncard.Outcome) {
+// suggestAfter offers the suggestion of a turn whose end is stored as a button below its answer. Nothing waits for it.
+func (u *upkeep) suggestAfter(ctx context.Context, t *turn, end turncard.Outcome) {
 	if end.State != db.Done || t.Chat.Kind != chat.Private {
 		return
 	}
 	log, view := zerolog.Ctx(ctx).With().Logger(), t.view
 	t.suggestion.offerWhenReady(func(s claude.Suggestion) {
-		sg.outbox.EnqueueJob(func(ctx context.Context) {
-			sg.offer(log.WithContext(ctx), t.Claim, view.Finish(end), s)
+		u.outbox.EnqueueJob(func(ctx context.Context) {
+			u.suggest(log.WithContext(ctx), t.Claim, view.Finish(end), s)
 		})
 	})
 }
@@ -85,15 +77,15 @@ func (sg suggestions) offerAfterTurn(ctx context.Context, t *turn, end turncard.
 // costTimeout limits how long the CLI may take to report the cost of a suggestion.
 const costTimeout = 10 * time.Second
 
-func (sg suggestions) offer(ctx context.Context, c db.Claim, v turncard.State, s claude.Suggestion) {
+func (u *upkeep) suggest(ctx context.Context, c db.Claim, v turncard.State, s claude.Suggestion) {
 	log := zerolog.Ctx(ctx)
-	if question := sg.cfg.allowedSuggestion(s.Text); question != "" {
-		card := delivery.RedactCard(v.WithSuggestion(question).Card(time.Now()), sg.cfg.Secrets)
-		err := sg.turns.Suggest(ctx, c.Turn, card)
+	if question := u.cfg.allowedSuggestion(s.Text); question != "" {
+		card := delivery.RedactCard(v.WithSuggestion(question).Card(time.Now()), u.cfg.Secrets)
+		err := u.db.Turns().Suggest(ctx, c.Turn, card)
 		if err != nil && !errors.Is(err, db.ErrNotFound) {
 			log.Error().Err(err).Msg("suggestion not stored")
 		}
-		sg.outbox.Wake(c.Turn.Key)
+		u.outbox.Wake(c.Turn.Key)
 	}
 	ctx, cancel := context.WithTimeout(ctx, costTimeout)
 	defer cancel()
@@ -109,7 +101,7 @@ func (sg suggestions) offer(ctx context.Context, c db.Claim, v turncard.State, s
 	if len(c.Asked) > 0 { // the questions of a follow-up may have been deleted meanwhile
 		e.User = c.Asked[0].Actor.ID
 	}
-	sg.budget.book(ctx, e, cost)
+	u.budget.book(ctx, e, cost)
 }
 
 // askSuggested asks a suggested question on behalf of whoever pressed its button: once, and only as long as nothing

@@ -12,9 +12,9 @@ import (
 
 // makeTitle gives the conversation of a turn its title: from the agent, or else from the first question. It reads the
 // chat now, not at the end of the turn: the title of the previous turn may have been stored in between.
-func (mt maintenance) makeTitle(ctx context.Context, t endedTurn) {
-	log := mt.log.With().Stringer("chat", t.Key).Logger()
-	c, err := mt.db.Chats().Get(ctx, t.Key)
+func (u *upkeep) makeTitle(ctx context.Context, t endedTurn) {
+	log := u.log.With().Stringer("chat", t.Key).Logger()
+	c, err := u.db.Chats().Get(ctx, t.Key)
 	if err != nil {
 		log.Error().Err(err).Msg("chat not read; it gets no title yet")
 		return
@@ -22,29 +22,29 @@ func (mt maintenance) makeTitle(ctx context.Context, t endedTurn) {
 	if c.Topic != "" || c.Epoch != t.Epoch {
 		return
 	}
-	said, err := mt.db.History().ByID(ctx, t.Key, t.said())
+	said, err := u.db.History().ByID(ctx, t.Key, t.said())
 	if err != nil {
 		log.Error().Err(err).Msg("chat not read; it gets no title yet")
 	}
 	if len(said) == 0 { // recalled meanwhile
 		return
 	}
-	reply, err := mt.budget.askTitle(ctx, c, mt.cfg.Context.TitleTask(string(mt.cfg.langOf(c)), said))
+	reply, err := u.budget.askTitle(ctx, c, u.rules.TitleTask(string(u.cfg.langOf(c)), said))
 	if ctx.Err() != nil {
 		return // tried again after the next answer
 	}
-	title := contextmgr.Title(mt.cfg.clean(reply))
+	title := contextmgr.Title(u.cfg.clean(reply))
 	if err != nil || title == "" {
 		log.Warn().Err(err).Msg("the agent returned no title; using the question")
 		// the turn's own question may be a later one: a turn that fails gives no title
-		first, err := mt.db.History().FirstQuestion(ctx, t.Key, t.Epoch)
+		first, err := u.db.History().FirstQuestion(ctx, t.Key, t.Epoch)
 		if err != nil {
 			log.Error().Err(err).Msg("first question not read; the chat gets no title yet")
 			return
 		}
-		title, said = contextmgr.FallbackTitle(mt.cfg.clean(first.Text)), []chat.Message{first}
+		title, said = contextmgr.FallbackTitle(u.cfg.clean(first.Text)), []chat.Message{first}
 	}
-	err = mt.db.Chats().SetTopic(ctx, c.Key, c.Epoch, title, idsOf(said))
+	err = u.db.Chats().SetTopic(ctx, c.Key, c.Epoch, title, idsOf(said))
 	if err != nil && !errors.Is(err, db.ErrNotFound) { // one of them was recalled meanwhile
 		log.Error().Err(err).Msg("title not stored")
 	}

@@ -22,7 +22,7 @@ func TestATitleIsMadeOfTheFirstQuestion(t *testing.T) {
 	}
 	l.sql(`UPDATE ledger SET tokens = 1000`)
 	l.bridge.SetBudget(Budget{ChatDayTokens: 1}) // so the agent is not asked
-	l.maintenance().makeTitle(t.Context(), endedTurn{
+	l.upkeep().makeTitle(t.Context(), endedTurn{
 		Turn: db.Turn{Key: room, Epoch: 1}, asked: []chat.Message{{ID: "om_3"}}, answer: "at the lake",
 	})
 	if got := l.chat().Topic; got != "when do herons fly?" {
@@ -51,7 +51,7 @@ func TestNoTitleIsMadeOfARecalledQuestion(t *testing.T) {
 			l.say("om_1", "when do herons fly?")
 			l.turnsOver()
 			recall(l)
-			l.maintenance().makeTitle(t.Context(), endedTurn{
+			l.upkeep().makeTitle(t.Context(), endedTurn{
 				Turn:  db.Turn{Key: room, ID: int64(l.count(`SELECT id FROM turns`))},
 				asked: []chat.Message{{ID: "om_1", Text: "when do herons fly?"}}, answer: "at dawn",
 			})
@@ -70,7 +70,7 @@ func TestTheNextConversationGetsItsTitle(t *testing.T) {
 	l.say("om_1", "/new")
 	over := make(chan struct{})
 	defer close(over)
-	l.scheduler().enqueueTitle(room, 0, func(context.Context) { <-over })
+	l.upkeep().enqueueTitle(room, 0, func(context.Context) { <-over })
 	l.say("om_2", "when do herons fly?")
 	l.until("a title", func() bool { return l.chat().Topic != "" })
 }

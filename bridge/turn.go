@@ -70,25 +70,24 @@ func (t *turn) setView(v turncard.State) {
 
 // turnRunner runs claimed turns to their end: it gets the answer, stores the result and shows it.
 type turnRunner struct {
-	cfg         *Config
-	db          *db.DB
-	pool        *claude.Pool
-	context     *contextmgr.Manager
-	history     historyWriter
-	busy        *busyChats
-	display     turnDisplay
-	budget      *budget
-	access      *access.Authorizer
-	approvals   *approval.Requests
-	background  *background
-	files       *attachment.Store
-	specs       processSpecs
-	servers     *serverStates
-	followUps   followUps
-	maintenance maintenance
-	suggestions suggestions
-	ahead       *aheadStarts
-	limits      *usageLimits
+	cfg        *Config
+	db         *db.DB
+	pool       *claude.Pool
+	context    *contextmgr.Manager
+	history    historyWriter
+	busy       *busyChats
+	display    turnDisplay
+	budget     *budget
+	access     *access.Authorizer
+	approvals  *approval.Requests
+	background *background
+	files      *attachment.Store
+	specs      processSpecs
+	servers    *serverStates
+	followUps  followUps
+	upkeep     *upkeep
+	ahead      *aheadStarts
+	limits     *usageLimits
 }
 
 // run answers a claimed turn.
@@ -165,9 +164,9 @@ func (r *turnRunner) runWith(ctx context.Context, t *turn, answer func(context.C
 		t.Asked = append(t.Asked, r.busy.unread(key, t.Turn.ID)...)
 	}
 	r.display.showEnd(t, end.State)
-	r.suggestions.offerAfterTurn(ctx, t, end)
+	r.upkeep.suggestAfter(ctx, t, end)
 	r.followUps.turnEnded(context.WithoutCancel(ctx), t.Turn)
-	r.maintenance.afterTurn(ctx, endedTurn{
+	r.upkeep.afterTurn(ctx, endedTurn{
 		Turn: t.Turn, asked: t.Asked, state: end.State, answer: t.view.Answer(),
 		ownCommand: r.ownCommand(t) != "", unasked: t.unasked,
 	})
@@ -193,10 +192,10 @@ func (r *turnRunner) cutOffOutcome(ctx context.Context, t db.Turn, end turncard.
 // session is better than none.
 func (r *turnRunner) prepare(ctx context.Context, t *turn) {
 	if t.Turn.Follows != 0 { // its agent is already working
-		r.maintenance.scheduler.beforeTurn(ctx, t.Turn.Key, false, func() {})
+		r.upkeep.enter(ctx, t.Turn.Key, false, func() {})
 		return
 	}
-	r.maintenance.beforeTurn(ctx, t.Claim, func() { t.setView(t.view.Doing(i18n.Compacting, time.Now())) })
+	r.upkeep.beforeTurn(ctx, t.Claim, func() { t.setView(t.view.Doing(i18n.Compacting, time.Now())) })
 	c, err := r.db.Chats().Get(ctx, t.Turn.Key)
 	if ctx.Err() != nil {
 		return // stopped before it began

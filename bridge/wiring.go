@@ -45,7 +45,7 @@ func New(cfg Config, store *db.DB, pool *claude.Pool, out delivery.Messenger, lo
 			limits: w.limits, log: log,
 		},
 		recovery: recovery{
-			db: store, pool: pool, approvals: w.approvals, turns: w.turns, scheduler: w.scheduler, log: log,
+			db: store, pool: pool, approvals: w.approvals, turns: w.turns, upkeep: w.upkeep, log: log,
 			cutOff: w.followUps.cutOff, interrupted: w.cutOff, display: w.display(),
 		},
 	}
@@ -102,10 +102,10 @@ func newWiring(cfg Config, store *db.DB, pool *claude.Pool, out delivery.Messeng
 		cfg: w.cfg, store: store, pool: pool, turns: w.turns, outbox: w.outbox, zone: w.context.Zone(),
 		changed: make(chan struct{}, 1), log: log,
 	}
-	w.scheduler = newCompactionScheduler(summaries{w.cfg, store, w.budget, pool, w.outbox, w.out, log}.make)
+	w.upkeep = newUpkeep(w)
 	w.files = attachment.New(cfg.Files, store, cfg.redactForHistory, withoutCodes)
 	w.tools = newToolHandlers(cfg, store, w.context, w.outbox, log)
-	w.logins = &logins{pool: pool, out: w.out, jobs: w.scheduler.jobs, log: log, patience: loginTime,
+	w.logins = &logins{pool: pool, out: w.out, jobs: w.upkeep.jobs, log: log, patience: loginTime,
 		loggedIn: w.limits.loggedIn}
 	w.authorizer = access.NewAuthorizer(cfg.Access, store.Grants(), cfg.Departments, cfg.Waits.Departments, log)
 	w.cutOff = interruptedTurns{store, w.turns, w.outbox, w.languages.OfChat}
@@ -122,8 +122,7 @@ func newWiring(cfg Config, store *db.DB, pool *claude.Pool, out delivery.Messeng
 	w.specs = processSpecs{w.cfg, w.budget, w.tools, w.files}
 	w.ahead = &aheadStarts{
 		preview: NewPreview(*w.cfg, store, w.context, pool.Config()), db: store, access: w.authorizer, pool: pool,
-		specs: w.specs, due: maintenance{cfg: w.cfg, scheduler: w.scheduler}.isDue, turns: w.turns, jobs: w.scheduler.jobs,
-		log: log, last: map[recentSign]time.Time{},
+		specs: w.specs, upkeep: w.upkeep, turns: w.turns, jobs: w.upkeep.jobs, log: log,
 	}
 	return w
 }
@@ -139,14 +138,7 @@ func (w *wiring) turnRunner(background *background) *turnRunner {
 		cfg: w.cfg, db: w.db, pool: w.pool, context: w.context, history: w.history, busy: w.busy,
 		display: w.display(), budget: w.budget, access: w.authorizer, approvals: w.approvals,
 		background: background, files: w.files, specs: w.specs, servers: w.servers, followUps: w.followUps,
-		maintenance: maintenance{
-			cfg: w.cfg, db: w.db, context: w.context, scheduler: w.scheduler, pool: w.pool, budget: w.budget,
-			log:   w.log,
-			notes: notes{w.cfg, w.db, w.budget, w.scheduler, w.log},
-		},
-		suggestions: suggestions{w.cfg, w.db.Turns(), w.budget, w.outbox},
-		ahead:       w.ahead,
-		limits:      w.limits,
+		upkeep: w.upkeep, ahead: w.ahead, limits: w.limits,
 	}
 }
 
@@ -155,7 +147,7 @@ func (w *wiring) commandSet() *commandSet {
 	return &commandSet{
 		cfg: w.cfg, db: w.db, log: w.log, context: w.context, zone: w.context.Zone(), access: w.authorizer,
 		languages: w.languages, pool: w.pool, history: w.history, files: w.files, turns: w.turns, asks: w.approvals,
-		cutOff: w.cutOff, outbox: w.outbox, reactions: w.reactions, scheduler: w.scheduler, ahead: w.ahead,
+		cutOff: w.cutOff, outbox: w.outbox, reactions: w.reactions, upkeep: w.upkeep, ahead: w.ahead,
 		budget: w.budget, limits: w.limits, servers: w.servers, listening: w.listening, logins: w.logins,
 	}
 }

@@ -18,7 +18,7 @@ import (
 
 // upkept is an scheduler whose summaries take a while.
 type upkept struct {
-	*compactionScheduler
+	*upkeep
 	made, working atomic.Int32
 	cause         atomic.Value // with which the last one was stopped
 }
@@ -26,7 +26,8 @@ type upkept struct {
 // keepUp has summaries made that take so long and end with err. Within a bubble of synctest.
 func keepUp(t *testing.T, takes time.Duration, err error) *upkept {
 	u := &upkept{}
-	u.compactionScheduler = newCompactionScheduler(func(ctx context.Context, _ chat.Key, wanted <-chan struct{}) error {
+	u.upkeep = newUpkeep(&wiring{cfg: &Config{}})
+	u.compact = func(ctx context.Context, _ chat.Key, wanted <-chan struct{}) error {
 		if wanted == atOnce { // nobody has ordered it
 			return nil
 		}
@@ -41,7 +42,7 @@ func keepUp(t *testing.T, takes time.Duration, err error) *upkept {
 			return context.Cause(ctx)
 		}
 		return err
-	})
+	}
 	ctx, cancel := context.WithCancel(t.Context())
 	stop, done := make(chan struct{}), make(chan struct{})
 	go func() { defer close(done); u.jobs.Run(ctx, stop) }()
@@ -54,27 +55,27 @@ func TestASummaryAndATurnDoNotMeet(t *testing.T) {
 		u := keepUp(t, 20*time.Second, nil)
 		told := 0
 		began := time.Now()
-		u.beforeTurn(t.Context(), room, true, func() { told++ })
+		u.enter(t.Context(), room, true, func() { told++ })
 		if took := time.Since(began); u.made.Load() != 1 || u.working.Load() != 0 || took != 20*time.Second ||
 			told != 1 {
 			t.Errorf("the turn waited %v, told %d times, for %d summaries", took, told, u.made.Load())
 		}
-		u.make(room)
+		u.summarize(room)
 		time.Sleep(time.Minute)
 		if u.made.Load() != 1 {
 			t.Error("a summary began during the turn")
 		}
-		u.afterTurn(room)
-		u.make(room)
-		u.make(room)
+		u.leave(room)
+		u.summarize(room)
+		u.summarize(room)
 		began = time.Now()
-		u.beforeTurn(t.Context(), room, true, func() { told++ })
+		u.enter(t.Context(), room, true, func() { told++ })
 		if took := time.Since(began); u.made.Load() != 2 || took != 20*time.Second {
 			t.Errorf("the next turn waited %v for %d summaries", took, u.made.Load())
 		}
-		u.afterTurn(room)
-		u.beforeTurn(t.Context(), room, false, func() { t.Error("waits for nothing") })
-		u.afterTurn(room)
+		u.leave(room)
+		u.enter(t.Context(), room, false, func() { t.Error("waits for nothing") })
+		u.leave(room)
 		if len(u.chats) != 0 {
 			t.Errorf("%d chats are kept in mind", len(u.chats))
 		}
@@ -85,11 +86,11 @@ func TestAQuestionDoesNotWaitForLong(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		u := keepUp(t, time.Hour, nil)
 		began := time.Now()
-		u.beforeTurn(t.Context(), room, true, func() {})
+		u.enter(t.Context(), room, true, func() {})
 		if took := time.Since(began); took != patience || u.working.Load() != 0 || u.cause.Load() != errImpatient {
 			t.Errorf("waited %v; the summary was stopped by %v", took, u.cause.Load())
 		}
-		u.afterTurn(room)
+		u.leave(room)
 		if u.mayRetry(room, time.Now()) {
 			t.Error("the next question will wait again")
 		}
@@ -103,11 +104,11 @@ func TestAStoppedTurnDoesNotWait(t *testing.T) {
 		ctx, stop := context.WithCancel(t.Context())
 		time.AfterFunc(10*time.Second, stop)
 		began := time.Now()
-		u.beforeTurn(ctx, room, true, func() {})
+		u.enter(ctx, room, true, func() {})
 		if took := time.Since(began); took != 10*time.Second || u.working.Load() != 1 {
 			t.Errorf("waited %v", took)
 		}
-		u.afterTurn(room)
+		u.leave(room)
 		time.Sleep(30 * time.Second)
 		synctest.Wait()
 		if u.cause.Load() != nil || len(u.chats) != 0 {
@@ -119,27 +120,61 @@ func TestAStoppedTurnDoesNotWait(t *testing.T) {
 // A failed summary is retried at growing intervals until it succeeds.
 func TestFailedSummariesAreTriedLessAndLess(t *testing.T) {
 	t.Parallel()
-	u := newCompactionScheduler(nil)
+	var c chatWork
+	u := newUpkeep(&wiring{cfg: &Config{}})
+	u.chats[room] = &c
 	now := time.Now()
 	var waits []time.Duration
 	for range 20 {
-		u.recordResult(room, claude.ErrTaskTimeout, now)
-		r, _ := u.failed.Get(room)
-		if u.mayRetry(room, r.until.Add(-time.Second)) || !u.mayRetry(room, r.until) {
-			t.Fatalf("after %d failures it is not tried until %v", len(waits)+1, r.until)
+		c.recordSummary(claude.ErrTaskTimeout, now)
+		if u.mayRetry(room, c.retry.Add(-time.Second)) || !u.mayRetry(room, c.retry) {
+			t.Fatalf("after %d failures it is not tried until %v", len(waits)+1, c.retry)
 		}
-		waits = append(waits, r.until.Sub(now))
+		waits = append(waits, c.retry.Sub(now))
 	}
-	if waits[0] != firstBackoff || waits[1] != 2*firstBackoff || waits[19] != maxBackoff {
+	if waits[0] != firstPause || waits[1] != 2*firstPause || waits[19] != mostPause {
 		t.Errorf("waits %v", waits)
 	}
-	u.recordResult(room, nil, now)
-	if !u.mayRetry(room, now) {
+	if u.forgetIdle(room, c.retry); u.chats[room] == nil {
+		t.Error("the failures are forgotten")
+	}
+	if u.forgetIdle(room, c.retry.Add(mostPause)); u.chats[room] != nil {
+		t.Error("the failures are kept in mind for ever")
+	}
+	c.recordSummary(nil, now)
+	if u.chats[room] = &c; !u.mayRetry(room, now) {
 		t.Error("it succeeded, and is not tried again")
 	}
-	u.recordResult(room, context.Canceled, now)
+	c.recordSummary(context.Canceled, now)
 	if !u.mayRetry(room, now) {
 		t.Error("the end of the program counts as a failure")
+	}
+}
+
+// Signs start a process once in a while: a press also after another sign, and in each chat. Then they are forgotten.
+func TestWhichSignsCount(t *testing.T) {
+	t.Parallel()
+	u, now := newUpkeep(&wiring{cfg: &Config{}}), time.Now()
+	other := chat.FeishuChat("oc_2")
+	for i, sign := range []struct {
+		key   chat.Key
+		kind  int
+		after time.Duration
+		want  bool
+	}{
+		{room, anySign, 0, true}, {room, anySign, time.Second, false}, {room, byPress, time.Second, true},
+		{room, byPress, time.Minute, false}, {other, anySign, time.Minute, true},
+		{room, anySign, signPeriod, true}, {other, anySign, 2*signPeriod - 1, true},
+	} {
+		if got := u.countSign(sign.key, sign.kind, now.Add(sign.after)); got != sign.want {
+			t.Errorf("sign %d counts: %v", i, got)
+		}
+	}
+	if len(u.chats) != 2 {
+		t.Errorf("%d chats are kept in mind", len(u.chats))
+	}
+	if u.countSign(other, anySign, now.Add(4*signPeriod)); len(u.chats) != 1 {
+		t.Errorf("%d chats are kept in mind in the end", len(u.chats))
 	}
 }
 
@@ -156,7 +191,7 @@ func TestATitleIsMadeOnceAtATime(t *testing.T) {
 		}
 		u.enqueueTitle(room, 0, func(context.Context) { made.Add(1) })
 		synctest.Wait()
-		if made.Load() != 2 || len(u.titled) != 0 {
+		if made.Load() != 2 || len(u.chats) != 0 {
 			t.Errorf("made %d times", made.Load())
 		}
 	})
@@ -204,7 +239,7 @@ func TestTheLengthOfAChatIsEstimated(t *testing.T) {
 	l.say("om_2", "go on")
 	l.ended(db.Done, 2)
 	nobody := chat.FeishuChat("oc_nobody")
-	if err := l.scheduler().compact(t.Context(), nobody, nil); !errors.Is(err, db.ErrNotFound) {
+	if err := l.upkeep().compact(t.Context(), nobody, nil); !errors.Is(err, db.ErrNotFound) {
 		t.Errorf("a chat that does not exist: %v", err)
 	}
 }
@@ -222,11 +257,11 @@ func TestIdleChatsLeaveMemory(t *testing.T) {
 	}
 	l.until("all titles", func() bool { return l.count(`SELECT COUNT(*) FROM chats WHERE topic <> ''`) == chats })
 	l.sent()
-	u := l.scheduler()
+	u := l.upkeep()
 	l.until("nothing that is kept in mind", func() bool {
 		u.mu.Lock()
 		defer u.mu.Unlock()
 		turns, _ := l.working()
-		return turns+l.outbox().Count()+len(u.chats)+len(u.titled)+u.failed.Len() == 0
+		return turns+l.outbox().Count()+len(u.chats) == 0
 	})
 }
