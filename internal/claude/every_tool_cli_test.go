@@ -139,9 +139,7 @@ func (n twoChats) callEveryTool(mode string) {
 	delete(calls, "EnterPlanMode") // it would change what the other calls may do
 	tries := n.tryTools("a", spec, calls)
 	if enter != nil {
-		other := fresh()
-		other.Mode = mode
-		tries = append(tries, n.tryTools("b", other, map[string][]any{"EnterPlanMode": enter})...)
+		tries = append(tries, n.tryTools("a", spec, map[string][]any{"EnterPlanMode": enter})...)
 	}
 	for _, u := range tries {
 		kind := everyTool[u.tool].kind
