@@ -219,3 +219,35 @@ func TestWhatIsCutOffInAnEndedConversationOffersNothing(t *testing.T) {
 		})
 	}
 }
+
+// Whoever takes back the last question of what was interrupted ends it: its card says so, and offers nothing any more.
+func TestARecallEndsTheCardOfWhatWasInterrupted(t *testing.T) {
+	t.Parallel()
+	for name, waits := range map[string]func(*bridgeRig) int64{
+		"an answer": cutOffAnswer,
+		"background work": func(l *bridgeRig) int64 {
+			l.abandonedTurn("om_1", "hello")
+			l.must(l.store.Turns().Finish(l.Context(), db.TurnResult{Turn: l.left(), State: db.Done, Unasked: true}))
+			l.must(l.store.Turns().Finish(l.Context(),
+				db.TurnResult{Turn: l.left(), State: db.Interrupted, Answer: "half", Card: chat.Card{Body: "half"}}))
+			return 2
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			l := newRig(t)
+			turn := waits(l)
+			l.must(l.recover(t.Context()))
+			flush(t.Context(), l.outbox())
+			l.must(l.bridge.HandleRecall(t.Context(), room, "om_1"))
+			flush(t.Context(), l.outbox())
+			_, closed, _ := l.rec.SoFar()
+			if card := closed[len(closed)-1]; len(card.Buttons) != 0 || card.Body != i18n.Recalled.EN {
+				t.Errorf("its card: %+v", card)
+			}
+			if got, err := l.bridge.HandlePress(t.Context(), pressed("ev_1", turncard.DoContinue, turn)); got != i18n.StopOver.EN {
+				t.Errorf("told %q, %v", got, err)
+			}
+		})
+	}
+}

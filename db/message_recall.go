@@ -132,7 +132,7 @@ func (ms Messages) Recall(ctx context.Context, room chat.Key, id string, over ch
 			if err := ms.db.Turns().hideUnasked(ctx, tx, v.Message); err != nil {
 				return err
 			}
-			if err := r.withdrawFollowUps(ctx, ms.db, tx, v.Message); err != nil {
+			if err := r.withdrawFollowUps(ctx, ms.db, tx, v.Message, over); err != nil {
 				return err
 			}
 			paths, err := ms.db.Files().deleteRecalled(ctx, tx, v.Key, []string{v.ID})

@@ -173,7 +173,7 @@ const followUpsOf = `SELECT ` + turnColumns + ` FROM turns WHERE chat_key = ?1 A
 
 // withdrawFollowUps removes what an agent has said, or will say, by itself about a recalled question, if there is no
 // other question left.
-func (r *Recalled) withdrawFollowUps(ctx context.Context, d *DB, tx *sql.Tx, m chat.Message) error {
+func (r *Recalled) withdrawFollowUps(ctx context.Context, d *DB, tx *sql.Tx, m chat.Message, over chat.Card) error {
 	if m.Turn == 0 || m.Role != chat.User {
 		return nil
 	}
@@ -186,20 +186,24 @@ func (r *Recalled) withdrawFollowUps(ctx context.Context, d *DB, tx *sql.Tx, m c
 		return fmt.Errorf("follow-ups of turn %d: %w", m.Turn, err)
 	}
 	for _, t := range list {
-		if err := r.withdrawFollowUp(ctx, d, tx, t); err != nil {
+		if err := r.withdrawFollowUp(ctx, d, tx, t, over); err != nil {
 			return fmt.Errorf("take back follow-up %d: %w", t.ID, err)
 		}
 	}
 	return nil
 }
 
-func (r *Recalled) withdrawFollowUp(ctx context.Context, d *DB, tx *sql.Tx, t Turn) error {
+func (r *Recalled) withdrawFollowUp(ctx context.Context, d *DB, tx *sql.Tx, t Turn, over chat.Card) error {
 	effects, err := d.decide(ctx, tx, t.Key, convo.Loses{Turn: t.ID})
 	if err != nil {
 		return err
 	}
 	for _, f := range effects {
-		switch f.(type) {
+		switch f := f.(type) {
+		case convo.Settled:
+			if err := d.postSettled(ctx, tx, t.Key, f, over); err != nil {
+				return err
+			}
 		case convo.Ended:
 			r.FollowUp = t
 			return nil

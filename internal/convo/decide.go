@@ -402,7 +402,7 @@ func (e Recalls) on(m *machine) {
 		m.halt(t)
 	case left > 0:
 	case t.Phase == Interrupted:
-		t.Phase = Dropped
+		m.settle(t, Dropped)
 	default:
 		m.settle(t, Recalled)
 	}
