@@ -14,6 +14,7 @@ import (
 	"magpie/contextmgr"
 	"magpie/db"
 	"magpie/internal/claude"
+	"magpie/internal/convo"
 	"magpie/internal/failpoint"
 )
 
@@ -206,7 +207,7 @@ func (r *turnRunner) unreadUsage(ctx context.Context, c db.Claim) *db.Usage {
 // transcript; nil = unknown. Otherwise such turns would be free, and no daily limit could be reached with them.
 func (r *turnRunner) unreportedUsage(ctx context.Context, t *turn, dir string) *db.Usage {
 	ctx, own := context.WithoutCancel(ctx), t.Turn
-	steers, err := r.db.Turns().Steers().Prompts(ctx, own.ID)
+	steers, err := r.db.Turns().Steered(ctx, own.ID)
 	var did claude.Outcome
 	if err == nil {
 		did, err = r.pool.Config().Transcripts(own.Key.String()).ReadOutcome(dir, own.Session, own.Prompt, steers...)
@@ -432,7 +433,8 @@ func (r *turnRunner) storeEffects(ctx context.Context, t *turn) {
 	if t.effects.stored == now {
 		return
 	}
-	if err := r.db.Turns().SetActed(context.WithoutCancel(ctx), t.Turn, now); err != nil {
+	acts := convo.Acts{Turn: t.Turn.ID, Acted: now}
+	if _, err := r.db.Turns().Happens(context.WithoutCancel(ctx), t.Turn.Key, acts); err != nil {
 		zerolog.Ctx(ctx).Error().Err(err).Msg("use of a tool not stored")
 		return
 	}

@@ -18,6 +18,7 @@ import (
 	"magpie/db"
 	"magpie/internal/chat"
 	"magpie/internal/claude"
+	"magpie/internal/convo"
 	"magpie/internal/failpoint"
 )
 
@@ -25,7 +26,7 @@ import (
 // [db.FollowUps]. No user waits for these turns.
 type followUps struct {
 	cfg       *Config
-	store     db.FollowUps
+	store     db.Turns
 	pool      *claude.Pool
 	turns     *turnQueue
 	history   historyWriter
@@ -67,7 +68,7 @@ func (f followUps) stopFor(ctx context.Context, cancelled db.Turn) {
 	goesOn := slices.ContainsFunc(others, func(other string) bool {
 		id, err := strconv.ParseInt(other, 10, 64)
 		if err == nil {
-			_, err = f.store.FindOrCreate(ctx, db.Turn{ID: id, Key: key})
+			_, err = f.store.FollowUps().FindOrCreate(ctx, db.Turn{ID: id, Key: key})
 		}
 		if err != nil && !errors.Is(err, db.ErrNotFound) { // it was recalled, too
 			f.log.Error().Err(err).Stringer("chat", key).Msg("follow-up not stored; its work in the background is ended")
@@ -100,7 +101,7 @@ func (f followUps) decideFollowUp(ctx context.Context, last db.Turn) {
 	t, err := f.openFollowUp(ctx, key)
 	if errors.Is(err, db.ErrNotFound) && doing == claude.Woken { // one follow-up may cover several tasks
 		var c db.Claim
-		c, err = f.store.FindOrCreate(ctx, last)
+		c, err = f.store.FollowUps().FindOrCreate(ctx, last)
 		if t = c.Turn; errors.Is(err, db.ErrNotFound) { // the questions were recalled
 			f.pool.Stop(key.String())
 		}
@@ -113,18 +114,24 @@ func (f followUps) decideFollowUp(ctx context.Context, last db.Turn) {
 	case doing == claude.Woken:
 		t = f.forWhom(ctx, t)
 		failpoint.At("follow-up: queueing")
-		if err = f.store.Enqueue(ctx, t); err == nil {
+		if _, err = f.store.Happens(ctx, key, convo.Wakes{Turn: t.ID}); err == nil {
 			failpoint.At("follow-up: queued")
 			f.turns.wake(key)
 		}
 	case doing == claude.Resting: // the agent knows about the end of every task
-		err = f.store.Drop(ctx, t, db.Done)
+		err = f.drop(ctx, t, convo.Done)
 	default:
 		f.announceWorkEnd(ctx, last, claude.EndDied)
 	}
 	if err != nil {
 		f.log.Error().Err(err).Stringer("chat", key).Msg("follow-up not stored")
 	}
+}
+
+// drop ends an unneeded follow-up without showing anything, even if it is claimed.
+func (f followUps) drop(ctx context.Context, t db.Turn, as convo.Phase) error {
+	_, err := f.store.Happens(ctx, t.Key, convo.Sleeps{Turn: t.ID}, convo.Vanishes{Turn: t.ID, Phase: as})
+	return err
 }
 
 // forWhom returns the follow-up for what the agent has started to tell: t, or one of another question in its place. A
@@ -143,7 +150,7 @@ func (f followUps) forWhom(ctx context.Context, t db.Turn) db.Turn {
 		if err != nil {
 			continue
 		}
-		next, err := f.store.Replace(ctx, t, db.Turn{ID: id, Key: t.Key})
+		next, err := f.store.FollowUps().Replace(ctx, t, db.Turn{ID: id, Key: t.Key})
 		if err == nil {
 			return next
 		}
@@ -164,7 +171,7 @@ func (f followUps) requestDecision(ctx context.Context, last db.Turn, p *claude.
 	if id, err := strconv.ParseInt(q.For, 10, 64); err == nil {
 		last = db.Turn{ID: id, Key: last.Key}
 	}
-	c, err := f.store.FindOrCreate(ctx, last)
+	c, err := f.store.FollowUps().FindOrCreate(ctx, last)
 	if err != nil {
 		f.log.Error().Err(err).Stringer("chat", last.Key).Msg("nobody could be asked; tool refused")
 		p.Unasked().Answer(q.ID, claude.Decision{Why: nobodyAsked})
@@ -180,9 +187,9 @@ func (f followUps) requestDecision(ctx context.Context, last db.Turn, p *claude.
 
 // openFollowUp returns the chat's unfinished follow-up. It retries until the store answers.
 func (f followUps) openFollowUp(ctx context.Context, key chat.Key) (t db.Turn, err error) {
-	for t, err = f.store.Open(ctx, key); err != nil && !db.Permanent(err) && ctx.Err() == nil; {
+	for t, err = f.store.FollowUps().Open(ctx, key); err != nil && !db.Permanent(err) && ctx.Err() == nil; {
 		workqueue.Sleep(ctx, workqueue.StoreRetry)
-		t, err = f.store.Open(ctx, key)
+		t, err = f.store.FollowUps().Open(ctx, key)
 	}
 	return t, err
 }
@@ -205,7 +212,7 @@ func (f followUps) announceWorkEnd(ctx context.Context, last db.Turn, why claude
 // finish ends a follow-up that will not start any more.
 func (f followUps) finish(ctx context.Context, t db.Turn, why claude.UnaskedEnd) error {
 	if why == claude.EndStopped {
-		return errors.Join(f.store.Drop(ctx, t, db.Cancelled), f.cutOff.bookUnread(ctx, t))
+		return errors.Join(f.drop(ctx, t, convo.Cancelled), f.cutOff.bookUnread(ctx, t))
 	}
 	f.log.Warn().Stringer("chat", t.Key).Int64("turn", t.ID).Str("cause", string(why)).
 		Msg("work in the background was cut off")
@@ -249,9 +256,9 @@ func (f followUps) hasBegun(ctx context.Context, t db.Turn) bool {
 	case claude.Woken:
 		return true
 	case claude.Working:
-		err = f.store.Unclaim(ctx, t)
+		_, err = f.store.Happens(ctx, t.Key, convo.Sleeps{Turn: t.ID})
 	case claude.Resting:
-		err = f.store.Drop(ctx, t, db.Done)
+		err = f.drop(ctx, t, convo.Done)
 	default:
 		err = f.finish(context.WithoutCancel(ctx), t, claude.EndDied)
 	}

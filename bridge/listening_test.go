@@ -9,6 +9,7 @@ import (
 
 	"magpie/db"
 	"magpie/internal/chat"
+	"magpie/internal/convo"
 )
 
 // Which messages are for the bot, by every rule.
@@ -93,14 +94,14 @@ func TestMentionSetsTheRuleOfAGroup(t *testing.T) {
 	w.receive(group, "/mention all", true)
 	w.delivered(group)
 	w.receive(group, "a question that mentions nobody", false)
-	if list, err := w.store.Queue().Turns(w.ctx, group.key); err != nil || len(list) == 0 {
+	if c, err := w.store.Turns().Of(w.ctx, group.key); err != nil || len(c.In(convo.Queued)) == 0 {
 		t.Errorf("not asked: %v", err)
 	}
 	topic := group // begins with the rule of its group
 	topic.key.Thread = "omt_1"
 	w.receive(topic, "overheard, since nothing was known of the topic", false)
 	w.receive(topic, "asked", false)
-	if list, err := w.store.Queue().Turns(w.ctx, topic.key); err != nil || len(list) == 0 {
+	if c, err := w.store.Turns().Of(w.ctx, topic.key); err != nil || len(c.In(convo.Queued)) == 0 {
 		t.Errorf("not asked in the topic: %v", err)
 	}
 }

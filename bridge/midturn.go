@@ -12,6 +12,7 @@ import (
 	"magpie/bridge/i18n"
 	"magpie/db"
 	"magpie/internal/chat"
+	"magpie/internal/convo"
 	"magpie/internal/failpoint"
 )
 
@@ -80,11 +81,11 @@ func (rc *receiver) turnFor(ctx context.Context, m chat.Incoming) (int64, error)
 // hasWaiting reports whether the chat has waiting questions, which a message that is not marked as an addition may
 // belong to, such as the text for a file.
 func (rc *receiver) hasWaiting(ctx context.Context, key chat.Key) bool {
-	waiting, err := rc.db.Queue().Turns(ctx, key)
+	life, err := rc.db.Turns().Of(ctx, key)
 	if err != nil {
 		rc.log.Error().Err(err).Stringer("chat", key).Msg("waiting turns not found; queueing the addition")
 	}
-	return err != nil || len(waiting) > 0
+	return err != nil || len(life.In(convo.Queued)) > 0
 }
 
 // isCardOf reports whether a message is one of those that show the answer of a turn.
@@ -131,7 +132,9 @@ func (r *turnRunner) askUnread(ctx context.Context, t *turn) error {
 		prompts = append(prompts, u.prompt)
 		t.Asked = append(t.Asked, u.message)
 	}
-	return r.db.Turns().Steers().MarkAsked(context.WithoutCancel(ctx), t.Turn, prompts...)
+	joins := convo.Joins{Turn: t.Turn.ID, Prompts: prompts}
+	_, err := r.db.Turns().Happens(context.WithoutCancel(ctx), t.Turn.Key, joins)
+	return err
 }
 
 // markRead records that the agent has read a message, and returns it.
@@ -143,7 +146,8 @@ func (r *turnRunner) markRead(ctx context.Context, t *turn, prompt string) (chat
 	failpoint.At("steer: read")
 	t.steersRead = append(t.steersRead, prompt)
 	defer failpoint.At("steer: noted")
-	err := r.db.Turns().Steers().MarkRead(context.WithoutCancel(ctx), t.Turn, prompt)
+	reads := convo.Reads{Turn: t.Turn.ID, Prompts: []string{prompt}}
+	_, err := r.db.Turns().Happens(context.WithoutCancel(ctx), t.Turn.Key, reads)
 	if err != nil { // stored at the end
 		zerolog.Ctx(ctx).Error().Err(err).Msg("message read by the agent not recorded")
 	}

@@ -12,6 +12,7 @@ import (
 	"magpie/bridge/turncard"
 	"magpie/db"
 	"magpie/internal/chat"
+	"magpie/internal/convo"
 )
 
 // pressHandler handles the buttons of cards.
@@ -52,17 +53,18 @@ func (ph *pressHandler) press(ctx context.Context, p chat.Press) (toast string, 
 			toast = i18n.PressFailed.In(l)
 		}
 	}()
+	stops := convo.Stops{Turns: []int64{p.Action.Turn}}
 	switch {
 	case p.Action.Do == access.DoLetIn || p.Action.Do == access.DoTurnAway:
 		return ph.access.Requests.Answer(ctx, p, l)
 	case p.Action.Do == turncard.DoStop && ph.busy.stop(p.Key, p.Action.Turn):
 		// the turn ends anyway, unless the program crashes first
-		if _, err := ph.turns.Stop(context.WithoutCancel(ctx), p.Key, p.Action.Turn); err != nil {
+		if _, err := ph.turns.Happens(context.WithoutCancel(ctx), p.Key, stops); err != nil {
 			ph.log.Error().Err(err).Stringer("chat", p.Key).Int64("turn", p.Action.Turn).Msg("stop not stored")
 		}
 		return i18n.StopAsked.In(l), nil
 	case p.Action.Do == turncard.DoStop && p.Action.Turn != 0: // it may be about to begin again
-		if unended, err := ph.turns.Stop(ctx, p.Key, p.Action.Turn); err != nil || !unended {
+		if unended, err := ph.turns.Happens(ctx, p.Key, stops); err != nil || len(unended) == 0 {
 			return i18n.StopOver.In(l), err
 		}
 		ph.busy.halt(p.Key, p.Action.Turn)

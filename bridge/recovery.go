@@ -163,7 +163,7 @@ func (r cutOffTurns) recover(ctx context.Context, t db.Turn) error {
 		return err
 	}
 	dir := r.transcriptDir(c, t)
-	steers, err := r.db.Turns().Steers().Prompts(ctx, t.ID)
+	steers, err := r.db.Turns().Steered(ctx, t.ID)
 	if err != nil {
 		return err
 	}
@@ -304,7 +304,7 @@ func cutOffText(t db.Turn, did claude.Outcome, unanswered bool) string {
 // cutFollowUp ends a turn that its agent has started by itself, or was about to start.
 func (r cutOffTurns) cutFollowUp(ctx context.Context, t db.Turn) error {
 	if t.State == db.Queued {
-		if err := r.db.Turns().FollowUps().Unclaim(ctx, t); err != nil {
+		if _, err := r.db.Turns().Happens(ctx, t.Key, convo.Sleeps{Turn: t.ID}); err != nil {
 			return err
 		}
 	}

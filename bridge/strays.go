@@ -84,7 +84,7 @@ func (r recovery) await(ctx context.Context, t db.Turn, stray claude.Stray) (sto
 	r.turns.busy.begin(t.Key, t.ID, stop)
 	stopPainting := r.display.startPainting(work, one)
 	dir := r.cutOff.transcriptDir(c, t)
-	steers, err := r.db.Turns().Steers().Prompts(work, t.ID)
+	steers, err := r.db.Turns().Steered(work, t.ID)
 	if err != nil {
 		log.Error().Err(err).Msg("additions of a turn not read")
 	}

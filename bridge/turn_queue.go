@@ -13,6 +13,7 @@ import (
 	"magpie/bridge/workqueue"
 	"magpie/db"
 	"magpie/internal/chat"
+	"magpie/internal/convo"
 	"magpie/internal/failpoint"
 )
 
@@ -20,11 +21,10 @@ import (
 type turnQueue struct {
 	cfg   *Config
 	store db.Queue
-	// what agents do in the background after a turn
-	followUps db.FollowUps
-	jobs      *workqueue.Queue
-	busy      *busyChats
-	run       func(context.Context, db.Claim) // answers a claimed turn
+	turns db.Turns
+	jobs  *workqueue.Queue
+	busy  *busyChats
+	run   func(context.Context, db.Claim) // answers a claimed turn
 	// closed when it is known in which chats the previous process has left something
 	listed chan struct{}
 	// by chat in which it has: what happens before the chat's turns, func(context.Context) error, and what is closed when
@@ -174,15 +174,10 @@ func (q *turnQueue) hasBegun(ctx context.Context, key chat.Key) (bool, error) {
 	if q.busy.running(key) != 0 {
 		return true, nil
 	}
-	turns, err := q.store.Unended(ctx, key)
-	if err != nil || slices.ContainsFunc(turns, func(t db.Turn) bool { return t.Attempts > 0 }) {
-		return err == nil, err
-	}
-	_, err = q.followUps.Open(ctx, key)
-	if errors.Is(err, db.ErrNotFound) {
-		return false, nil
-	}
-	return err == nil, err
+	life, err := q.turns.Of(ctx, key)
+	return slices.ContainsFunc(life.Turns, func(t convo.Turn) bool {
+		return !t.IsUndecided() && (t.Attempts > 0 || t.Follows != 0)
+	}), err
 }
 
 // awaitRecovery waits until what the previous process has left in a chat is recovered. If that takes too long, it fails,
@@ -203,14 +198,14 @@ func (q *turnQueue) awaitRecovery(ctx context.Context, key chat.Key) error {
 }
 
 // openTurns lists the unfinished turns of a chat: the running one, or else those that wait or are about to begin or to
-// end. Only the database knows all of them: a turn is claimed there before its lane knows, and one that the previous
-// process left has no lane before it is recovered.
+// end. Only the database knows all of them: a turn is claimed there before this program knows, and one that the previous
+// one left runs in none before it is recovered.
 func (q *turnQueue) openTurns(ctx context.Context, key chat.Key) (ids []int64, err error) {
 	if turn := q.busy.running(key); turn != 0 {
 		return []int64{turn}, nil
 	}
-	turns, err := q.store.Unended(ctx, key)
-	for _, t := range turns {
+	life, err := q.turns.Of(ctx, key)
+	for _, t := range life.In(convo.Queued, convo.Running) {
 		ids = append(ids, t.ID)
 	}
 	return ids, err

@@ -14,6 +14,7 @@ import (
 	"magpie/db"
 	"magpie/internal/chat"
 	"magpie/internal/claude"
+	"magpie/internal/convo"
 )
 
 // usageLimits makes questions wait while the use of the model is limited: those that come meanwhile, and those that
@@ -134,7 +135,7 @@ func (u *usageLimits) lifted(some bool, err error) {
 
 // release makes the turns of a chat that wait ask now: it has another model.
 func (u *usageLimits) release(key chat.Key) {
-	if err := u.store.Queue().Postponed().Release(context.Background(), key); err != nil {
+	if _, err := u.store.Turns().Happens(context.Background(), key, convo.Due{}); err != nil {
 		u.log.Error().Err(err).Stringer("chat", key).Msg("waiting turns not released")
 	}
 	u.turns.wake(key)

@@ -93,7 +93,7 @@ func newWiring(cfg Config, store *db.DB, pool *claude.Pool, out delivery.Messeng
 	w.reactions = delivery.NewReactions(w.out, log)
 	w.busy = &busyChats{}
 	w.turns = &turnQueue{
-		busy: w.busy, cfg: w.cfg, store: store.Queue(), followUps: store.Turns().FollowUps(),
+		busy: w.busy, cfg: w.cfg, store: store.Queue(), turns: store.Turns(),
 		jobs: workqueue.New(pool.Limits().MostTurns + onlookers), listed: make(chan struct{}), log: log,
 	}
 	w.listening = listening{store, cfg.Mention, log}
@@ -114,7 +114,7 @@ func newWiring(cfg Config, store *db.DB, pool *claude.Pool, out delivery.Messeng
 		RedactForHistory: cfg.excerptForHistory,
 	}, store, w.outbox, w.authorizer, log)
 	w.followUps = followUps{
-		cfg: w.cfg, store: store.Turns().FollowUps(), pool: pool, turns: w.turns, history: w.history,
+		cfg: w.cfg, store: store.Turns(), pool: pool, turns: w.turns, history: w.history,
 		outbox: w.outbox, approvals: w.approvals, log: log,
 		cutOff: cutOffTurns{w.cfg, store, pool, w.budget, w.history, w.reactions, log},
 	}

@@ -7,6 +7,7 @@ import (
 
 	"magpie/db"
 	"magpie/internal/chat"
+	"magpie/internal/convo"
 )
 
 func TestTheLedgerSumsUp(t *testing.T) {
@@ -155,7 +156,7 @@ func TestWhoPaysForATurnOfWhichAQuestionIsRecalled(t *testing.T) {
 			recall(t, d, id)
 		}
 		c := claim(t, d, "s")
-		if err := d.Turns().SetActed(t.Context(), c.Turn, true); err != nil {
+		if _, err := d.Turns().Happens(t.Context(), oc, convo.Acts{Turn: c.Turn.ID, Acted: true}); err != nil {
 			t.Fatal(err)
 		}
 		for _, id := range tc.running {

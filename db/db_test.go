@@ -13,6 +13,7 @@ import (
 	"magpie/db"
 	"magpie/db/dbtest"
 	"magpie/internal/chat"
+	"magpie/internal/convo"
 )
 
 // The conversation of most tests.
@@ -305,7 +306,7 @@ func TestAStopBeforeTheEndCounts(t *testing.T) {
 	d := fresh(t)
 	accept(t, d, say("om_1", "q1"))
 	c := claim(t, d, "s")
-	if unended, err := d.Turns().Stop(t.Context(), oc, c.Turn.ID); err != nil || !unended {
+	if unended, err := d.Turns().Happens(t.Context(), oc, convo.Stops{Turns: []int64{c.Turn.ID}}); err != nil || len(unended) == 0 {
 		t.Fatalf("stopped: %v, %v", unended, err)
 	}
 	end := db.TurnResult{Turn: c.Turn, State: db.Interrupted, Unstopped: true}
@@ -314,7 +315,7 @@ func TestAStopBeforeTheEndCounts(t *testing.T) {
 	}
 	end.State, end.Unstopped = db.Cancelled, false
 	finish(t, d, end)
-	if unended, err := d.Turns().Stop(t.Context(), oc, c.Turn.ID); err != nil || unended {
+	if unended, err := d.Turns().Happens(t.Context(), oc, convo.Stops{Turns: []int64{c.Turn.ID}}); err != nil || len(unended) > 0 {
 		t.Errorf("stopped again: %v, %v", unended, err)
 	}
 }

@@ -38,7 +38,7 @@ var Frequent = map[string]string{
 	"old files": expireFiles, "files of what was taken back": dropFiles, "where those lie": pathsOfMessages,
 	"a known event":       knownEvent,
 	"the turns of a chat": selectOpen, "their messages": selectTurnMessages, "messages that wait": selectWaitingMessages, "what people are asked": selectRequests,
-	"the next turn": selectNextTurn, "the queued turns": queuedTurns, "what can be stopped": unendedTurns,
+	"the next turn":       selectNextTurn,
 	"an interrupted turn": interruptedTurn, "a claim": beginClaimed,
 	"chats with work": queuedChats, "running turns": runningTurns, "next delivery": nextPost, "due deliveries": duePosts,
 	"turns of agents": agentTurns, "what an earlier process has left": leftChats,

@@ -9,6 +9,7 @@ import (
 
 	"magpie/db"
 	"magpie/internal/chat"
+	"magpie/internal/convo"
 )
 
 func TestASessionWithARecalledMessageIsNotResumed(t *testing.T) {
@@ -208,7 +209,7 @@ func TestOtherQuestionsOfATurnStayInOrder(t *testing.T) {
 	if texts(again.Asked) != "u:two u:three" || again.Turn.ReplyTo != "om_3" {
 		t.Errorf("asked %q in answer to %s", texts(again.Asked), again.Turn.ReplyTo)
 	}
-	if list, err := d.Queue().Turns(t.Context(), oc); err != nil || len(list) != 0 {
-		t.Errorf("turns %d wait, %v", list, err)
+	if c, err := d.Turns().Of(t.Context(), oc); err != nil || len(c.In(convo.Queued)) != 0 {
+		t.Errorf("turns %v wait, %v", c.Turns, err)
 	}
 }

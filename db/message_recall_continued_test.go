@@ -7,6 +7,7 @@ import (
 
 	"magpie/db"
 	"magpie/internal/chat"
+	"magpie/internal/convo"
 )
 
 // goOn continues an interrupted turn, as its button does.
@@ -132,7 +133,7 @@ func TestOneQuestionOfAContinuedTurnIsRecalled(t *testing.T) {
 		goOn(t, d, turn.ID)
 		c := claim(t, d, "s-2")
 		if acted {
-			if err := d.Turns().SetActed(t.Context(), c.Turn, true); err != nil {
+			if _, err := d.Turns().Happens(t.Context(), oc, convo.Acts{Turn: c.Turn.ID, Acted: true}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -152,7 +153,7 @@ func TestOneQuestionOfAContinuedTurnIsRecalled(t *testing.T) {
 func continuesFollowUp(t *testing.T, d *db.DB) (followUp db.Turn, c db.Claim) {
 	t.Helper()
 	_, followUp = watching(t, d)
-	if err := d.Turns().FollowUps().Enqueue(t.Context(), followUp); err != nil {
+	if _, err := d.Turns().Happens(t.Context(), oc, convo.Wakes{Turn: followUp.ID}); err != nil {
 		t.Fatal(err)
 	}
 	finish(t, d, db.TurnResult{Turn: claim(t, d, "s-1").Turn, State: db.Interrupted, Answer: "the build"})

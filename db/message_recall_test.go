@@ -12,6 +12,7 @@ import (
 
 	"magpie/db"
 	"magpie/internal/chat"
+	"magpie/internal/convo"
 )
 
 // over is the card of a question that was recalled before it was answered.
@@ -97,7 +98,7 @@ func TestOtherQuestionsAreAskedAgain(t *testing.T) {
 		accept(t, d, say("om_2", "two"))
 		c := claim(t, d, "s")
 		if acted {
-			if err := d.Turns().SetActed(t.Context(), c.Turn, true); err != nil {
+			if _, err := d.Turns().Happens(t.Context(), oc, convo.Acts{Turn: c.Turn.ID, Acted: true}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -142,17 +143,17 @@ func TestTheRestOfARecalledTurnWaitsForItsEnd(t *testing.T) {
 			accept(t, d, say("om_2", "two"))
 			c := claim(t, d, "s")
 			recall(t, d, "om_2")
-			if waiting, err := d.Queue().Turns(t.Context(), oc); err != nil || len(waiting) > 0 {
+			if c, err := d.Turns().Of(t.Context(), oc); err != nil || len(c.In(convo.Queued)) > 0 {
 				t.Errorf("turns %v wait while the agent may still work, %v", waiting, err)
 			}
 			if tc.end == "" {
 				tc.end = db.Cancelled
-				if _, err := d.Turns().Stop(t.Context(), oc, c.Turn.ID); err != nil {
+				if _, err := d.Turns().Happens(t.Context(), oc, convo.Stops{Turns: []int64{c.Turn.ID}}); err != nil {
 					t.Fatal(err)
 				}
 			}
 			if tc.meanwhile {
-				if err := d.Turns().SetActed(t.Context(), c.Turn, true); err != nil {
+				if _, err := d.Turns().Happens(t.Context(), oc, convo.Acts{Turn: c.Turn.ID, Acted: true}); err != nil {
 					t.Fatal(err)
 				}
 			}

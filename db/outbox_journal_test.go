@@ -8,6 +8,7 @@ import (
 
 	"magpie/db"
 	"magpie/internal/chat"
+	"magpie/internal/convo"
 )
 
 // next is the oldest delivery of the chat.
@@ -224,8 +225,8 @@ func TestARequeuedTurnAnswersTheSameMessage(t *testing.T) {
 	d := fresh(t)
 	accept(t, d, say("om_1", "one"))
 	turn := claim(t, d, "s").Turn
-	if err := errors.Join(d.Turns().Drafts().Set(t.Context(), turn.ID, "so far"),
-		d.Turns().SetActed(t.Context(), turn, true)); err != nil {
+	_, err := d.Turns().Happens(t.Context(), oc, convo.Acts{Turn: turn.ID, Acted: true})
+	if err := errors.Join(err, d.Turns().Drafts().Set(t.Context(), turn.ID, "so far")); err != nil {
 		t.Fatal(err)
 	}
 	list, err := d.Turns().Running(t.Context())

@@ -64,12 +64,17 @@ func (d *DB) knownTurns(ctx context.Context, tx *sql.Tx, key chat.Key) (convo.Ch
 	return known, nil
 }
 
-// decideAlone is decide in a transaction of its own, for events after which nothing else is to be stored.
-func (d *DB) decideAlone(ctx context.Context, key chat.Key, events ...convo.Event) error {
-	return d.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
-		_, err := d.decide(ctx, tx, key, events...)
+// Happens stores what becomes of a chat when these things happen, one after the other, and returns what is to be done: for
+// events after which nothing else is to be stored. One that comes too late has no effect.
+func (ts Turns) Happens(ctx context.Context, key chat.Key, events ...convo.Event) (effects []convo.Effect, err error) {
+	err = ts.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
+		effects, err = ts.db.decide(ctx, tx, key, events...)
 		return err
 	})
+	if err != nil {
+		return nil, fmt.Errorf("%sin %v: %w", named(events), key, err)
+	}
+	return effects, nil
 }
 
 // postSettled shows what was decided about a turn.

@@ -146,28 +146,6 @@ func (fs FollowUps) PromptIDs(ctx context.Context, session string) ([]string, er
 	return list, nil
 }
 
-// Enqueue queues a waiting follow-up because its agent has started it.
-func (fs FollowUps) Enqueue(ctx context.Context, t Turn) error {
-	return fs.change(ctx, t, "queue", convo.Wakes{Turn: t.ID})
-}
-
-// Unclaim has a queued or claimed follow-up wait again because its agent has not started it.
-func (fs FollowUps) Unclaim(ctx context.Context, t Turn) error {
-	return fs.change(ctx, t, "put back", convo.Sleeps{Turn: t.ID})
-}
-
-// Drop ends an unneeded follow-up without showing anything, even if it is claimed.
-func (fs FollowUps) Drop(ctx context.Context, t Turn, end TurnState) error {
-	return fs.change(ctx, t, "drop", convo.Sleeps{Turn: t.ID}, convo.Vanishes{Turn: t.ID, Phase: ends[end]})
-}
-
-func (fs FollowUps) change(ctx context.Context, t Turn, what string, events ...convo.Event) error {
-	if err := fs.db.decideAlone(ctx, t.Key, events...); err != nil {
-		return fmt.Errorf("%s follow-up %d: %w", what, t.ID, err)
-	}
-	return nil
-}
-
 // A follow-up is created after the turn that it follows.
 const followUpsOf = `SELECT ` + turnColumns + ` FROM turns WHERE chat_key = ?1 AND id > ?2 AND follows = ?2`
 

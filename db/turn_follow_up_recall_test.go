@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"magpie/db"
+	"magpie/internal/convo"
 )
 
 // watching asks a question whose agent continues in the background after its answer.
@@ -25,7 +26,7 @@ func watching(t testing.TB, d *db.DB) (asked, followUp db.Turn) {
 func TestAFollowUpIsRecalledWithItsQuestion(t *testing.T) {
 	fs := func(d *db.DB) db.FollowUps { return d.Turns().FollowUps() }
 	enqueue := func(t *testing.T, d *db.DB, f db.Turn) {
-		if err := fs(d).Enqueue(t.Context(), f); err != nil {
+		if _, err := d.Turns().Happens(t.Context(), oc, convo.Wakes{Turn: f.ID}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -8,6 +8,7 @@ import (
 
 	"magpie/db"
 	"magpie/internal/chat"
+	"magpie/internal/convo"
 )
 
 // A turn whose agent continues in the background leaves a follow-up. It waits; questions that arrive meanwhile are
@@ -31,7 +32,7 @@ func TestATurnThatFollows(t *testing.T) {
 	}
 	finish(t, d, db.TurnResult{Turn: second.Turn, State: db.Done, Answer: "yes", Unasked: true,
 		Session: db.Session{ID: "s-1", Node: "here"}})
-	if err := fs.Enqueue(t.Context(), f); err != nil {
+	if _, err := d.Turns().Happens(t.Context(), oc, convo.Wakes{Turn: f.ID}); err != nil {
 		t.Fatal(err)
 	}
 	accept(t, d, say("om_3", "later"))
@@ -83,24 +84,26 @@ func TestAFollowUpThatIsNotBegun(t *testing.T) {
 		t.Errorf("in another chat: %v", err)
 	}
 	for range 2 { // the second time there is nothing to claim
-		if err := fs.Enqueue(t.Context(), made.Turn); err != nil {
+		if _, err := d.Turns().Happens(t.Context(), oc, convo.Wakes{Turn: made.Turn.ID}); err != nil {
 			t.Fatal(err)
 		}
 	}
 	c := claim(t, d, "s-2")
-	if err := fs.Unclaim(t.Context(), c.Turn); err != nil {
+	if _, err := d.Turns().Happens(t.Context(), oc, convo.Sleeps{Turn: c.Turn.ID}); err != nil {
 		t.Fatal(err)
 	}
 	if left, err := d.Turns().Running(t.Context()); err != nil || len(left) != 1 || left[0].ID != made.Turn.ID {
 		t.Errorf("%v, %v", left, err)
 	}
-	if err := fs.Drop(t.Context(), made.Turn, db.Done); err != nil {
+	if _, err := d.Turns().Happens(t.Context(), oc, convo.Sleeps{Turn: made.Turn.ID},
+		convo.Vanishes{Turn: made.Turn.ID, Phase: convo.Done}); err != nil {
 		t.Fatal(err)
 	}
 	if left, err := d.Turns().Running(t.Context()); err != nil || len(left) != 0 {
 		t.Errorf("%v, %v", left, err)
 	}
-	if err := fs.Drop(t.Context(), first.Turn, db.Cancelled); err != nil { // the turn is no follow-up
+	if _, err := d.Turns().Happens(t.Context(), oc, convo.Sleeps{Turn: first.Turn.ID},
+		convo.Vanishes{Turn: first.Turn.ID, Phase: convo.Cancelled}); err != nil { // the turn is no follow-up
 		t.Fatal(err)
 	}
 }
@@ -115,7 +118,7 @@ func TestFollowUpsAfterACrash(t *testing.T) {
 	finish(t, d, db.TurnResult{Turn: first.Turn, State: db.Done, Unasked: true})
 	f, err := fs.Open(t.Context(), oc)
 	if err == nil {
-		err = fs.Enqueue(t.Context(), f)
+		_, err = d.Turns().Happens(t.Context(), oc, convo.Wakes{Turn: f.ID})
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -123,7 +126,7 @@ func TestFollowUpsAfterACrash(t *testing.T) {
 	if left, err := d.Turns().Left(t.Context()); err != nil || !slices.Equal(left, []chat.Key{oc}) {
 		t.Errorf("left in %v, %v", left, err)
 	}
-	if err := fs.Unclaim(t.Context(), f); err != nil {
+	if _, err := d.Turns().Happens(t.Context(), oc, convo.Sleeps{Turn: f.ID}); err != nil {
 		t.Fatal(err)
 	}
 	left, err := d.Turns().WithAgent(t.Context(), oc)

@@ -11,6 +11,7 @@ import (
 
 	"magpie/db"
 	"magpie/internal/chat"
+	"magpie/internal/convo"
 )
 
 // The turns of these tests start at began and end at ends.
@@ -59,7 +60,7 @@ func TestALongTurnMentionsItsAskers(t *testing.T) {
 		"it is cut off":   {state: db.Interrupted, want: "ou_1 ou_2"},
 		"it is stopped":   {state: db.Cancelled},
 		"a stop, too late": {during: func(t *testing.T, d *db.DB, c db.Claim) {
-			_, err := d.Turns().Stop(t.Context(), oc, c.Turn.ID)
+			_, err := d.Turns().Happens(t.Context(), oc, convo.Stops{Turns: []int64{c.Turn.ID}})
 			must(t, err)
 		}},
 		"it took less": {during: func(*testing.T, *db.DB, db.Claim) { ends = began.Add(time.Minute) }},
@@ -76,7 +77,8 @@ func TestALongTurnMentionsItsAskers(t *testing.T) {
 		}},
 		"something is added": {during: func(t *testing.T, d *db.DB, c db.Claim) {
 			steered(t, d, "om_3", c.Turn.ID)
-			must(t, d.Turns().Steers().MarkRead(t.Context(), c.Turn, "prompt-om_3"))
+			_, err := d.Turns().Happens(t.Context(), oc, convo.Reads{Turn: c.Turn.ID, Prompts: []string{"prompt-om_3"}})
+			must(t, err)
 		}},
 		"one decides at last": {want: "ou_2", during: func(t *testing.T, d *db.DB, c db.Claim) {
 			decide(t, d, c.Turn.ID, "ou_1", ends.Add(-time.Minute))

@@ -77,14 +77,6 @@ func (ps Postponed) AskAgain(ctx context.Context, w AskAgain) error {
 	return nil
 }
 
-// Release makes the chat's waiting turns due.
-func (ps Postponed) Release(ctx context.Context, key chat.Key) error {
-	if err := ps.db.decideAlone(ctx, key, convo.Due{}); err != nil {
-		return fmt.Errorf("end the wait in %v: %w", key, err)
-	}
-	return nil
-}
-
 const nextDue = `SELECT COALESCE(MIN(due_at), 0) FROM turns INDEXED BY turns_due
 	WHERE due_at > 0 AND due_at > ?1`
 

@@ -210,29 +210,6 @@ func (q Queue) Chats(ctx context.Context) ([]chat.Key, error) {
 	return chatKeys(ctx, q.db.read, queuedChats)
 }
 
-const queuedTurns = `SELECT id FROM turns INDEXED BY turns_open WHERE chat_key = ?1
-	AND state = 'queued'` + isOpen + ` ORDER BY id`
-
-// Turns lists the chat's queued turns. There are several if a new conversation was started while one waited.
-func (q Queue) Turns(ctx context.Context, key chat.Key) (turns []int64, err error) {
-	if turns, err = queryAll(ctx, q.db.read, scanNumber, queuedTurns, key.String()); err != nil {
-		return nil, fmt.Errorf("queued turns of %v: %w", key, err)
-	}
-	return turns, nil
-}
-
-const unendedTurns = `SELECT ` + turnColumns + ` FROM turns INDEXED BY turns_open WHERE chat_key = ?1
-	AND (state = 'queued' OR started_at > 0)` + isOpen + ` ORDER BY id`
-
-// Unended lists the chat's queued and claimed turns. A follow-up that waits for its agent is not among them.
-func (q Queue) Unended(ctx context.Context, key chat.Key) ([]Turn, error) {
-	list, err := queryAll(ctx, q.db.read, scanTurn, unendedTurns, key.String())
-	if err != nil {
-		return nil, fmt.Errorf("unended turns of %v: %w", key, err)
-	}
-	return list, nil
-}
-
 const waitingMessages = `SELECT COUNT(*) FROM messages WHERE chat_key = ?1 AND turn_id > 0
 	AND role = 'user'` + notRecalled + `
 	AND turn_id IN (SELECT id FROM turns INDEXED BY turns_open WHERE chat_key = ?1 AND state = 'queued'` + isOpen + `)`

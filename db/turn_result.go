@@ -24,7 +24,7 @@ type TurnResult struct {
 	Notice  *Notice          // nil = no notification
 	Report  *ContextReport   // nil if the agent was not asked, or if unknown
 	Actions []RecordedAction // tool calls that are not stored yet
-	// prompt IDs of the steered messages that the agent has read; see [Steers.MarkRead]. The others are queued again,
+	// prompt IDs of the steered messages that the agent has read; see [convo.Reads]. The others are queued again,
 	// unless the turn was stopped or interrupted
 	SteersRead []string
 	// the agent keeps working in the background, and a follow-up exists, see [FollowUps]

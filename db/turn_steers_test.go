@@ -6,6 +6,7 @@ import (
 
 	"magpie/db"
 	"magpie/internal/chat"
+	"magpie/internal/convo"
 )
 
 // steered stores a message for a turn.
@@ -27,10 +28,10 @@ func TestMessagesForATurnThatRuns(t *testing.T) {
 			t.Errorf("%s: %+v", id, a)
 		}
 	}
-	if err := d.Turns().Steers().MarkRead(t.Context(), c.Turn, "prompt-om_2"); err != nil {
+	if _, err := d.Turns().Happens(t.Context(), oc, convo.Reads{Turn: c.Turn.ID, Prompts: []string{"prompt-om_2"}}); err != nil {
 		t.Fatal(err)
 	}
-	if list, err := d.Turns().Steers().Prompts(t.Context(), c.Turn.ID); err != nil || len(list) != 3 ||
+	if list, err := d.Turns().Steered(t.Context(), c.Turn.ID); err != nil || len(list) != 3 ||
 		list[0] != "prompt-om_2" {
 		t.Errorf("%v, %v", list, err)
 	}
@@ -65,7 +66,7 @@ func TestUnreadMessagesOfATurn(t *testing.T) {
 	if c = claim(t, d, "s-4"); len(c.Asked) != 2 {
 		t.Errorf("%d messages are asked", len(c.Asked))
 	}
-	if list, err := d.Turns().Steers().Prompts(t.Context(), c.Turn.ID); err != nil || len(list) != 0 {
+	if list, err := d.Turns().Steered(t.Context(), c.Turn.ID); err != nil || len(list) != 0 {
 		t.Errorf("%v, %v", list, err)
 	}
 	steered(t, d, "om_3", c.Turn.ID)
@@ -91,21 +92,21 @@ func TestUnreadMessagesOfAnInterruptedTurn(t *testing.T) {
 		c := claim(t, d, "s-1")
 		steered(t, d, "om_2", c.Turn.ID)
 		steered(t, d, "om_3", c.Turn.ID)
-		if err := d.Turns().Steers().MarkRead(t.Context(), c.Turn, "prompt-om_2"); err != nil {
+		if _, err := d.Turns().Happens(t.Context(), oc, convo.Reads{Turn: c.Turn.ID, Prompts: []string{"prompt-om_2"}}); err != nil {
 			t.Fatal(err)
 		}
 		if err := d.Turns().Finish(t.Context(), db.TurnResult{Turn: c.Turn, State: db.Interrupted}); err != nil {
 			t.Fatal(err)
 		}
-		if waiting, err := d.Queue().Turns(t.Context(), oc); err != nil || len(waiting) != 0 {
-			t.Errorf("turns %v wait, %v", waiting, err)
+		if c, err := d.Turns().Of(t.Context(), oc); err != nil || len(c.In(convo.Queued)) != 0 {
+			t.Errorf("turns %v wait, %v", c.Turns, err)
 		}
 		decision := db.Decision{Key: oc, Turn: c.Turn.ID, Event: "press", GoOn: goOn,
 			ContinueMessage: chat.Message{Text: "go on", Time: time.UnixMilli(9000)}}
 		if err := d.Turns().Interruptions().Decide(t.Context(), decision); err != nil {
 			t.Fatal(err)
 		}
-		if list, err := d.Turns().Steers().Prompts(t.Context(), c.Turn.ID); err != nil || len(list) != 0 {
+		if list, err := d.Turns().Steered(t.Context(), c.Turn.ID); err != nil || len(list) != 0 {
 			t.Errorf("%v, %v", list, err)
 		}
 		if !goOn {
@@ -123,7 +124,7 @@ func TestARecalledAdditionTakesNoOtherWithIt(t *testing.T) {
 	d := fresh(t)
 	accept(t, d, say("om_1", "question"))
 	c := claim(t, d, "s-1")
-	if err := d.Turns().SetActed(t.Context(), c.Turn, true); err != nil {
+	if _, err := d.Turns().Happens(t.Context(), oc, convo.Acts{Turn: c.Turn.ID, Acted: true}); err != nil {
 		t.Fatal(err)
 	}
 	steered(t, d, "om_2", c.Turn.ID)

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"magpie/internal/chat"
-	"magpie/internal/convo"
 )
 
 // TurnState is the state of a turn.
@@ -149,28 +148,6 @@ func (ts Turns) CardOf(ctx context.Context, turn int64) (string, error) {
 		return "", fmt.Errorf("card of turn %d: %w", turn, err)
 	}
 	return card, err
-}
-
-// Stop records that somebody has stopped a turn of a chat, unless it has ended: it does not start again, whatever
-// happens. It reports whether the turn has not ended.
-func (ts Turns) Stop(ctx context.Context, key chat.Key, turn int64) (unended bool, err error) {
-	err = ts.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
-		effects, err := ts.db.decide(ctx, tx, key, convo.Stops{Turns: []int64{turn}})
-		unended = len(effects) > 0
-		return err
-	})
-	if err != nil {
-		return false, fmt.Errorf("stop turn %d: %w", turn, err)
-	}
-	return unended, nil
-}
-
-// SetActed records whether a tool of a running turn may have changed something, or is about to.
-func (ts Turns) SetActed(ctx context.Context, t Turn, acted bool) error {
-	if err := ts.db.decideAlone(ctx, t.Key, convo.Acts{Turn: t.ID, Acted: acted}); err != nil {
-		return fmt.Errorf("note that turn %d acts: %w", t.ID, err)
-	}
-	return nil
 }
 
 const chatOfTurn = `SELECT chat_key FROM turns WHERE id = ?1`

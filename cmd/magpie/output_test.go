@@ -16,6 +16,7 @@ import (
 	"magpie/feishu"
 	"magpie/internal/chat"
 	"magpie/internal/config"
+	"magpie/internal/convo"
 	"magpie/internal/feishusim"
 	"magpie/internal/modelsim"
 )
@@ -227,8 +228,8 @@ func TestAGroupFromTheFirstToTheLastDay(t *testing.T) {
 	r.awaitModel("the question", func(list []modelsim.Request) bool { return len(list) == 3 })
 	r.sim.Say(room, r.user, "还有一个问题")
 	r.until("the next question", func() bool {
-		list, err := r.store().Queue().Turns(t.Context(), chat.FeishuChat(room))
-		return err == nil && len(list) > 0
+		c, err := r.store().Turns().Of(t.Context(), chat.FeishuChat(room))
+		return err == nil && len(c.In(convo.Queued)) > 0
 	})
 	r.sim.RemoveBot(room, r.user)
 	r.until("silence", func() bool {

@@ -122,6 +122,16 @@ func (c Chat) Open() Chat {
 	return c
 }
 
+// In lists the turns of the chat in one of some phases.
+func (c Chat) In(phases ...Phase) (list []Turn) {
+	for _, t := range c.Turns {
+		if slices.Contains(phases, t.Phase) {
+			list = append(list, t)
+		}
+	}
+	return list
+}
+
 // IsUndecided reports whether people decide what becomes of a turn.
 func (t Turn) IsUndecided() bool { return t.Phase == Late || t.Phase == Interrupted }
 
