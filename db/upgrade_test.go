@@ -241,7 +241,8 @@ func goesOn(t *testing.T, d *db.DB, kind string) {
 	case "follow-up":
 		f, err := ts.FollowUps().Open(t.Context(), key)
 		must(t, err)
-		must(t, ts.FollowUps().Enqueue(t.Context(), f))
+		_, err = ts.Happens(t.Context(), key, convo.Wakes{Turn: f.ID})
+		must(t, err)
 		end(next("u:q1").Turn.ID, db.Done)
 		is("")
 	case "asks":
