@@ -144,7 +144,7 @@ func TestTheRestOfARecalledTurnWaitsForItsEnd(t *testing.T) {
 			c := claim(t, d, "s")
 			recall(t, d, "om_2")
 			if c, err := d.Turns().Of(t.Context(), oc); err != nil || len(c.In(convo.Queued)) > 0 {
-				t.Errorf("turns %v wait while the agent may still work, %v", waiting, err)
+				t.Errorf("turns %v wait while the agent may still work, %v", c.Turns, err)
 			}
 			if tc.end == "" {
 				tc.end = db.Cancelled
