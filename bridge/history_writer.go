@@ -66,45 +66,37 @@ func (w historyWriter) finish(ctx context.Context, e db.TurnResult) error {
 	return w.db.Turns().Finish(ctx, e)
 }
 
-// inbox stores messages, and wakes whoever has work then.
-type inbox struct {
-	history   historyWriter
-	reactions *delivery.Reactions
-	outbox    *delivery.Outbox
-	turns     *turnQueue
-}
-
-// acceptQuestion stores a question. If the chat is idle, its turn is claimed in the same transaction, unless the
+// storeQuestion stores a question. If the chat is idle, its turn is claimed in the same transaction, unless the
 // question is only files and its text may follow. In any case the caller must call run in the end, which starts the
 // turn.
-func (in inbox) acceptQuestion(
+func (rc *receiver) storeQuestion(
 	ctx context.Context, e db.Inbound, wordless bool,
 ) (got db.AcceptResult, run func(), err error) {
-	if e.Held != nil || wordless || !in.turns.reserve(e.Key) {
-		got, err = in.history.accept(ctx, e)
+	if e.Held != nil || wordless || !rc.turns.reserve(e.Key) {
+		got, err = rc.history.accept(ctx, e)
 		return got, func() {
 			switch {
 			case err != nil || !got.Fresh:
 			case wordless: // during shutdown it stays in the queue
-				time.AfterFunc(cmp.Or(in.history.cfg.Waits.Words, wordsWait), func() { in.turns.wake(e.Key) })
+				time.AfterFunc(cmp.Or(rc.cfg.Waits.Words, wordsWait), func() { rc.turns.wake(e.Key) })
 			default:
-				in.turns.wake(e.Key)
+				rc.turns.wake(e.Key)
 			}
 		}, err
 	}
-	start, queued := in.turns.startParams(), e
+	start, queued := rc.turns.startParams(), e
 	e.Start = &start
-	if got, err = in.history.accept(ctx, e); err != nil && ctx.Err() == nil {
+	if got, err = rc.history.accept(ctx, e); err != nil && ctx.Err() == nil {
 		// If the turn cannot be claimed, the message must be stored anyway.
-		got, err = in.history.accept(ctx, queued)
+		got, err = rc.history.accept(ctx, queued)
 	}
 	if got.Claim != nil {
-		in.turns.busy.claimed(e.Key, got.Claim.Turn.ID)
+		rc.turns.busy.claimed(e.Key, got.Claim.Turn.ID)
 	}
 	return got, func() {
-		in.turns.runReserved(e.Key, got.Claim)
+		rc.turns.runReserved(e.Key, got.Claim)
 		if err == nil && got.Fresh && got.Claim == nil {
-			in.turns.wake(e.Key)
+			rc.turns.wake(e.Key)
 		}
 	}, err
 }

@@ -42,7 +42,7 @@ func (rc *receiver) answerTo(ctx context.Context, m chat.Incoming) (approval.Typ
 
 // awaitAsked waits for the recovery of the previous run if it has asked something in the chat.
 func (rc *receiver) awaitAsked(ctx context.Context, key chat.Key) error {
-	turns := rc.inbox.turns
+	turns := rc.turns
 	if turns.isRecovered(key) {
 		return nil
 	}
@@ -94,7 +94,7 @@ func (rc *receiver) isCardOf(ctx context.Context, turn int64, message string) bo
 	if err != nil && !errors.Is(err, db.ErrNotFound) {
 		rc.log.Error().Err(err).Int64("turn", turn).Msg("card of a turn not found; taking its quote as a question")
 	}
-	return card != "" && rc.inbox.outbox.CardOf(message) == chat.FirstMessage(card)
+	return card != "" && rc.outbox.CardOf(message) == chat.FirstMessage(card)
 }
 
 // give gives the agent the answer of a stored message, which is then done with. If somebody else has answered meanwhile,
@@ -110,7 +110,7 @@ func (rc *receiver) give(ctx context.Context, s db.Steer, m chat.Message, answer
 		rc.add(s, m)
 		return
 	}
-	rc.inbox.reactions.Set([]chat.Message{m}, chat.Finished)
+	rc.reactions.Set([]chat.Message{m}, chat.Finished)
 }
 
 // add hands a stored message to the agent of its turn.

@@ -30,7 +30,7 @@ func (p parts) listening() listening           { return p.receiver().listening }
 func (p parts) busy() *busyChats               { return p.queue().busy }
 func (p parts) logins() *logins                { return p.receiver().logins }
 func (p parts) files() *attachment.Store       { return p.receiver().files }
-func (p parts) history() historyWriter         { return p.receiver().inbox.history }
+func (p parts) history() historyWriter         { return p.receiver().history }
 func (p parts) presses() *pressHandler         { return p.bridge.presses }
 func (p parts) approvals() *approval.Requests  { return p.bridge.queues.approvals }
 func (p parts) outbox() *delivery.Outbox       { return p.bridge.queues.outbox }

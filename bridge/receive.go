@@ -13,6 +13,7 @@ import (
 	"magpie/bridge/access"
 	"magpie/bridge/approval"
 	"magpie/bridge/attachment"
+	"magpie/bridge/delivery"
 	"magpie/bridge/i18n"
 	"magpie/bridge/turncard"
 	"magpie/db"
@@ -31,7 +32,10 @@ type receiver struct {
 	languages   languages
 	commands    *commandSet
 	interrupted interruptedTurns
-	inbox       inbox
+	history     historyWriter
+	reactions   *delivery.Reactions
+	outbox      *delivery.Outbox
+	turns       *turnQueue
 	ahead       *aheadStarts
 	db          *db.DB
 	busy        *busyChats
@@ -69,7 +73,7 @@ func (rc *receiver) handleMessage(ctx context.Context, m chat.Incoming) error {
 	}
 	if !rc.listening.toBot(ctx, m) {
 		m.Files = slices.DeleteFunc(m.Files, func(f chat.File) bool { return f.Kind == chat.Quote })
-		got, err := rc.inbox.history.accept(ctx, db.Inbound{Incoming: m, Class: chat.Overheard})
+		got, err := rc.history.accept(ctx, db.Inbound{Incoming: m, Class: chat.Overheard})
 		if err == nil && got.Fresh && !rc.cfg.isLate(m) {
 			rc.ahead.noteActivity(m.Key)
 		}
@@ -77,7 +81,7 @@ func (rc *receiver) handleMessage(ctx context.Context, m chat.Incoming) error {
 	}
 	cmd, name, args := parseCommand(m.Text)
 	if stopWord.MatchString(m.Text) && !m.HasFiles() {
-		begun, err := rc.inbox.turns.hasBegun(ctx, m.Key)
+		begun, err := rc.turns.hasBegun(ctx, m.Key)
 		undecided := int64(0)
 		if err == nil && !begun {
 			undecided, err = rc.approvals.UndecidedTurn(ctx, m.Key)
@@ -150,17 +154,17 @@ func (rc *receiver) acceptQuestion(ctx context.Context, m chat.Incoming) error {
 		}
 	}
 	failpoint.At("message: received")
-	got, run, err := rc.inbox.acceptQuestion(ctx, e, wordless(m))
+	got, run, err := rc.storeQuestion(ctx, e, wordless(m))
 	failpoint.At("message: stored")
 	defer run()
 	if err != nil || !got.Fresh {
 		return err
 	}
 	if e.Held != nil || e.Continues != 0 {
-		rc.inbox.outbox.Wake(m.Key)
+		rc.outbox.Wake(m.Key)
 	}
 	if e.Held == nil {
-		rc.inbox.reactions.Set([]chat.Message{{Key: m.Key, ID: m.ID}}, chat.Working)
+		rc.reactions.Set([]chat.Message{{Key: m.Key, ID: m.ID}}, chat.Working)
 	}
 	switch {
 	case got.Decided:
@@ -196,12 +200,12 @@ func (rc *receiver) handleEdit(ctx context.Context, m chat.Incoming) error {
 	l := rc.languages.LanguageFor(ctx, m.Key, e.Lang)
 	e.Held = new(editedCard(l))
 	e.Text = questionIn(e.Text)
-	got, err := rc.inbox.history.edit(ctx, e)
+	got, err := rc.history.edit(ctx, e)
 	if err != nil || !got.Fresh {
 		return err
 	}
-	rc.inbox.outbox.Wake(m.Key)
-	rc.inbox.turns.wake(m.Key)
+	rc.outbox.Wake(m.Key)
+	rc.turns.wake(m.Key)
 	return nil
 }
 

@@ -31,7 +31,8 @@ func New(cfg Config, store *db.DB, pool *claude.Pool, out delivery.Messenger, lo
 	rc := &receiver{
 		cfg: w.cfg, access: control, listening: w.listening, background: background, logins: w.logins, files: w.files,
 		languages: w.languages, interrupted: w.cutOff,
-		inbox: inbox{w.history, w.reactions, w.outbox, w.turns}, ahead: w.ahead, commands: w.commandSet(),
+		history: w.history, reactions: w.reactions, outbox: w.outbox, turns: w.turns,
+		ahead: w.ahead, commands: w.commandSet(),
 		db: store, busy: w.busy, approvals: w.approvals, budget: w.budget,
 		takesAll: pool.Config().WhileBusy == claude.Steers, log: log,
 	}
