@@ -102,13 +102,13 @@ func (f folder) repairState() (repaired, err error) {
 	if damage == nil || errors.Is(damage, fs.ErrNotExist) {
 		return nil, nil
 	}
-	backups, err := filepath.Glob(filepath.Join(f.path, "backups", stateFile+".backup.*"))
+	backups, err := fs.Glob(os.DirFS(f.path), "backups/"+stateFile+".backup.*")
 	if err != nil {
 		return nil, err
 	}
 	slices.Sort(backups) // the time is in the name
 	for _, backup := range slices.Backward(backups) {
-		if data, err := readState(backup); err == nil {
+		if data, err := readState(filepath.Join(f.path, backup)); err == nil {
 			return fmt.Errorf("%s: %w; taken from %s", path, damage, filepath.Base(backup)), replaceFile(path, data)
 		}
 	}

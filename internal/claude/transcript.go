@@ -55,11 +55,16 @@ func (t Transcripts) find(dir, session string) (string, error) {
 			return path, nil
 		}
 	}
-	files, err := filepath.Glob(filepath.Join(t.root, "*", session+".jsonl"))
-	if err != nil || len(files) == 0 {
-		return "", nil //nolint:nilerr // a folder's name that is no pattern finds nothing
+	if files := t.anywhere(session); len(files) > 0 {
+		return filepath.Join(t.root, files[0]), nil
 	}
-	return files[0], nil
+	return "", nil
+}
+
+// anywhere lists the transcripts of a session below the root, whichever folder it has worked in.
+func (t Transcripts) anywhere(session string) []string {
+	files, _ := fs.Glob(os.DirFS(t.root), "*/"+session+".jsonl") // fails only for bad patterns
+	return files
 }
 
 // mostTranscript limits how much of a transcript is read, in bytes: whatever runs as the agents' user can write to it.
@@ -106,8 +111,7 @@ func (t Transcripts) check(dir, session string) error {
 	}
 	f, err := safepath.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		elsewhere, _ := filepath.Glob(filepath.Join(t.root, "*", session+".jsonl"))
-		if len(elsewhere) > 0 {
+		if len(t.anywhere(session)) > 0 {
 			return &LostError{session, LostElsewhere}
 		}
 		return &LostError{session, LostMissing}
