@@ -199,7 +199,7 @@ func TestTurnsAreLookedThroughOneByOne(t *testing.T) {
 // During shutdown no search begins, and waiting ones are dropped.
 func TestNoTurnIsLookedThroughAtTheEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		u := newUpkeep(&wiring{cfg: &Config{}})
+		u := emptyUpkeep()
 		ctx, cancel := context.WithCancel(t.Context())
 		stop, done := make(chan struct{}), make(chan struct{})
 		go func() { defer close(done); u.jobs.Run(ctx, stop) }()

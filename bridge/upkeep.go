@@ -68,10 +68,13 @@ const patience = time.Minute
 // errImpatient stops a summary for which a question has waited long enough.
 var errImpatient = errors.New("a question has waited for it long enough")
 
-func newUpkeep(w *wiring) *upkeep {
+func newUpkeep(
+	cfg *Config, store *db.DB, manager *contextmgr.Manager, pool *claude.Pool, budget *budget,
+	outbox *delivery.Outbox, out delivery.Messenger, log zerolog.Logger,
+) *upkeep {
 	u := &upkeep{
-		cfg: w.cfg, rules: w.cfg.Context, db: w.db, context: w.context, pool: w.pool, budget: w.budget, outbox: w.outbox,
-		out: w.out, log: w.log, jobs: workqueue.New(math.MaxInt), chats: map[chat.Key]*chatWork{},
+		cfg: cfg, rules: cfg.Context, db: store, context: manager, pool: pool, budget: budget, outbox: outbox,
+		out: out, log: log, jobs: workqueue.New(math.MaxInt), chats: map[chat.Key]*chatWork{},
 	}
 	u.compact = u.makeSummary
 	return u

@@ -10,6 +10,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/rs/zerolog"
+
 	"magpie/bridge/workqueue"
 	"magpie/db"
 	"magpie/internal/chat"
@@ -23,10 +25,13 @@ type upkept struct {
 	cause         atomic.Value // with which the last one was stopped
 }
 
+// emptyUpkeep looks after no chat yet, and can ask neither a store nor an agent.
+func emptyUpkeep() *upkeep { return newUpkeep(&Config{}, nil, nil, nil, nil, nil, nil, zerolog.Nop()) }
+
 // keepUp has summaries made that take so long and end with err. Within a bubble of synctest.
 func keepUp(t *testing.T, takes time.Duration, err error) *upkept {
 	u := &upkept{}
-	u.upkeep = newUpkeep(&wiring{cfg: &Config{}})
+	u.upkeep = emptyUpkeep()
 	u.compact = func(ctx context.Context, _ chat.Key, wanted <-chan struct{}) error {
 		if wanted == atOnce { // nobody has ordered it
 			return nil
@@ -121,7 +126,7 @@ func TestAStoppedTurnDoesNotWait(t *testing.T) {
 func TestFailedSummariesAreTriedLessAndLess(t *testing.T) {
 	t.Parallel()
 	var c chatWork
-	u := newUpkeep(&wiring{cfg: &Config{}})
+	u := emptyUpkeep()
 	u.chats[room] = &c
 	now := time.Now()
 	var waits []time.Duration
@@ -154,7 +159,7 @@ func TestFailedSummariesAreTriedLessAndLess(t *testing.T) {
 // Signs start a process once in a while: a press also after another sign, and in each chat. Then they are forgotten.
 func TestWhichSignsCount(t *testing.T) {
 	t.Parallel()
-	u, now := newUpkeep(&wiring{cfg: &Config{}}), time.Now()
+	u, now := emptyUpkeep(), time.Now()
 	other := chat.FeishuChat("oc_2")
 	for i, sign := range []struct {
 		key   chat.Key

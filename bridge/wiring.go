@@ -15,140 +15,95 @@ import (
 	"magpie/internal/claude"
 )
 
-// New makes a bridge. Run starts it.
-func New(cfg Config, store *db.DB, pool *claude.Pool, out delivery.Messenger, log zerolog.Logger) *Bridge {
-	if cfg.Age == nil {
-		cfg.Age = time.Since
+// New makes a bridge; Run starts it. The parts are made in the order of their dependencies, and each keeps only the few
+// others that it uses.
+func New(config Config, store *db.DB, pool *claude.Pool, messenger delivery.Messenger, log zerolog.Logger) *Bridge {
+	if config.Age == nil {
+		config.Age = time.Since
 	}
-	w := newWiring(cfg, store, pool, out, log)
-	app := access.App{ID: cfg.App, Founder: cfg.Founder, Found: cfg.Found, Lang: w.languages.ofOwner}
+	cfg := &config
+	// The messenger is wrapped first, so that no part can send a secret.
+	out := delivery.NewRedactingMessenger(messenger, cfg.Secrets)
+	manager := contextmgr.New(store, cfg.Context, log)
+	zone := manager.Zone()
+	languages := languages{cfg, store.Chats(), log}
+	history := historyWriter{cfg, store, languages, zone}
+	outbox := delivery.NewOutbox(store, out, cfg.spool(), languages.OfChat, log)
+	reactions := delivery.NewReactions(out, log)
+	display := turnDisplay{out, outbox, reactions, store.Turns(), cfg.Secrets}
+	busy := &busyChats{}
+	turns := &turnQueue{
+		busy: busy, cfg: cfg, store: store.Queue(), turns: store.Turns(),
+		jobs: workqueue.New(pool.Limits().MostTurns + onlookers), listed: make(chan struct{}), log: log,
+	}
+	listening := listening{store, cfg.Mention, log}
+	budget := &budget{pool: pool, ledger: store.Ledger(), zone: zone, log: log}
+	limits := &usageLimits{
+		cfg: cfg, store: store, pool: pool, turns: turns, outbox: outbox, zone: zone,
+		changed: make(chan struct{}, 1), log: log,
+	}
+	upkeep := newUpkeep(cfg, store, manager, pool, budget, outbox, out, log)
+	files := attachment.New(cfg.Files, store, cfg.redactForHistory, withoutCodes)
+	tools := newToolHandlers(config, store, manager, outbox, log)
+	logins := &logins{
+		pool: pool, out: out, jobs: upkeep.jobs, log: log, patience: loginTime, loggedIn: limits.loggedIn,
+	}
+	authorizer := access.NewAuthorizer(cfg.Access, store.Grants(), cfg.Departments, cfg.Waits.Departments, log)
+	app := access.App{ID: cfg.App, Founder: cfg.Founder, Found: cfg.Found, Lang: languages.ofOwner}
 	control := access.Control{
-		Authorizer: w.authorizer,
-		Ownership:  access.NewOwnership(app, store.Owners(), w.out, w.authorizer, log),
-		Requests:   access.NewRequests(w.authorizer, store, w.outbox, w.languages, cfg.Secrets, log),
+		Authorizer: authorizer,
+		Ownership:  access.NewOwnership(app, store.Owners(), out, authorizer, log),
+		Requests:   access.NewRequests(authorizer, store, outbox, languages, cfg.Secrets, log),
 	}
-	background := newBackground(cfg, store, w.authorizer)
-	rc := &receiver{
-		cfg: w.cfg, access: control, listening: w.listening, background: background, logins: w.logins, files: w.files,
-		languages: w.languages, interrupted: w.cutOff,
-		history: w.history, reactions: w.reactions, outbox: w.outbox, turns: w.turns,
-		ahead: w.ahead, commands: w.commandSet(),
-		db: store, busy: w.busy, approvals: w.approvals, budget: w.budget,
-		takesAll: pool.Config().WhileBusy == claude.Steers, log: log,
+	background := newBackground(config, store, authorizer)
+	interrupted := interruptedTurns{store, turns, outbox, languages.OfChat}
+	approvals := approval.NewRequests(approval.Config{
+		Protected: cfg.protectedPaths(), Secrets: cfg.Secrets, Language: languages.OfChat, Interrupted: interrupted,
+		RedactForHistory: cfg.excerptForHistory,
+	}, store, outbox, authorizer, log)
+	cutOff := cutOffTurns{cfg, store, pool, budget, history, reactions, log}
+	followUps := followUps{
+		cfg: cfg, store: store.Turns(), pool: pool, turns: turns, history: history, outbox: outbox,
+		approvals: approvals, log: log, cutOff: cutOff,
 	}
+	servers := &serverStates{list: map[string][]claude.MCPServer{}}
+	specs := processSpecs{cfg, budget, tools, files}
+	ahead := &aheadStarts{
+		preview: NewPreview(config, store, manager, pool.Config()), db: store, access: authorizer, pool: pool,
+		specs: specs, upkeep: upkeep, turns: turns, jobs: upkeep.jobs, log: log,
+	}
+	commands := &commandSet{
+		cfg: cfg, db: store, log: log, context: manager, zone: zone, access: authorizer, languages: languages,
+		pool: pool, history: history, files: files, turns: turns, asks: approvals, cutOff: interrupted,
+		outbox: outbox, reactions: reactions, upkeep: upkeep, ahead: ahead, budget: budget, limits: limits,
+		servers: servers, listening: listening, logins: logins,
+	}
+	runner := &turnRunner{
+		cfg: cfg, db: store, pool: pool, context: manager, history: history, busy: busy, display: display,
+		budget: budget, access: authorizer, approvals: approvals, background: background, files: files, specs: specs,
+		servers: servers, followUps: followUps, upkeep: upkeep, ahead: ahead, limits: limits,
+	}
+	turns.run = runner.run
 	b := &Bridge{
-		cfg: w.cfg, db: store, log: log, context: w.context, access: control, receiver: rc, queues: w.queues,
-		pool: pool, languages: w.languages, listening: w.listening, limits: w.limits, ahead: w.ahead,
-		runner: w.turnRunner(background),
+		cfg: cfg, db: store, log: log, context: manager, access: control, pool: pool, languages: languages,
+		listening: listening, limits: limits, ahead: ahead, runner: runner,
+		queues: queues{turns: turns, upkeep: upkeep, approvals: approvals, outbox: outbox, reactions: reactions},
+		receiver: &receiver{
+			cfg: cfg, access: control, listening: listening, background: background, logins: logins, files: files,
+			languages: languages, interrupted: interrupted, history: history, reactions: reactions, outbox: outbox,
+			turns: turns, ahead: ahead, commands: commands, db: store, busy: busy, approvals: approvals,
+			budget: budget, takesAll: pool.Config().WhileBusy == claude.Steers, log: log,
+		},
 		presses: &pressHandler{
-			access: control, languages: w.languages, busy: w.busy, turns: store.Turns(),
-			interrupted: rc.interrupted, commands: rc.commands, approvals: w.approvals, ahead: w.ahead,
-			limits: w.limits, log: log,
+			access: control, languages: languages, busy: busy, turns: store.Turns(), interrupted: interrupted,
+			commands: commands, approvals: approvals, ahead: ahead, limits: limits, log: log,
 		},
 		recovery: recovery{
-			db: store, pool: pool, approvals: w.approvals, turns: w.turns, upkeep: w.upkeep, log: log,
-			cutOff: w.followUps.cutOff, interrupted: w.cutOff, display: w.display(),
+			db: store, pool: pool, approvals: approvals, turns: turns, upkeep: upkeep, log: log, cutOff: cutOff,
+			interrupted: interrupted, display: display,
 		},
 	}
-	w.turns.run = b.runner.run
 	b.SetBudget(cfg.Budget)
 	b.SetAccess(cfg.Access)
 	return b
-}
-
-// wiring holds the parts of a bridge while New connects them. Each part keeps only the few others that it uses.
-type wiring struct {
-	queues
-	cfg        *Config
-	db         *db.DB
-	pool       *claude.Pool
-	out        delivery.Messenger
-	log        zerolog.Logger
-	context    *contextmgr.Manager
-	languages  languages
-	history    historyWriter
-	listening  listening
-	budget     *budget
-	files      *attachment.Store
-	tools      *toolHandlers
-	logins     *logins
-	authorizer *access.Authorizer
-	cutOff     interruptedTurns
-	servers    *serverStates
-	specs      processSpecs
-	ahead      *aheadStarts
-	busy       *busyChats
-	followUps  followUps
-	limits     *usageLimits
-}
-
-// newWiring makes the parts in the order of their dependencies. The messenger is wrapped first, so that
-// no part can send a secret.
-func newWiring(cfg Config, store *db.DB, pool *claude.Pool, out delivery.Messenger, log zerolog.Logger) *wiring {
-	redacting := delivery.NewRedactingMessenger(out, cfg.Secrets)
-	w := &wiring{cfg: &cfg, db: store, pool: pool, out: redacting, log: log}
-	w.context = contextmgr.New(store, cfg.Context, log)
-	w.languages = languages{w.cfg, store.Chats(), log}
-	w.history = historyWriter{w.cfg, store, w.languages, w.context.Zone()}
-	w.outbox = delivery.NewOutbox(store, w.out, cfg.spool(), w.languages.OfChat, log)
-	w.reactions = delivery.NewReactions(w.out, log)
-	w.busy = &busyChats{}
-	w.turns = &turnQueue{
-		busy: w.busy, cfg: w.cfg, store: store.Queue(), turns: store.Turns(),
-		jobs: workqueue.New(pool.Limits().MostTurns + onlookers), listed: make(chan struct{}), log: log,
-	}
-	w.listening = listening{store, cfg.Mention, log}
-	w.budget = &budget{pool: pool, ledger: store.Ledger(), zone: w.context.Zone(), log: log}
-	w.limits = &usageLimits{
-		cfg: w.cfg, store: store, pool: pool, turns: w.turns, outbox: w.outbox, zone: w.context.Zone(),
-		changed: make(chan struct{}, 1), log: log,
-	}
-	w.upkeep = newUpkeep(w)
-	w.files = attachment.New(cfg.Files, store, cfg.redactForHistory, withoutCodes)
-	w.tools = newToolHandlers(cfg, store, w.context, w.outbox, log)
-	w.logins = &logins{pool: pool, out: w.out, jobs: w.upkeep.jobs, log: log, patience: loginTime,
-		loggedIn: w.limits.loggedIn}
-	w.authorizer = access.NewAuthorizer(cfg.Access, store.Grants(), cfg.Departments, cfg.Waits.Departments, log)
-	w.cutOff = interruptedTurns{store, w.turns, w.outbox, w.languages.OfChat}
-	w.approvals = approval.NewRequests(approval.Config{
-		Protected: cfg.protectedPaths(), Secrets: cfg.Secrets, Language: w.languages.OfChat, Interrupted: w.cutOff,
-		RedactForHistory: cfg.excerptForHistory,
-	}, store, w.outbox, w.authorizer, log)
-	w.followUps = followUps{
-		cfg: w.cfg, store: store.Turns(), pool: pool, turns: w.turns, history: w.history,
-		outbox: w.outbox, approvals: w.approvals, log: log,
-		cutOff: cutOffTurns{w.cfg, store, pool, w.budget, w.history, w.reactions, log},
-	}
-	w.servers = &serverStates{list: map[string][]claude.MCPServer{}}
-	w.specs = processSpecs{w.cfg, w.budget, w.tools, w.files}
-	w.ahead = &aheadStarts{
-		preview: NewPreview(*w.cfg, store, w.context, pool.Config()), db: store, access: w.authorizer, pool: pool,
-		specs: w.specs, upkeep: w.upkeep, turns: w.turns, jobs: w.upkeep.jobs, log: log,
-	}
-	return w
-}
-
-// display shows the progress of turns.
-func (w *wiring) display() turnDisplay {
-	return turnDisplay{w.out, w.outbox, w.reactions, w.db.Turns(), w.cfg.Secrets}
-}
-
-// turnRunner gives each step of a turn what it needs.
-func (w *wiring) turnRunner(background *background) *turnRunner {
-	return &turnRunner{
-		cfg: w.cfg, db: w.db, pool: w.pool, context: w.context, history: w.history, busy: w.busy,
-		display: w.display(), budget: w.budget, access: w.authorizer, approvals: w.approvals,
-		background: background, files: w.files, specs: w.specs, servers: w.servers, followUps: w.followUps,
-		upkeep: w.upkeep, ahead: w.ahead, limits: w.limits,
-	}
-}
-
-// commandSet gives the commands what they need.
-func (w *wiring) commandSet() *commandSet {
-	return &commandSet{
-		cfg: w.cfg, db: w.db, log: w.log, context: w.context, zone: w.context.Zone(), access: w.authorizer,
-		languages: w.languages, pool: w.pool, history: w.history, files: w.files, turns: w.turns, asks: w.approvals,
-		cutOff: w.cutOff, outbox: w.outbox, reactions: w.reactions, upkeep: w.upkeep, ahead: w.ahead,
-		budget: w.budget, limits: w.limits, servers: w.servers, listening: w.listening, logins: w.logins,
-	}
 }
