@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -29,25 +28,14 @@ type toolHandlers struct {
 	outbox  *delivery.Outbox
 	clean   func(string) string // redacts what is remembered
 	server  *agenttools.Server  // nil = agents have no tools
+	busy    *busyChats
 	log     zerolog.Logger
-
-	mu    sync.Mutex
-	turns map[chat.Key]toolTurn // running turns by chat
 }
 
 // toolTurn is the running turn that tool calls of a chat belong to.
 type toolTurn struct {
 	db.Claim
 	project string
-}
-
-func newToolHandlers(
-	cfg Config, store *db.DB, m *contextmgr.Manager, out *delivery.Outbox, log zerolog.Logger,
-) *toolHandlers {
-	return &toolHandlers{
-		db: store, context: m, cfg: cfg.Context, outbox: out, clean: cfg.clean, server: cfg.Tools, log: log,
-		turns: map[chat.Key]toolTurn{},
-	}
 }
 
 // tools lists the tools offered to agents in chats of this kind.
@@ -116,42 +104,17 @@ func toolsOf(g agenttools.Grant) claude.Tools {
 	return claude.Tools{Server: agenttools.ServerName, URL: g.URL, Token: g.Token, Names: g.Names, Close: g.Revoke}
 }
 
-// setRunningTurn records the running turn of a chat until leave is called; tool calls belong to it.
-func (d *toolHandlers) setRunningTurn(c db.Claim, project string) (leave func()) {
-	key := c.Turn.Key
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.turns[key] = toolTurn{c, project}
-	return func() {
-		d.mu.Lock()
-		defer d.mu.Unlock()
-		delete(d.turns, key)
-	}
-}
-
-// addAskers adds askers to the running turn of a chat: from now on tool calls are also made on their behalf.
-func (d *toolHandlers) addAskers(c db.Claim) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if a, ok := d.turns[c.Turn.Key]; ok && a.Turn.ID == c.Turn.ID {
-		a.Asked = slices.Clone(c.Asked)
-		d.turns[c.Turn.Key] = a
-	}
-}
-
 // errNobodyAsks refuses tool calls between turns, when no user has asked for anything.
 var errNobodyAsks = &agenttools.RefusedError{Reason: "Nobody has asked you anything right now."}
 
 // runningTurn returns the turn that a tool call belongs to. A call after the turn's end is refused: nobody would see
 // its effect, and there is nobody to charge.
 func (d *toolHandlers) runningTurn(key chat.Key) (toolTurn, error) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	a, ok := d.turns[key]
+	claim, project, ok := d.busy.worksFor(key)
 	if !ok {
 		return toolTurn{}, errNobodyAsks
 	}
-	return a, nil
+	return toolTurn{claim, project}, nil
 }
 
 // audience is the set of askers of this turn. The answer must not contain memories about other people.

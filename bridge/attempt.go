@@ -122,7 +122,7 @@ func (r *turnRunner) attempt(ctx context.Context, t *turn) (claude.Result, error
 		if err := r.askUnread(ctx, t); err != nil {
 			return claude.Result{}, err
 		}
-		r.specs.tools.addAskers(t.Claim)
+		r.busy.asked(t.Claim)
 	}
 	reported := t.usage
 	result, err := r.readAnswer(ctx, t, p, r.runPrompt(ctx, t, p))
@@ -246,7 +246,7 @@ func (r *turnRunner) readAnswer(
 		case claude.Steered:
 			if m, ok := r.markRead(ctx, t, e.ID); ok {
 				t.Asked = append(slices.Clip(t.Asked), m)
-				r.specs.tools.addAskers(t.Claim)
+				r.busy.asked(t.Claim)
 				t.setView(t.view.WithAddition(m.Text, time.Now()))
 			}
 		case claude.RateLimit:

@@ -25,17 +25,13 @@ type busyChat struct {
 	stop   context.CancelCauseFunc // ends it; nil = it has not begun
 	waits  bool                    // for a free process, or for people: stopping it loses nothing
 	halted []int64                 // turns that are to be stopped as soon as they begin
-	talk   talk
-}
 
-// talk is what people say to the agent of a running turn.
-type talk struct {
-	turn   int64 // 0 = it takes nothing
-	kind   chat.Kind
-	lang   i18n.Lang
-	askers []string
-	unread []addition                 // in the order of arrival
-	agent  func(id, text string) bool // hands a message to the agent; nil = it does not have the question yet
+	claim   db.Claim // whom its agent works for, with what that has read since; no turn = nobody yet
+	project string   // where
+	takes   int64    // the turn whose agent takes messages; 0 = none
+	lang    i18n.Lang
+	unread  []addition                 // in the order of arrival
+	agent   func(id, text string) bool // hands a message to the agent; nil = it does not have the question yet
 }
 
 // addition is a message to a running turn that its agent has not read yet.
@@ -54,19 +50,36 @@ func (bc *busyChats) claimed(key chat.Key, turn int64) {
 // begin records the running turn, and how to stop it.
 func (bc *busyChats) begin(key chat.Key, turn int64, stop context.CancelCauseFunc) {
 	bc.In(key, func(c *busyChat) {
-		if c.turn, c.stop, c.talk = turn, stop, (talk{}); slices.Contains(c.halted, turn) {
+		*c = busyChat{turn: turn, stop: stop, halted: c.halted}
+		if slices.Contains(c.halted, turn) {
 			stop(errStopped)
 		}
 	})
 }
 
+// works records for whom the agent of the running turn works, and where: its tools are used on their behalf.
+func (bc *busyChats) works(claim db.Claim, project string) {
+	bc.In(claim.Turn.Key, func(c *busyChat) { c.claim, c.project = claim, project })
+}
+
+// asked adds to a running turn what its agent has read, or gets with its prompt: from now on it works for these people,
+// too.
+func (bc *busyChats) asked(claim db.Claim) {
+	bc.In(claim.Turn.Key, func(c *busyChat) { c.claim.Asked = slices.Clone(claim.Asked) })
+}
+
+// worksFor returns for whom the agent of the chat's running turn works, and where, or false.
+func (bc *busyChats) worksFor(key chat.Key) (claim db.Claim, project string, ok bool) {
+	bc.In(key, func(c *busyChat) {
+		claim, project = c.claim, c.project
+		ok = c.turn != 0 && c.turn == claim.Turn.ID
+	})
+	return claim, project, ok
+}
+
 // listen lets the chat's running turn take messages. What its agent has not read at its end is queued by that.
-func (bc *busyChats) listen(c db.Claim, lang i18n.Lang) {
-	t := talk{turn: c.Turn.ID, kind: c.Chat.Kind, lang: lang}
-	for _, m := range c.Asked {
-		t.askers = append(t.askers, m.Actor.ID)
-	}
-	bc.In(c.Turn.Key, func(c *busyChat) { c.talk = t })
+func (bc *busyChats) listen(key chat.Key, l i18n.Lang) {
+	bc.In(key, func(c *busyChat) { c.takes, c.lang = c.turn, l })
 }
 
 // end records that no turn is running.
@@ -128,22 +141,23 @@ func (bc *busyChats) setWaiting(key chat.Key, waits bool) {
 	}
 }
 
-// takes reports whether a running turn takes messages, and one by this author: if not one of its askers, then one who is
+// mayAdd reports whether a running turn takes messages, and one by this author: if not one of its askers, then one who is
 // in charge.
-func (bc *busyChats) takes(turn int64, m chat.Incoming, inCharge bool) (takes bool) {
+func (bc *busyChats) mayAdd(turn int64, m chat.Incoming, inCharge bool) (may bool) {
 	bc.In(m.Key, func(c *busyChat) {
-		takes = c.talk.turn == turn && (inCharge || slices.Contains(c.talk.askers, m.Actor.ID))
+		asker := func(q chat.Message) bool { return q.Actor.ID == m.Actor.ID }
+		may = c.takes == turn && (inCharge || slices.ContainsFunc(c.claim.Asked, asker))
 	})
-	return takes
+	return may
 }
 
 // hand hands a stored message to the agent of a turn, now or once it has the question. If the turn has ended, its end has
 // queued the message.
 func (bc *busyChats) hand(turn int64, prompt string, m chat.Message) {
 	bc.In(m.Key, func(c *busyChat) {
-		if c.talk.turn == turn {
-			c.talk.unread = append(c.talk.unread, addition{prompt: prompt, message: m})
-			c.talk.sendUnread()
+		if c.takes == turn {
+			c.unread = append(c.unread, addition{prompt: prompt, message: m})
+			c.sendUnread()
 		}
 	})
 }
@@ -151,18 +165,16 @@ func (bc *busyChats) hand(turn int64, prompt string, m chat.Message) {
 // attach lets the agent of the chat's running turn have the messages: it has the question.
 func (bc *busyChats) attach(key chat.Key, agent func(id, text string) bool) {
 	bc.In(key, func(c *busyChat) {
-		if c.talk.turn != 0 {
-			c.talk.agent = agent
-			c.talk.sendUnread()
-		}
+		c.agent = agent
+		c.sendUnread()
 	})
 }
 
 // sendUnread sends the agent all messages that it does not have yet.
-func (t *talk) sendUnread() {
-	for i := range t.unread {
-		if u := &t.unread[i]; t.agent != nil && !u.handed {
-			u.handed = t.agent(u.prompt, contextmgr.QuestionText([]chat.Message{u.message}, t.kind, string(t.lang)))
+func (c *busyChat) sendUnread() {
+	for i := range c.unread {
+		if u := &c.unread[i]; c.agent != nil && !u.handed {
+			u.handed = c.agent(u.prompt, contextmgr.QuestionText([]chat.Message{u.message}, c.claim.Chat.Kind, string(c.lang)))
 		}
 	}
 }
@@ -170,19 +182,17 @@ func (t *talk) sendUnread() {
 // detach takes the unread messages back from an agent that has ended, or does not have the question yet.
 func (bc *busyChats) detach(key chat.Key) (unread []addition) {
 	bc.In(key, func(c *busyChat) {
-		unread = c.talk.unread
-		c.talk.unread, c.talk.agent = nil, nil
+		unread = c.unread
+		c.unread, c.agent = nil, nil
 	})
 	return unread
 }
 
-// unread lists the messages of a turn that its agent has not read.
-func (bc *busyChats) unread(key chat.Key, turn int64) (list []chat.Message) {
+// unread lists the messages of the chat's last turn that its agent has not read.
+func (bc *busyChats) unread(key chat.Key) (list []chat.Message) {
 	bc.In(key, func(c *busyChat) {
-		for _, u := range c.talk.unread {
-			if c.talk.turn == turn {
-				list = append(list, u.message)
-			}
+		for _, u := range c.unread {
+			list = append(list, u.message)
 		}
 	})
 	return list
@@ -191,10 +201,10 @@ func (bc *busyChats) unread(key chat.Key, turn int64) (list []chat.Message) {
 // read returns the message that the agent has read under a prompt ID.
 func (bc *busyChats) read(key chat.Key, prompt string) (m chat.Message, ok bool) {
 	bc.In(key, func(c *busyChat) {
-		i := slices.IndexFunc(c.talk.unread, func(u addition) bool { return u.prompt == prompt })
+		i := slices.IndexFunc(c.unread, func(u addition) bool { return u.prompt == prompt })
 		if ok = i >= 0; ok {
-			m = c.talk.unread[i].message
-			c.talk.unread = slices.Delete(c.talk.unread, i, i+1)
+			m = c.unread[i].message
+			c.unread = slices.Delete(c.unread, i, i+1)
 		}
 	})
 	return m, ok

@@ -161,7 +161,7 @@ func (w *memoryRig) ask(p place, text, answer string, during func()) contextmgr.
 		Synced: contextmgr.Synced{Seen: c.Chat.Session.Turn},
 	})
 	w.prompts().RecordSent(p.key, prompt, c.Resume)
-	leave := w.tools().setRunningTurn(c, "/srv/one")
+	leave := w.worksFor(c, "/srv/one")
 	if during != nil {
 		during()
 	}
@@ -392,13 +392,13 @@ func TestWhatOneAsksToRememberIsNotTheOthers(t *testing.T) {
 	if len(c.Asked) != 3 {
 		t.Fatalf("asked %+v, want the three questions together", c.Asked)
 	}
-	leave := w.tools().setRunningTurn(c, "/srv/one")
+	leave := w.worksFor(c, "/srv/one")
 	w.expect(w.remember(team, rememberInput{Title: "nuts", Text: "allergic to nuts", Scope: "user"}),
 		"refused: Not remembered: several people", `scope "chat"`)
 	w.expect(w.remember(team, rememberInput{Title: "nuts", Text: "no nuts at the party", Scope: "chat"}), "number 1")
 	leave()
 	c.Asked = c.Asked[:2]
-	defer w.tools().setRunningTurn(c, "/srv/one")()
+	defer w.worksFor(c, "/srv/one")()
 	w.expect(w.remember(team, rememberInput{Title: "nuts", Text: "allergic to nuts", Scope: "user"}), "number 2")
 	list, err := w.store.Memories().List(w.ctx, team.key)
 	w.must(err)

@@ -72,7 +72,7 @@ func (rc *receiver) turnFor(ctx context.Context, m chat.Incoming) (int64, error)
 	if !adds && (quoted != "" || !rc.takesAll || rc.hasWaiting(ctx, m.Key)) {
 		return 0, nil
 	}
-	if !rc.busy.takes(turn, m, rc.access.Authorizer.Load().InCharge(m)) {
+	if !rc.busy.mayAdd(turn, m, rc.access.Authorizer.Load().InCharge(m)) {
 		return 0, nil
 	}
 	return turn, rc.budget.checkAddition(ctx, turn, m)

@@ -57,7 +57,8 @@ func TestWhichMessagesARunningTurnGets(t *testing.T) {
 			s := l.receiver()
 			s.takesAll = tc.always
 			s.busy.begin(room, turn, func(error) {})
-			s.busy.listen(claim, "zh")
+			s.busy.works(claim, "")
+			s.busy.listen(room, "zh")
 			if tc.waiting {
 				m := in("om_2", "ou_1")
 				m.Files = picture

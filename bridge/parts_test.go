@@ -79,6 +79,19 @@ func (p parts) beginTurn(key chat.Key, turn int64, stop context.CancelCauseFunc)
 	p.queue().busy.begin(key, turn, stop)
 }
 
+// worksFor has the agent of a turn work until leave is called.
+func (p parts) worksFor(c db.Claim, project string) (leave func()) {
+	busy, key := p.busy(), c.Turn.Key
+	mine := busy.Enter(key)
+	busy.claimed(key, c.Turn.ID)
+	busy.works(c, project)
+	return func() {
+		busy.end(key)
+		for mine && !busy.Leave(key) {
+		}
+	}
+}
+
 func (p parts) endTurn(key chat.Key) { p.queue().busy.end(key) }
 
 // forget drops what is in memory of turns, as the death of a program that does not run yet.

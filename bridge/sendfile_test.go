@@ -57,7 +57,7 @@ func (s *sendRig) startTurn(id string) {
 	s.Helper()
 	s.accept(incoming(id, "plot it"))
 	s.claim = s.bridgeRig.claim(room)
-	s.Cleanup(s.tools().setRunningTurn(s.claim, s.project))
+	s.Cleanup(s.worksFor(s.claim, s.project))
 }
 
 func (s *sendRig) send(path, caption string) (string, error) {

@@ -122,10 +122,10 @@ func (r *turnRunner) runWith(ctx context.Context, t *turn, answer func(context.C
 	stopPainting := r.display.startPainting(ctx, t)
 	r.prepare(work, t)
 	// The project is known from here on.
-	defer r.specs.tools.setRunningTurn(t.Claim, r.cfg.projectDir(t.Chat))()
+	r.busy.works(t.Claim, r.cfg.projectDir(t.Chat))
 	// Neither a command of the CLI's own nor a turn that the agent started by itself takes additional messages.
 	if r.ownCommand(t) == "" && t.Turn.Follows == 0 {
-		r.busy.listen(t.Claim, t.view.Lang)
+		r.busy.listen(key, t.view.Lang)
 	}
 	end := answer(work, t)
 	r.busy.end(key) // nothing is left to stop from here on
@@ -161,7 +161,7 @@ func (r *turnRunner) runWith(ctx context.Context, t *turn, answer func(context.C
 		err = r.retryStore(ctx, t, end, err)
 	}
 	if end.State == db.Cancelled || end.State == db.Interrupted { // otherwise they are asked next
-		t.Asked = append(t.Asked, r.busy.unread(key, t.Turn.ID)...)
+		t.Asked = append(t.Asked, r.busy.unread(key)...)
 	}
 	r.display.showEnd(t, end.State)
 	r.upkeep.suggestAfter(ctx, t, end)

@@ -44,7 +44,10 @@ func New(config Config, store *db.DB, pool *claude.Pool, messenger delivery.Mess
 	}
 	upkeep := newUpkeep(cfg, store, manager, pool, budget, outbox, out, log)
 	files := attachment.New(cfg.Files, store, cfg.redactForHistory, withoutCodes)
-	tools := newToolHandlers(config, store, manager, outbox, log)
+	tools := &toolHandlers{
+		db: store, context: manager, cfg: cfg.Context, outbox: outbox, clean: cfg.clean, server: cfg.Tools, busy: busy,
+		log: log,
+	}
 	logins := &logins{
 		pool: pool, out: out, jobs: upkeep.jobs, log: log, patience: loginTime, loggedIn: limits.loggedIn,
 	}
