@@ -128,7 +128,7 @@ func (r *turnRunner) attempt(ctx context.Context, t *turn) (claude.Result, error
 	result, err := r.readAnswer(ctx, t, p, r.runPrompt(ctx, t, p))
 	if err != nil {
 		if t.usage == reported {
-			t.addUsage(r.unreportedUsage(ctx, t, p.Dir()))
+			t.addUsage(r.followUps.unreported(context.WithoutCancel(ctx), p.Dir(), t.Turn, t.counted))
 		}
 		return result, err
 	}
@@ -198,24 +198,8 @@ func (r *turnRunner) follow(ctx context.Context, t *turn) (claude.Result, error)
 // unreadUsage is what the agent of a follow-up has used whose process has ended before the follow-up was read; nil =
 // unknown.
 func (r *turnRunner) unreadUsage(ctx context.Context, c db.Claim) *db.Usage {
-	ctx, cut := context.WithoutCancel(ctx), r.followUps.cutOff
-	did := cut.readUnasked(ctx, c.Chat, c.Turn)
-	return cut.usage(ctx, cut.transcriptDir(c.Chat, c.Turn), c.Turn, did, time.Time{})
-}
-
-// unreportedUsage is what a turn has used whose process was ended or has died before it reported that, from its
-// transcript; nil = unknown. Otherwise such turns would be free, and no daily limit could be reached with them.
-func (r *turnRunner) unreportedUsage(ctx context.Context, t *turn, dir string) *db.Usage {
-	ctx, own := context.WithoutCancel(ctx), t.Turn
-	steers, err := r.db.Turns().Steered(ctx, own.ID)
-	var did claude.Outcome
-	if err == nil {
-		did, err = r.pool.Config().Transcripts(own.Key.String()).ReadOutcome(dir, own.Session, own.Prompt, steers...)
-	}
-	if err != nil {
-		zerolog.Ctx(ctx).Error().Err(err).Msg("cost of a turn that was cut off is not known")
-	}
-	return r.followUps.cutOff.usage(ctx, dir, own, did, t.counted)
+	ctx, cut := context.WithoutCancel(ctx), r.followUps.cutOffTurns
+	return cut.unreported(ctx, cut.transcriptDir(c.Chat, c.Turn), c.Turn, time.Time{})
 }
 
 // readAnswer handles the agent's events until the turn has ended.

@@ -116,7 +116,7 @@ type Bridge struct {
 	listening listening
 	receiver  *receiver
 	presses   *pressHandler
-	recovery  recovery
+	recovery  *cutOffTurns
 	runner    *turnRunner
 	limits    *usageLimits
 	ahead     *aheadStarts

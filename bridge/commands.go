@@ -97,7 +97,7 @@ type commandSet struct {
 	files     *attachment.Store
 	turns     *turnQueue
 	asks      *approval.Requests
-	cutOff    interruptedTurns
+	cutOff    *cutOffTurns
 	outbox    *delivery.Outbox
 	reactions *delivery.Reactions
 	upkeep    *upkeep

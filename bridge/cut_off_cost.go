@@ -12,7 +12,7 @@ import (
 
 // usage is what transcripts tell of the cost of a turn that ran in the folder dir: what its agent did, and what
 // subagents have used since the chat's last expense, and since counted, until when it is known; nil = nothing.
-func (r cutOffTurns) usage(
+func (r *cutOffTurns) usage(
 	ctx context.Context, dir string, t db.Turn, did claude.Outcome, counted time.Time,
 ) *db.Usage {
 	since := r.lastBooked(ctx, t)
@@ -29,9 +29,23 @@ func (r cutOffTurns) usage(
 	return r.estimate(ctx, t, list)
 }
 
+// unreported is what a turn that ran in the folder dir has used whose process was ended or has died before it reported
+// that; nil = unknown. Otherwise such turns would be free, and no daily limit could be reached with them.
+func (r *cutOffTurns) unreported(ctx context.Context, dir string, t db.Turn, counted time.Time) *db.Usage {
+	var did claude.Outcome
+	known, err := r.knownPrompts(ctx, t)
+	if err == nil {
+		did, err = r.outcomeOf(dir, t, known)
+	}
+	if err != nil {
+		zerolog.Ctx(ctx).Error().Err(err).Msg("cost of a turn that was cut off is not known")
+	}
+	return r.usage(ctx, dir, t, did, counted)
+}
+
 // bookUnread books what the agent of an ended turn, and its subagents, have used since the chat's last expense, after
 // a user has stopped them. Otherwise no turn would book it, and it would not count against the daily limits.
-func (r cutOffTurns) bookUnread(ctx context.Context, t db.Turn) error {
+func (r *cutOffTurns) bookUnread(ctx context.Context, t db.Turn) error {
 	c, err := r.db.Chats().Get(ctx, t.Key)
 	if err != nil {
 		return err
@@ -48,7 +62,7 @@ func (r cutOffTurns) bookUnread(ctx context.Context, t db.Turn) error {
 }
 
 // lastBooked is when the cost of the chat was last booked, which included everything until then.
-func (r cutOffTurns) lastBooked(ctx context.Context, t db.Turn) time.Time {
+func (r *cutOffTurns) lastBooked(ctx context.Context, t db.Turn) time.Time {
 	at, err := r.db.Ledger().LastReport(ctx, t.Key)
 	if err != nil {
 		zerolog.Ctx(ctx).Error().Err(err).Msg("last expense of a chat not found")
@@ -60,7 +74,7 @@ func (r cutOffTurns) lastBooked(ctx context.Context, t db.Turn) time.Time {
 }
 
 // estimate adds up what was used of each model, at its recent price; nil = nothing was used.
-func (r cutOffTurns) estimate(ctx context.Context, t db.Turn, list []claude.ModelUsage) *db.Usage {
+func (r *cutOffTurns) estimate(ctx context.Context, t db.Turn, list []claude.ModelUsage) *db.Usage {
 	if len(list) == 0 {
 		return nil
 	}

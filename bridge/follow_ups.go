@@ -6,12 +6,7 @@ import (
 	"errors"
 	"slices"
 	"strconv"
-	"time"
 
-	"github.com/rs/zerolog"
-
-	"magpie/bridge/approval"
-	"magpie/bridge/delivery"
 	"magpie/bridge/i18n"
 	"magpie/bridge/turncard"
 	"magpie/bridge/workqueue"
@@ -25,15 +20,9 @@ import (
 // followUps turns what agents start by themselves, when one of their background tasks has ended, into turns; see
 // [db.FollowUps]. No user waits for these turns.
 type followUps struct {
-	cfg       *Config
-	store     db.Turns
-	pool      *claude.Pool
-	turns     *turnQueue
-	history   historyWriter
-	outbox    *delivery.Outbox
-	approvals *approval.Requests
-	cutOff    cutOffTurns
-	log       zerolog.Logger
+	*cutOffTurns
+
+	store db.Turns
 }
 
 // watch observes what a turn's process does after the turn.
@@ -200,7 +189,7 @@ func (f followUps) announceWorkEnd(ctx context.Context, last db.Turn, why claude
 	t, err := f.openFollowUp(ctx, last.Key)
 	switch {
 	case errors.Is(err, db.ErrNotFound): // it was stopped
-		err = f.cutOff.bookUnread(ctx, last)
+		err = f.bookUnread(ctx, last)
 	case err == nil && t.ID != f.turns.busy.running(last.Key):
 		err = f.finish(ctx, t, why)
 	}
@@ -212,27 +201,18 @@ func (f followUps) announceWorkEnd(ctx context.Context, last db.Turn, why claude
 // finish ends a follow-up that will not start any more.
 func (f followUps) finish(ctx context.Context, t db.Turn, why claude.UnaskedEnd) error {
 	if why == claude.EndStopped {
-		return errors.Join(f.drop(ctx, t, convo.Cancelled), f.cutOff.bookUnread(ctx, t))
+		return errors.Join(f.drop(ctx, t, convo.Cancelled), f.bookUnread(ctx, t))
 	}
 	f.log.Warn().Stringer("chat", t.Key).Int64("turn", t.ID).Str("cause", string(why)).
 		Msg("work in the background was cut off")
-	e, err := f.cutOff.followUpResult(ctx, t, f.outcome(why))
-	if err != nil {
-		return err
-	}
-	f.approvals.EndTurn(f.log.WithContext(ctx), t, e.State)
-	if err = f.history.finish(ctx, e); err == nil {
-		f.outbox.Wake(t.Key)
-		f.cfg.reportTurnEnd(TurnEnd{State: e.State, Failure: e.Failure, Usage: e.Usage, Took: time.Since(t.Created)})
-	}
-	return err
+	return f.settle(ctx, t, f.outcomeOfWork(why))
 }
 
 // replaced is the outcome of a follow-up after a new conversation has begun: the agent's old words may be out of date.
 var replaced = turncard.Outcome{State: db.Cancelled, Notice: i18n.BackgroundReplaced}
 
-// outcome is the outcome of interrupted background work, for users.
-func (f followUps) outcome(why claude.UnaskedEnd) turncard.Outcome {
+// outcomeOfWork is the outcome of interrupted background work, for users.
+func (f followUps) outcomeOfWork(why claude.UnaskedEnd) turncard.Outcome {
 	o := turncard.Outcome{State: db.Interrupted, Notice: i18n.BackgroundCut}
 	switch why {
 	case claude.EndLimit:

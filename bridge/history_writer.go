@@ -10,6 +10,7 @@ import (
 
 	"magpie/bridge/delivery"
 	"magpie/bridge/i18n"
+	"magpie/bridge/turncard"
 	"magpie/contextmgr/redact"
 	"magpie/db"
 	"magpie/internal/chat"
@@ -54,10 +55,11 @@ func (w historyWriter) redacted(e db.Inbound) db.Inbound {
 	return e
 }
 
-// finish stores the end of a turn. The answer is redacted for the History; the card is not, because its readers asked
+// finish stores how a turn ends: e, its answer, and what people see of it. The answer is redacted for the History; the card is not, because its readers asked
 // for the answer.
-func (w historyWriter) finish(ctx context.Context, e db.TurnResult) error {
-	e.Answer, e.Card = w.cfg.redactForHistory(e.Answer), delivery.RedactCard(e.Card, w.cfg.Secrets)
+func (w historyWriter) finish(ctx context.Context, e db.TurnResult, view turncard.State, end turncard.Outcome) error {
+	e.State, e.Failure, e.Answer = end.State, end.Failure, w.cfg.redactForHistory(e.Answer)
+	e.Card = delivery.RedactCard(view.Finish(end).Card(time.Now()), w.cfg.Secrets)
 	if long := w.cfg.LongAnswer; long > 0 && e.State == db.Done && utf8.RuneCountInString(e.Answer) > long {
 		l, now := w.languages.OfChat(ctx, e.Turn.Key), time.Now().In(w.zone)
 		e.File = &db.LongAnswer{Name: fmt.Sprintf(i18n.AnswerFile.In(l), now.Format("20060102-150405")), Text: delivery.Shown(e.Answer, w.cfg.Secrets)}

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"time"
 
-	"magpie/bridge/delivery"
 	"magpie/bridge/i18n"
 	"magpie/bridge/turncard"
 	"magpie/db"
@@ -29,52 +28,45 @@ func lateBy(age time.Duration, l i18n.Lang) string {
 	return i18n.RoughDuration(age.Round(time.Minute), l)
 }
 
-// interruptedTurns resumes or drops interrupted turns, as anybody decides who may ask in the chat: they could ask or stop
-// the same themselves. What the agent has asked its askers remains theirs.
-type interruptedTurns struct {
-	store  *db.DB
-	turns  *turnQueue
-	outbox *delivery.Outbox
-	// the language of a chat
-	language func(context.Context, chat.Key) i18n.Lang
-}
+// Interrupted turns go on or are dropped, as anybody decides who may ask in the chat: they could ask or stop the same
+// themselves. What the agent has asked its askers remains theirs.
 
 // AwaitRecovery waits until what the previous run has left in a chat is recovered.
-func (it interruptedTurns) AwaitRecovery(ctx context.Context, key chat.Key) error {
-	return it.turns.awaitRecovery(ctx, key)
+func (r *cutOffTurns) AwaitRecovery(ctx context.Context, key chat.Key) error {
+	return r.turns.awaitRecovery(ctx, key)
 }
 
 // Wake starts work on the chat's turns.
-func (it interruptedTurns) Wake(key chat.Key) { it.turns.wake(key) }
+func (r *cutOffTurns) Wake(key chat.Key) { r.turns.wake(key) }
 
 // ContinuedCard is the card of an interrupted turn that another turn continues.
-func (it interruptedTurns) ContinuedCard(
+func (r *cutOffTurns) ContinuedCard(
 	ctx context.Context, key chat.Key, turn int64, l i18n.Lang,
 ) (chat.Card, error) {
-	return it.decidedCard(ctx, key, turn, l, i18n.GoesOn)
+	return r.decidedCard(ctx, key, turn, l, i18n.GoesOn)
 }
 
 // continueNewest makes e continue the chat's interrupted turn, if there is one.
-func (it interruptedTurns) continueNewest(ctx context.Context, e *db.Inbound, l i18n.Lang) error {
-	if err := it.turns.awaitRecovery(ctx, e.Key); err != nil {
+func (r *cutOffTurns) continueNewest(ctx context.Context, e *db.Inbound, l i18n.Lang) error {
+	if err := r.turns.awaitRecovery(ctx, e.Key); err != nil {
 		return err
 	}
-	t, err := it.store.Turns().Interruptions().Newest(ctx, e.Key)
+	t, err := r.db.Turns().Interruptions().Newest(ctx, e.Key)
 	if errors.Is(err, db.ErrNotFound) {
 		return nil // an ordinary message
 	} else if err != nil {
 		return err
 	}
 	e.Continues = t.ID
-	e.Over, err = it.ContinuedCard(ctx, e.Key, t.ID, l)
+	e.Over, err = r.ContinuedCard(ctx, e.Key, t.ID, l)
 	return err
 }
 
 // decidedCard is the card of an interrupted turn after the decision.
-func (it interruptedTurns) decidedCard(
+func (r *cutOffTurns) decidedCard(
 	ctx context.Context, key chat.Key, turn int64, l i18n.Lang, notice i18n.Phrase,
 ) (chat.Card, error) {
-	v, err := it.view(ctx, key, turn, l)
+	v, err := r.view(ctx, key, turn, l)
 	if err != nil {
 		return chat.Card{}, err
 	}
@@ -83,10 +75,10 @@ func (it interruptedTurns) decidedCard(
 
 // endWith adds to a command that ends the conversation what ends with it: the interrupted turns that wait for a
 // decision.
-func (it interruptedTurns) endWith(ctx context.Context, o invocation, done commandResult) (commandResult, error) {
-	list, err := it.store.Turns().Interruptions().Undecided(ctx, o.Key)
+func (r *cutOffTurns) endWith(ctx context.Context, o invocation, done commandResult) (commandResult, error) {
+	list, err := r.db.Turns().Interruptions().Undecided(ctx, o.Key)
 	for _, t := range list {
-		over, err := it.decidedCard(ctx, t.Key, t.ID, o.lang, i18n.ConversationOver)
+		over, err := r.decidedCard(ctx, t.Key, t.ID, o.lang, i18n.ConversationOver)
 		if err != nil {
 			return commandResult{}, err
 		}
@@ -97,65 +89,61 @@ func (it interruptedTurns) endWith(ctx context.Context, o invocation, done comma
 
 // endOutdated ends the interrupted turns of a chat that wait for a decision although their conversation has ended: it
 // may have ended while they were being stored.
-func (it interruptedTurns) endOutdated(ctx context.Context, key chat.Key) error {
-	c, err := it.store.Chats().Get(ctx, key)
+func (r *cutOffTurns) endOutdated(ctx context.Context, key chat.Key) error {
+	c, err := r.db.Chats().Get(ctx, key)
 	if err != nil {
 		return err
 	}
-	list, err := it.store.Turns().Interruptions().Undecided(ctx, key)
+	list, err := r.db.Turns().Interruptions().Undecided(ctx, key)
 	for _, t := range list {
 		if t.Epoch == c.Epoch {
 			continue
 		}
-		over, err := it.decidedCard(ctx, t.Key, t.ID, it.language(ctx, t.Key), i18n.ConversationOver)
+		over, err := r.decidedCard(ctx, t.Key, t.ID, r.cfg.langOf(c), i18n.ConversationOver)
 		if err == nil {
-			err = it.store.Turns().Interruptions().Decide(ctx, db.Decision{Key: t.Key, Turn: t.ID, Over: over})
+			err = r.db.Turns().Interruptions().Decide(ctx, db.Decision{Key: t.Key, Turn: t.ID, Over: over})
 		}
 		if err != nil && !errors.Is(err, db.ErrNotFound) { // somebody has dropped it just now
 			return err
 		}
-		it.outbox.Wake(t.Key)
+		r.outbox.Wake(t.Key)
 	}
 	return err
 }
 
 // view is what the agent of an interrupted turn had said.
-func (it interruptedTurns) view(
+func (r *cutOffTurns) view(
 	ctx context.Context, key chat.Key, turn int64, l i18n.Lang,
 ) (v turncard.State, err error) {
-	answer, err := it.store.Turns().Answer(ctx, key, turn)
+	answer, err := r.db.Turns().Answer(ctx, key, turn)
 	if err != nil {
 		return v, err
 	}
-	parts, err := it.store.Turns().Drafts().Parts(ctx, turn, answer)
+	parts, err := r.db.Turns().Drafts().Parts(ctx, turn, answer)
 	return turncard.New(turn, l, time.Now()).WithAnswer(parts...), err
 }
 
 // AskNoMore draws the card of an interrupted turn again, which waits for no decision after that of an approval has come
 // too late. What an interrupted turn has said stays as it is, so the card still holds if the turn may still continue.
-func (it interruptedTurns) AskNoMore(ctx context.Context, a db.Approval, l i18n.Lang) error {
-	list := it.store.Turns().Interruptions()
+func (r *cutOffTurns) AskNoMore(ctx context.Context, a db.Approval, l i18n.Lang) error {
+	list := r.db.Turns().Interruptions()
 	t, err := list.Get(ctx, a.Key, a.NeededBy)
 	if err != nil {
 		return err
 	}
-	v, err := it.view(ctx, t.Key, t.ID, l)
+	v, err := r.view(ctx, t.Key, t.ID, l)
 	if err != nil {
 		return err
 	}
-	end := turncard.Outcome{State: db.Interrupted, Notice: i18n.Interrupted}
-	if t.Follows != 0 {
-		end.Notice = i18n.BackgroundCut
-	}
-	err = list.Redraw(ctx, t.Key, t.ID, a.ID, v.Finish(end).Card(time.Now()))
+	err = list.Redraw(ctx, t.Key, t.ID, a.ID, v.Finish(cutOutcome(t)).Card(time.Now()))
 	if err == nil {
-		it.outbox.Wake(t.Key)
+		r.outbox.Wake(t.Key)
 	}
 	return err
 }
 
 // decide handles the buttons of an interrupted turn.
-func (it interruptedTurns) decide(ctx context.Context, p chat.Press, l i18n.Lang) (string, error) {
+func (r *cutOffTurns) decide(ctx context.Context, p chat.Press, l i18n.Lang) (string, error) {
 	w := db.Decision{Key: p.Key, Turn: p.Action.Turn, Event: p.ID, GoOn: p.Action.Do == turncard.DoContinue}
 	notice, toast := i18n.Dropped, i18n.Dropped
 	if w.GoOn {
@@ -163,11 +151,11 @@ func (it interruptedTurns) decide(ctx context.Context, p chat.Press, l i18n.Lang
 		w.ContinueMessage = chat.Message{Actor: p.Actor, Text: i18n.ContinueWord.In(l), Time: time.Now()}
 	}
 	var err error
-	if w.Over, err = it.decidedCard(ctx, p.Key, w.Turn, l, notice); err != nil {
+	if w.Over, err = r.decidedCard(ctx, p.Key, w.Turn, l, notice); err != nil {
 		return "", err
 	}
 	// The database decides which press counts: two people may press at the same moment.
-	switch err := it.store.Turns().Interruptions().Decide(ctx, w); {
+	switch err := r.db.Turns().Interruptions().Decide(ctx, w); {
 	case errors.Is(err, db.ErrRepeated):
 		return "", nil
 	case errors.Is(err, db.ErrNotFound):
@@ -175,7 +163,7 @@ func (it interruptedTurns) decide(ctx context.Context, p chat.Press, l i18n.Lang
 	case err != nil:
 		return "", err
 	}
-	it.outbox.Wake(p.Key)
-	it.turns.wake(p.Key)
+	r.outbox.Wake(p.Key)
+	r.turns.wake(p.Key)
 	return toast.In(l), nil
 }

@@ -9,7 +9,6 @@ import (
 
 	"magpie/bridge/delivery"
 	"magpie/bridge/turncard"
-	"magpie/contextmgr/redact"
 	"magpie/db"
 	"magpie/internal/chat"
 	"magpie/internal/failpoint"
@@ -21,7 +20,7 @@ type turnDisplay struct {
 	outbox    *delivery.Outbox
 	reactions *delivery.Reactions
 	turns     db.Turns
-	secrets   redact.Known
+	cfg       *Config
 }
 
 // startPainting shows that a turn has begun, and its progress until stopPainting is called.
@@ -30,10 +29,13 @@ func (d turnDisplay) startPainting(ctx context.Context, t *turn) (stopPainting f
 	return d.paint(ctx, t)
 }
 
-// showEnd shows how a turn has ended.
-func (d turnDisplay) showEnd(t *turn, state db.TurnState) {
-	d.outbox.Wake(t.Turn.Key)
-	d.reactions.Set(t.Asked, delivery.ReactionOf(state))
+// ended shows how a turn has ended, on its card and on its questions, and counts it in the metrics.
+func (d turnDisplay) ended(key chat.Key, asked []chat.Message, e TurnEnd) {
+	d.outbox.Wake(key)
+	d.reactions.Set(asked, delivery.ReactionOf(e.State))
+	if d.cfg.OnTurnEnd != nil {
+		d.cfg.OnTurnEnd(e)
+	}
 }
 
 // draw shows a final state that the outbox does not deliver. It tries only once: the turn continues later, and its card
@@ -61,9 +63,9 @@ func finalCallTimeout(ctx context.Context) time.Duration {
 func (d turnDisplay) redactParts(parts []string) []string {
 	clean, last := make([]string, len(parts)), len(parts)-1
 	for i, part := range parts[:last] {
-		clean[i] = d.secrets.Text(part)
+		clean[i] = d.cfg.Secrets.Text(part)
 	}
-	clean[last] = d.secrets.PartialText(parts[last])
+	clean[last] = d.cfg.Secrets.PartialText(parts[last])
 	return clean
 }
 

@@ -21,7 +21,7 @@ type pressHandler struct {
 	languages   languages
 	busy        *busyChats
 	turns       db.Turns
-	interrupted interruptedTurns
+	interrupted *cutOffTurns
 	commands    *commandSet
 	approvals   *approval.Requests
 	ahead       *aheadStarts

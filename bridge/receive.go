@@ -31,7 +31,7 @@ type receiver struct {
 	files       *attachment.Store
 	languages   languages
 	commands    *commandSet
-	interrupted interruptedTurns
+	interrupted *cutOffTurns
 	history     historyWriter
 	reactions   *delivery.Reactions
 	outbox      *delivery.Outbox

@@ -3,7 +3,6 @@ package bridge
 import (
 	"context"
 	"errors"
-	"fmt"
 	"maps"
 	"os"
 	"slices"
@@ -25,23 +24,26 @@ import (
 // the program crash.
 const maxAttempts = 3
 
-// recovery takes over what an earlier process left behind.
-type recovery struct {
-	db          *db.DB
-	pool        *claude.Pool
-	approvals   *approval.Requests
-	cutOff      cutOffTurns
-	interrupted interruptedTurns
-	turns       *turnQueue
-	upkeep      *upkeep
-	display     turnDisplay
-	log         zerolog.Logger
+// cutOffTurns says what becomes of turns whose agent is gone: after a crash, when work in the background was cut off, and
+// when people decide whether an interrupted one goes on.
+type cutOffTurns struct {
+	cfg       *Config
+	db        *db.DB
+	pool      *claude.Pool
+	budget    *budget
+	history   historyWriter
+	turns     *turnQueue
+	outbox    *delivery.Outbox
+	display   turnDisplay
+	approvals *approval.Requests
+	upkeep    *upkeep
+	log       zerolog.Logger
 }
 
 // run finds what an earlier process has left, and ends its agents, but those that may finish their turns. Each chat in
 // which something is left is recovered by itself, before its turns; the others do not wait for it. Then run wakes the
 // chats that have work.
-func (r recovery) run(ctx context.Context) error {
+func (r *cutOffTurns) run(ctx context.Context) error {
 	// A message that arrives from here on wakes its chat itself: a picture first waits for its text.
 	waiting, err := r.db.Queue().Chats(ctx)
 	if err != nil {
@@ -66,7 +68,7 @@ func (r recovery) run(ctx context.Context) error {
 	} else if n > 0 {
 		r.log.Warn().Int("processes", n).Msg("agents of an earlier run were ended")
 	}
-	if err := r.pool.Config().RemoveSpares(r.cutOff.cfg.Files.Folder, r.isChatFolder(ctx)); err != nil {
+	if err := r.pool.Config().RemoveSpares(r.cfg.Files.Folder, r.isChatFolder(ctx)); err != nil {
 		r.log.Error().Err(err).Msg("what processes without a chat have left is not removed")
 	}
 	turns := r.turns
@@ -92,15 +94,15 @@ func (r recovery) run(ctx context.Context) error {
 }
 
 // recover takes up what is left in a chat whose agent is gone. Somebody has stopped one of its turns, unless that is 0.
-func (r recovery) recover(ctx context.Context, key chat.Key, stopped int64) error {
-	defer r.display.outbox.Wake(key)
+func (r *cutOffTurns) recover(ctx context.Context, key chat.Key, stopped int64) error {
+	defer r.outbox.Wake(key)
 	left, err := r.db.Turns().WithAgent(ctx, key)
 	if err != nil {
 		return err
 	}
 	for _, t := range left {
 		t.Stopped = t.Stopped || t.ID == stopped
-		if err := r.decide(ctx, t); err != nil {
+		if err := r.settleLeft(ctx, t); err != nil {
 			return err
 		}
 	}
@@ -109,8 +111,8 @@ func (r recovery) recover(ctx context.Context, key chat.Key, stopped int64) erro
 
 // reopen takes up what waits in a chat for people to decide, after the turns: whether an approval is needed depends on
 // them.
-func (r recovery) reopen(ctx context.Context, key chat.Key) error {
-	for _, step := range []func(context.Context, chat.Key) error{r.interrupted.endOutdated, r.approvals.Recover} {
+func (r *cutOffTurns) reopen(ctx context.Context, key chat.Key) error {
+	for _, step := range []func(context.Context, chat.Key) error{r.endOutdated, r.approvals.Recover} {
 		err := step(ctx, key)
 		switch {
 		case db.Permanent(err):
@@ -122,16 +124,13 @@ func (r recovery) reopen(ctx context.Context, key chat.Key) error {
 	return nil
 }
 
-// decide recovers a turn, as soon as the store allows it. One that cannot be read any more ends where people see it.
-func (r recovery) decide(ctx context.Context, t db.Turn) error {
-	err := r.cutOff.recover(ctx, t)
-	switch {
-	case errors.Is(err, db.ErrStopped):
-		t.Stopped = true
-		return r.decide(ctx, t)
-	case errors.Is(err, db.ErrUnreadable):
-		r.log.Error().Err(err).Stringer("chat", t.Key).Int64("turn", t.ID).Msg("turn not recovered")
-		err = r.cutOff.giveUp(ctx, t)
+// settleLeft settles a turn that an earlier process has left.
+func (r *cutOffTurns) settleLeft(ctx context.Context, t db.Turn) (err error) {
+	if t.Follows != 0 && t.State == db.Queued { // its agent was about to start it
+		_, err = r.db.Turns().Happens(ctx, t.Key, convo.Sleeps{Turn: t.ID})
+	}
+	if err == nil {
+		err = r.settle(ctx, t, cutOutcome(t))
 	}
 	if db.Permanent(err) { // it has ended meanwhile, or nothing of it can be read
 		r.log.Warn().Err(err).Stringer("chat", t.Key).Int64("turn", t.ID).Msg("turn not recovered")
@@ -140,97 +139,104 @@ func (r recovery) decide(ctx context.Context, t db.Turn) error {
 	return err
 }
 
-// cutOffTurns decides about turns that were running when their process died.
-type cutOffTurns struct {
-	cfg       *Config
-	db        *db.DB
-	pool      *claude.Pool
-	budget    *budget
-	history   historyWriter
-	reactions *delivery.Reactions
-	log       zerolog.Logger
-}
-
-// recover decides about a turn that a dead process left. Its transcript tells what the agent did after the bridge had
-// gone; the store tells what users have seen.
-func (r cutOffTurns) recover(ctx context.Context, t db.Turn) error {
-	if t.Follows != 0 {
-		return r.cutFollowUp(ctx, t)
-	}
+// settle decides what becomes of a turn whose agent is gone, and ends it unless it runs again. Its transcript tells what
+// the agent did, also after the bridge had gone; the store tells what users have seen. If the agent has not finished, and
+// nobody has stopped the turn, it ends with cut. One that cannot be read any more ends where people see it.
+func (r *cutOffTurns) settle(ctx context.Context, t db.Turn, cut turncard.Outcome) error {
 	log := r.log.With().Stringer("chat", t.Key).Int64("turn", t.ID).Str("session", t.Session).Logger()
-	c, err := r.db.Chats().Get(ctx, t.Key)
-	if err != nil {
-		return err
+	ctx = log.WithContext(ctx)
+	c, noChat := r.db.Chats().Get(ctx, t.Key)
+	life, noLife := r.db.Turns().Of(ctx, t.Key)
+	seen, noParts := r.db.Turns().Drafts().Parts(ctx, t.ID, t.Draft)
+	known, unknown := r.knownPrompts(ctx, t)
+	lost := errors.Join(noChat, noLife, noParts, unknown)
+	if lost != nil && !errors.Is(lost, db.ErrUnreadable) {
+		return lost
 	}
 	dir := r.transcriptDir(c, t)
-	steers, err := r.db.Turns().Steered(ctx, t.ID)
-	if err != nil {
-		return err
-	}
-	seen, err := r.db.Turns().Drafts().Parts(ctx, t.ID, t.Draft)
-	if err != nil {
-		return err
-	}
-	did, err := r.outcomeOf(dir, t, steers)
+	did, err := r.outcomeOf(dir, t, known)
 	if err != nil {
 		log.Error().Err(err).Msg("transcript not read")
 	}
-	life, readErr := r.db.Turns().Of(ctx, t.Key)
-	if readErr != nil {
-		return readErr
-	}
 	fate := life.Fate(t.ID, remainsOf(t, did, err, seen), maxAttempts)
-	if fate == convo.Queued {
+	if lost == nil && fate == convo.Queued {
 		log.Warn().Msg("turn was cut off before it changed anything; running it again")
 		if err := r.bookUnread(ctx, t); err != nil {
 			log.Error().Err(err).Msg("cost of a turn that runs again is not known")
 		}
 		return r.db.Queue().Requeue(ctx, t, r.halfDone(t, did, dir))
 	}
-	unanswered := slices.ContainsFunc(life.Requests, func(q convo.Request) bool { return q.NeededBy == t.ID && q.Verdict == convo.Waiting })
-	end := r.outcome(log.WithContext(ctx), t, did, fate, unanswered)
-	text := cutOffText(t, did, unanswered)
-	parts, err := r.db.Turns().Drafts().Parts(ctx, t.ID, text)
-	if err != nil {
-		return err
-	}
-	e := db.TurnResult{
-		Turn: t, State: end.State, Failure: end.Failure, Answer: text,
-		Card:       turncard.New(t.ID, r.cfg.langOf(c), time.Now()).WithAnswer(parts...).Finish(end).Card(time.Now()),
-		SteersRead: did.Steered, Unstopped: !t.Stopped,
-	}
-	if did.Known && !did.Failure.OfContents() {
+	e := db.TurnResult{Turn: t, SteersRead: did.Steered, Unstopped: !t.Stopped}
+	e.Usage = r.usage(ctx, dir, t, did, time.Time{})
+	if t.Follows == 0 && did.Known && !did.Failure.OfContents() {
 		e.Session = r.sessionIn(t, dir)
 	}
-	e.Usage = r.usage(ctx, dir, t, did, time.Time{})
-	if err := r.history.finish(ctx, e); err != nil {
-		return fmt.Errorf("recover: %w", err)
+	end := r.outcome(ctx, t, life, did, fate, cut)
+	if end.Notice == replaced.Notice {
+		did = claude.Outcome{}
 	}
-	asked, err := r.db.Messages().Questions(ctx, t) // without what is asked again
-	if err != nil {
-		log.Error().Err(err).Msg("questions not found; their reactions stay")
+	text := cutOffText(t, did, life.Asks(t.ID))
+	if lost != nil {
+		log.Error().Err(lost).Msg("turn not recovered")
+		text, end = "", turncard.Outcome{State: db.Failed, Failure: "internal", Notice: i18n.FailUnknown}
 	}
-	r.reactions.Set(asked, delivery.ReactionOf(end.State))
-	r.cfg.reportTurnEnd(TurnEnd{State: end.State, Failure: end.Failure, Usage: e.Usage, Took: time.Since(t.Created)})
+	log.Warn().Bool("finished", did.Ended).Str("state", string(end.State)).Msg("turn was cut off")
+	err = r.end(ctx, e, r.cfg.langOf(c), text, end)
+	if errors.Is(err, db.ErrStopped) {
+		t.Stopped = true
+		return r.settle(ctx, t, cut)
+	}
+	return err
+}
+
+// end ends a turn whose agent is gone, which has answered text.
+func (r *cutOffTurns) end(ctx context.Context, e db.TurnResult, l i18n.Lang, text string, end turncard.Outcome) error {
+	view, t := turncard.New(e.Turn.ID, l, time.Now()), e.Turn
+	if text != "" {
+		parts, err := r.db.Turns().Drafts().Parts(ctx, t.ID, text)
+		if err != nil {
+			return err
+		}
+		view = view.WithAnswer(parts...)
+	}
+	if t.Follows != 0 {
+		r.approvals.EndTurn(ctx, t, end.State)
+	}
+	e.Answer = text
+	if err := r.history.finish(ctx, e, view, end); err != nil {
+		return err
+	}
+	var asked []chat.Message // without what is asked again
+	if t.Follows == 0 {
+		var err error
+		if asked, err = r.db.Messages().Questions(ctx, t); err != nil {
+			zerolog.Ctx(ctx).Error().Err(err).Msg("questions not found; their reactions stay")
+		}
+	}
+	r.display.ended(t.Key, asked, TurnEnd{State: end.State, Failure: end.Failure, Usage: e.Usage, Took: time.Since(t.Created)})
 	return nil
 }
 
-// giveUp ends a turn of which nothing can be told.
-func (r cutOffTurns) giveUp(ctx context.Context, t db.Turn) error {
-	end := turncard.Outcome{State: db.Failed, Failure: "internal", Notice: i18n.FailUnknown}
-	return r.history.finish(ctx, db.TurnResult{
-		Turn: t, State: end.State, Failure: end.Failure,
-		Card: turncard.New(t.ID, r.cfg.langOf(db.Chat{}), time.Now()).Finish(end).Card(time.Now()),
-	})
+// knownPrompts are the names in the transcript of what belongs to a turn: the messages that its agent was handed, or, for
+// one that its agent has started by itself, what earlier ones have read.
+func (r *cutOffTurns) knownPrompts(ctx context.Context, t db.Turn) ([]string, error) {
+	if t.Follows != 0 {
+		return r.db.Turns().FollowUps().PromptIDs(ctx, t.Session)
+	}
+	return r.db.Turns().Steered(ctx, t.ID)
 }
 
 // outcomeOf is what the transcript says about a turn that ran in the folder dir.
-func (r cutOffTurns) outcomeOf(dir string, t db.Turn, steers []string) (claude.Outcome, error) {
-	return r.pool.Config().Transcripts(t.Key.String()).ReadOutcome(dir, t.Session, t.Prompt, steers...)
+func (r *cutOffTurns) outcomeOf(dir string, t db.Turn, known []string) (claude.Outcome, error) {
+	transcripts := r.pool.Config().Transcripts(t.Key.String())
+	if t.Follows != 0 {
+		return transcripts.ReadUnasked(dir, t.Session, known...)
+	}
+	return transcripts.ReadOutcome(dir, t.Session, t.Prompt, known...)
 }
 
 // sessionIn is the session of a turn that ran in the folder dir; none if no session is resumed.
-func (r cutOffTurns) sessionIn(t db.Turn, dir string) db.Session {
+func (r *cutOffTurns) sessionIn(t db.Turn, dir string) db.Session {
 	if !r.cfg.Context.Resumes() {
 		return db.Session{}
 	}
@@ -238,7 +244,7 @@ func (r cutOffTurns) sessionIn(t db.Turn, dir string) db.Session {
 }
 
 // halfDone is the session of a turn that runs again, if its agent has said or read something there.
-func (r cutOffTurns) halfDone(t db.Turn, did claude.Outcome, dir string) db.Session {
+func (r *cutOffTurns) halfDone(t db.Turn, did claude.Outcome, dir string) db.Session {
 	if !did.Acted && did.Text == "" || did.Failure.OfContents() {
 		return db.Session{}
 	}
@@ -258,29 +264,34 @@ func remainsOf(t db.Turn, did claude.Outcome, err error, seen []string) convo.Re
 	return left
 }
 
+// cutOutcome is the outcome of a turn that was cut off, and with which people may go on.
+func cutOutcome(t db.Turn) turncard.Outcome {
+	if t.Follows != 0 {
+		return turncard.Outcome{State: db.Interrupted, Notice: i18n.BackgroundCut}
+	}
+	return turncard.Outcome{State: db.Interrupted, Notice: i18n.Interrupted}
+}
+
 // outcome is the outcome of a turn that is not run again.
-func (r cutOffTurns) outcome(
-	ctx context.Context, t db.Turn, did claude.Outcome, fate convo.Phase, unanswered bool,
+func (r *cutOffTurns) outcome(
+	ctx context.Context, t db.Turn, life convo.Chat, did claude.Outcome, fate convo.Phase, cut turncard.Outcome,
 ) turncard.Outcome {
-	log := zerolog.Ctx(ctx)
 	switch {
-	case fate == convo.Done:
-		end := ownOutcome(did.Failure)
-		log.Warn().Str("state", string(end.State)).
-			Msg("turn was cut off after the agent had finished; delivering its answer")
+	case t.Follows != 0 && t.Epoch != life.Epoch: // /new came just before
+		end := replaced
+		end.Failure = conversationOver.Failure
 		return end
+	case cut.State != db.Interrupted:
+	case fate == convo.Done:
+		return ownOutcome(did.Failure)
 	case fate == convo.Cancelled && t.Stopped:
-		log.Warn().Msg("turn was cut off while it was being stopped")
 		return stoppedOutcome(ctx, r.db.Turns(), t)
 	case fate == convo.Cancelled:
-		log.Warn().Msg("turn was cut off after its conversation had ended; it is not continued")
 		return conversationOver
-	case unanswered:
-		log.Warn().Msg("turn was cut off while people were asked; people decide whether it goes on")
-		return turncard.Outcome{State: db.Interrupted, Notice: i18n.InterruptedAsking}
+	case life.Asks(t.ID):
+		cut.Notice = i18n.InterruptedAsking
 	}
-	log.Warn().Msg("turn was cut off; people decide whether it goes on")
-	return turncard.Outcome{State: db.Interrupted, Notice: i18n.Interrupted}
+	return cut
 }
 
 // ownOutcome is the outcome of a turn that its agent has finished alone.
@@ -301,84 +312,8 @@ func cutOffText(t db.Turn, did claude.Outcome, unanswered bool) string {
 	return did.Text
 }
 
-// cutFollowUp ends a turn that its agent has started by itself, or was about to start.
-func (r cutOffTurns) cutFollowUp(ctx context.Context, t db.Turn) error {
-	if t.State == db.Queued {
-		if _, err := r.db.Turns().Happens(ctx, t.Key, convo.Sleeps{Turn: t.ID}); err != nil {
-			return err
-		}
-	}
-	e, err := r.followUpResult(ctx, t, turncard.Outcome{State: db.Interrupted, Notice: i18n.BackgroundCut})
-	if err != nil {
-		return err
-	}
-	e.Unstopped = !t.Stopped
-	if err := r.history.finish(ctx, e); err != nil {
-		return fmt.Errorf("recover: %w", err)
-	}
-	r.cfg.reportTurnEnd(TurnEnd{State: e.State, Failure: e.Failure, Usage: e.Usage, Took: time.Since(t.Created)})
-	return nil
-}
-
-// followUpResult is how a follow-up ends whose agent is gone: with the agent's finished answer if there is one,
-// otherwise with cut. Nobody has asked for it, so it is not started again automatically.
-func (r cutOffTurns) followUpResult(ctx context.Context, t db.Turn, cut turncard.Outcome) (e db.TurnResult, err error) {
-	log := r.log.With().Stringer("chat", t.Key).Int64("turn", t.ID).Str("session", t.Session).Logger()
-	c, err := r.db.Chats().Get(ctx, t.Key)
-	if err != nil {
-		return e, err
-	}
-	unanswered, err := r.db.Approvals().HasUnanswered(ctx, t.ID)
-	if err != nil {
-		return e, err
-	}
-	if c.Epoch != t.Epoch { // /new came just before the shutdown
-		cut = replaced
-		cut.Failure = conversationOver.Failure
-	}
-	did := r.readUnasked(log.WithContext(ctx), c, t)
-	usage := r.usage(ctx, r.transcriptDir(c, t), t, did, time.Time{})
-	end := cut
-	if cut.State != db.Interrupted { // the text is out of date
-		did = claude.Outcome{}
-	}
-	switch {
-	case cut.State != db.Interrupted:
-	case t.Stopped && !(did.Ended && did.Failure == ""):
-		end = turncard.Outcome{State: db.Cancelled, Notice: i18n.Stopped}
-	case unanswered: // the agent may have continued without the permission, but nobody has decided that it should
-		end.Notice = i18n.InterruptedAsking
-	case did.Ended:
-		end = ownOutcome(did.Failure)
-	}
-	text := cutOffText(t, did, unanswered)
-	parts, err := r.db.Turns().Drafts().Parts(ctx, t.ID, text)
-	if err != nil {
-		return e, err
-	}
-	log.Warn().Bool("finished", did.Ended).Str("state", string(end.State)).Msg("work in the background was cut off")
-	return db.TurnResult{
-		Turn: t, State: end.State, Failure: end.Failure, Answer: text, Usage: usage,
-		Card: turncard.New(t.ID, r.cfg.langOf(c), time.Now()).WithAnswer(parts...).Finish(end).Card(time.Now()),
-	}, nil
-}
-
-// readUnasked returns the agent's text of a follow-up that no turn has read.
-func (r cutOffTurns) readUnasked(ctx context.Context, c db.Chat, t db.Turn) claude.Outcome {
-	transcripts := r.pool.Config().Transcripts(t.Key.String())
-	consumed, err := r.db.Turns().FollowUps().PromptIDs(ctx, t.Session)
-	var did claude.Outcome
-	if err == nil {
-		did, err = transcripts.ReadUnasked(r.transcriptDir(c, t), t.Session, consumed...)
-	}
-	if err != nil {
-		zerolog.Ctx(ctx).Error().Err(err).Msg("transcript not read")
-	}
-	return did
-}
-
 // transcriptDir is the folder in which the session of a turn was running: the chat may have changed its project since.
-func (r cutOffTurns) transcriptDir(c db.Chat, t db.Turn) string {
+func (r *cutOffTurns) transcriptDir(c db.Chat, t db.Turn) string {
 	dir, transcripts := r.cfg.projectDir(c), r.pool.Config().Transcripts(t.Key.String())
 	// The CLI files sessions by working folder, so all known folders are tried.
 	for _, s := range append([]Workplace{{Dir: dir}}, r.cfg.workplaces()...) {
@@ -391,14 +326,8 @@ func (r cutOffTurns) transcriptDir(c db.Chat, t db.Turn) string {
 	return dir
 }
 
-func (cfg Config) reportTurnEnd(e TurnEnd) {
-	if cfg.OnTurnEnd != nil {
-		cfg.OnTurnEnd(e)
-	}
-}
-
 // isChatFolder returns a function that reports whether a folder belongs to a chat's agents.
-func (r recovery) isChatFolder(ctx context.Context) func(folder string) (bool, error) {
+func (r *cutOffTurns) isChatFolder(ctx context.Context) func(folder string) (bool, error) {
 	return func(folder string) (bool, error) {
 		_, err := r.db.Folders().Chat(ctx, folder)
 		if errors.Is(err, db.ErrNotFound) {

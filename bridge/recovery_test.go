@@ -500,21 +500,33 @@ func TestNoChatWaitsForTheRecoveryOfAnother(t *testing.T) {
 	l.isAnswered("om_1", "om_2")
 }
 
-// What an earlier process has left, and nobody can read any more, ends where people see it. Neither its chat nor
-// another one waits for it.
+// What an earlier process has left, and nobody can read any more, ends where people see it, and is counted and paid like
+// any other turn. Neither its chat nor another one waits for it.
 func TestATurnThatCannotBeRecoveredEnds(t *testing.T) {
 	t.Parallel()
-	for name, tc := range map[string]struct{ damage, repair, state, body string }{
-		"its messages": {"UPDATE turns SET draft = 'half', part_ends = '{', acted = 1", "", "interrupted", "half"},
+	for name, tc := range map[string]struct {
+		damage, repair, state, body string
+		reaction                    chat.Reaction
+	}{
+		"its messages": {"UPDATE turns SET draft = 'half', part_ends = '{', acted = 1", "", "interrupted", "half", chat.NoReaction},
 		"its chat": {"UPDATE chats SET settings = 'x'", "UPDATE chats SET settings = '{}'", "failed",
-			i18n.FailUnknown.ZH}, // its language is not known
+			i18n.FailUnknown.ZH, chat.Failed}, // its language is not known
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			l := newRig(t)
-			l.abandonedTurn("om_1", "hello")
+			counted := make(chan TurnEnd, 3)
+			l.remake(func(cfg *Config) { cfg.OnTurnEnd = func(e TurnEnd) { counted <- e } })
+			path := l.abandonedTurn("om_1", "hello")
+			l.append(path, l.left().Prompt, message("tool_use", `{"type":"text","text":"half"}`,
+				`{"type":"tool_use","id":"t1","name":"Bash","input":{"command":"touch a"}}`))
 			l.sql(tc.damage)
 			l.start()
+			l.ended(db.TurnState(tc.state), 1)
+			if u := (<-counted).Usage; u == nil || u.Output != 3 {
+				t.Errorf("counted: %+v", u)
+			}
+			l.until("the last reaction", func() bool { return l.rec.Reaction("om_1") == tc.reaction })
 			l.sayIn(elsewhere, "om_2", "hello")
 			l.isAnswered("om_2")
 			l.ended(db.TurnState(tc.state), 1)

@@ -12,9 +12,11 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 	"unicode/utf16"
 
 	"magpie/bridge/delivery/deliverytest"
+	"magpie/bridge/i18n"
 	"magpie/bridge/turncard"
 	"magpie/contextmgr/redact"
 	"magpie/db"
@@ -181,8 +183,9 @@ func TestALongAnswerAlsoComesAsAFile(t *testing.T) {
 		{strings.Repeat("字", 11), db.Cancelled, false}} {
 		s.startTurn(fmt.Sprint("om_", i))
 		before := len(s.out.Order())
-		s.must(s.history().finish(s.Context(),
-			db.TurnResult{Turn: s.claim.Turn, State: tt.state, Answer: tt.answer, Card: chat.Card{Body: tt.answer}}))
+		view := turncard.New(s.claim.Turn.ID, i18n.Chinese, time.Now()).WithAnswer(tt.answer)
+		s.must(s.history().finish(s.Context(), db.TurnResult{Turn: s.claim.Turn, Answer: tt.answer}, view,
+			turncard.Outcome{State: tt.state}))
 		s.outbox().Wake(room)
 		s.sent()
 		want := []string{"card"}

@@ -12,7 +12,7 @@ import (
 
 // working finds the agents that have outlived the bridge and may finish their turns alone, by their sessions. One whose
 // request waits may not: nobody could hear what it asks.
-func (r recovery) working(ctx context.Context, left []db.Turn) map[string]claude.Stray {
+func (r *cutOffTurns) working(ctx context.Context, left []db.Turn) map[string]claude.Stray {
 	if len(left) == 0 {
 		return nil
 	}
@@ -35,7 +35,7 @@ func (r recovery) working(ctx context.Context, left []db.Turn) map[string]claude
 
 // letFinish are the first steps in a chat whose agent has outlived the bridge: it finishes its turn before anything else
 // happens there. Meanwhile people decide what waits for them, once it is open.
-func (r recovery) letFinish(t db.Turn, stray claude.Stray, open func(context.Context) error) func(context.Context) error {
+func (r *cutOffTurns) letFinish(t db.Turn, stray claude.Stray, open func(context.Context) error) func(context.Context) error {
 	var stopped int64
 	return inOrder(
 		func(ctx context.Context) error { return r.reopen(ctx, t.Key) },
@@ -57,7 +57,7 @@ func (r recovery) letFinish(t db.Turn, stray claude.Stray, open func(context.Con
 
 // await waits for an agent to finish its turn, and shows meanwhile that it goes on, and what it says. It reports whether
 // somebody has stopped the turn.
-func (r recovery) await(ctx context.Context, t db.Turn, stray claude.Stray) (stopped bool) {
+func (r *cutOffTurns) await(ctx context.Context, t db.Turn, stray claude.Stray) (stopped bool) {
 	log := r.log.With().Stringer("chat", t.Key).Int64("turn", t.ID).Str("session", t.Session).Logger()
 	log.Info().Msg("the agent of an earlier run goes on; waiting for its end")
 	work, stop := context.WithCancelCause(log.WithContext(ctx))
@@ -70,7 +70,7 @@ func (r recovery) await(ctx context.Context, t db.Turn, stray claude.Stray) (sto
 	if err != nil {
 		log.Error().Err(err).Msg("questions not found; their reactions stay")
 	}
-	one := newTurn(r.cutOff.cfg, r.db, db.Claim{Turn: t, Chat: c, Asked: asked})
+	one := newTurn(r.cfg, r.db, db.Claim{Turn: t, Chat: c, Asked: asked})
 	one.Turn.Attempts++ // it may have a card already
 	shown := func(text string) {
 		parts, err := r.db.Turns().Drafts().Parts(work, t.ID, text)
@@ -83,7 +83,7 @@ func (r recovery) await(ctx context.Context, t db.Turn, stray claude.Stray) (sto
 	one.view = one.view.Doing(i18n.GoesOnAlone, time.Now())
 	r.turns.busy.begin(t.Key, t.ID, stop)
 	stopPainting := r.display.startPainting(work, one)
-	dir := r.cutOff.transcriptDir(c, t)
+	dir := r.transcriptDir(c, t)
 	steers, err := r.db.Turns().Steered(work, t.ID)
 	if err != nil {
 		log.Error().Err(err).Msg("additions of a turn not read")
@@ -93,7 +93,7 @@ func (r recovery) await(ctx context.Context, t db.Turn, stray claude.Stray) (sto
 		log.Error().Err(err).Msg("transcript not found")
 	}
 	stray.Await(work, transcript, func() claude.Outcome {
-		did, err := r.cutOff.outcomeOf(dir, t, steers)
+		did, err := r.outcomeOf(dir, t, steers)
 		if err == nil && len(did.Text) > len(t.Draft) && !did.Alone {
 			shown(did.Text)
 			one.setView(one.view)

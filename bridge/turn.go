@@ -163,14 +163,22 @@ func (r *turnRunner) runWith(ctx context.Context, t *turn, answer func(context.C
 	if end.State == db.Cancelled || end.State == db.Interrupted { // otherwise they are asked next
 		t.Asked = append(t.Asked, r.busy.unread(key)...)
 	}
-	r.display.showEnd(t, end.State)
+	took := time.Since(t.began)
+	r.display.ended(t.Turn.Key, t.Asked, TurnEnd{
+		State: end.State, Failure: end.Failure, FirstText: t.firstText, Took: took, Usage: t.usage,
+	})
 	r.upkeep.suggestAfter(ctx, t, end)
 	r.followUps.turnEnded(context.WithoutCancel(ctx), t.Turn)
 	r.upkeep.afterTurn(ctx, endedTurn{
 		Turn: t.Turn, asked: t.Asked, state: end.State, answer: t.view.Answer(),
 		ownCommand: r.ownCommand(t) != "", unasked: t.unasked,
 	})
-	r.report(ctx, t, end, err)
+	log := zerolog.Ctx(ctx).Info()
+	if err != nil { // the end could not be stored
+		log = zerolog.Ctx(ctx).Error().Err(err)
+	}
+	log.Str("state", string(end.State)).Str("failure", end.Failure).
+		Dur("first_text", t.firstText).Dur("took", took).Msg("turn ended")
 }
 
 // cutOffOutcome is the outcome of a turn that a shutdown has cut off.
@@ -219,20 +227,6 @@ func (r *turnRunner) prepare(ctx context.Context, t *turn) {
 	}
 }
 
-// report logs the end of a turn and counts it in the metrics. err means that the end could not be stored.
-func (r *turnRunner) report(ctx context.Context, t *turn, end turncard.Outcome, err error) {
-	took := time.Since(t.began)
-	log := zerolog.Ctx(ctx).Info()
-	if err != nil {
-		log = zerolog.Ctx(ctx).Error().Err(err)
-	}
-	log.Str("state", string(end.State)).Str("failure", end.Failure).
-		Dur("first_text", t.firstText).Dur("took", took).Msg("turn ended")
-	r.cfg.reportTurnEnd(TurnEnd{
-		State: end.State, Failure: end.Failure, FirstText: t.firstText, Took: took, Usage: t.usage,
-	})
-}
-
 // retryStore retries storing the end of the turn until it succeeds; during shutdown only a few times. Whatever is not
 // stored even then is recovered from the transcript.
 func (r *turnRunner) retryStore(ctx context.Context, t *turn, end turncard.Outcome, err error) error {
@@ -260,12 +254,11 @@ func (r *turnRunner) store(ctx context.Context, t *turn, end turncard.Outcome) e
 		return r.db.Queue().Requeue(ctx, t.Turn, begun)
 	}
 	e := db.TurnResult{
-		Turn: t.Turn, State: end.State, Failure: end.Failure, Answer: t.view.Answer(), Usage: t.usage,
-		Card: t.view.Finish(end).Card(time.Now()), Report: t.report, Actions: t.actions.unstored(),
+		Turn: t.Turn, Answer: t.view.Answer(), Usage: t.usage, Report: t.report, Actions: t.actions.unstored(),
 		SteersRead: t.steersRead, Unasked: t.goesOn(end.State),
 	}
 	if r.cfg.Context.Resumes() {
 		e.Session = t.session.kept
 	}
-	return r.history.finish(ctx, e)
+	return r.history.finish(ctx, e, t.view, end)
 }

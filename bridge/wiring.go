@@ -30,7 +30,7 @@ func New(config Config, store *db.DB, pool *claude.Pool, messenger delivery.Mess
 	history := historyWriter{cfg, store, languages, zone}
 	outbox := delivery.NewOutbox(store, out, cfg.spool(), languages.OfChat, log)
 	reactions := delivery.NewReactions(out, log)
-	display := turnDisplay{out, outbox, reactions, store.Turns(), cfg.Secrets}
+	display := turnDisplay{out, outbox, reactions, store.Turns(), cfg}
 	busy := &busyChats{}
 	turns := &turnQueue{
 		busy: busy, cfg: cfg, store: store.Queue(), turns: store.Turns(),
@@ -59,16 +59,16 @@ func New(config Config, store *db.DB, pool *claude.Pool, messenger delivery.Mess
 		Requests:   access.NewRequests(authorizer, store, outbox, languages, cfg.Secrets, log),
 	}
 	background := newBackground(config, store, authorizer)
-	interrupted := interruptedTurns{store, turns, outbox, languages.OfChat}
+	cutOff := &cutOffTurns{
+		cfg: cfg, db: store, pool: pool, budget: budget, history: history, turns: turns, outbox: outbox,
+		display: display, upkeep: upkeep, log: log,
+	}
 	approvals := approval.NewRequests(approval.Config{
-		Protected: cfg.protectedPaths(), Secrets: cfg.Secrets, Language: languages.OfChat, Interrupted: interrupted,
+		Protected: cfg.protectedPaths(), Secrets: cfg.Secrets, Language: languages.OfChat, Interrupted: cutOff,
 		RedactForHistory: cfg.excerptForHistory,
 	}, store, outbox, authorizer, log)
-	cutOff := cutOffTurns{cfg, store, pool, budget, history, reactions, log}
-	followUps := followUps{
-		cfg: cfg, store: store.Turns(), pool: pool, turns: turns, history: history, outbox: outbox,
-		approvals: approvals, log: log, cutOff: cutOff,
-	}
+	cutOff.approvals = approvals
+	followUps := followUps{cutOff, store.Turns()}
 	servers := &serverStates{list: map[string][]claude.MCPServer{}}
 	specs := processSpecs{cfg, budget, tools, files}
 	ahead := &aheadStarts{
@@ -77,7 +77,7 @@ func New(config Config, store *db.DB, pool *claude.Pool, messenger delivery.Mess
 	}
 	commands := &commandSet{
 		cfg: cfg, db: store, log: log, context: manager, zone: zone, access: authorizer, languages: languages,
-		pool: pool, history: history, files: files, turns: turns, asks: approvals, cutOff: interrupted,
+		pool: pool, history: history, files: files, turns: turns, asks: approvals, cutOff: cutOff,
 		outbox: outbox, reactions: reactions, upkeep: upkeep, ahead: ahead, budget: budget, limits: limits,
 		servers: servers, listening: listening, logins: logins,
 	}
@@ -93,18 +93,15 @@ func New(config Config, store *db.DB, pool *claude.Pool, messenger delivery.Mess
 		queues: queues{turns: turns, upkeep: upkeep, approvals: approvals, outbox: outbox, reactions: reactions},
 		receiver: &receiver{
 			cfg: cfg, access: control, listening: listening, background: background, logins: logins, files: files,
-			languages: languages, interrupted: interrupted, history: history, reactions: reactions, outbox: outbox,
+			languages: languages, interrupted: cutOff, history: history, reactions: reactions, outbox: outbox,
 			turns: turns, ahead: ahead, commands: commands, db: store, busy: busy, approvals: approvals,
 			budget: budget, takesAll: pool.Config().WhileBusy == claude.Steers, log: log,
 		},
 		presses: &pressHandler{
-			access: control, languages: languages, busy: busy, turns: store.Turns(), interrupted: interrupted,
+			access: control, languages: languages, busy: busy, turns: store.Turns(), interrupted: cutOff,
 			commands: commands, approvals: approvals, ahead: ahead, limits: limits, log: log,
 		},
-		recovery: recovery{
-			db: store, pool: pool, approvals: approvals, turns: turns, upkeep: upkeep, log: log, cutOff: cutOff,
-			interrupted: interrupted, display: display,
-		},
+		recovery: cutOff,
 	}
 	b.SetBudget(cfg.Budget)
 	b.SetAccess(cfg.Access)
