@@ -37,7 +37,10 @@ func (f followUps) watch(t db.Turn, p *claude.Process) {
 		},
 		Ended: func(why claude.UnaskedEnd) {
 			if why != claude.EndClosed { // after a shutdown the next start reports it
-				f.outbox.EnqueueJob(func(ctx context.Context) { f.announceWorkEnd(ctx, t, why) })
+				f.outbox.EnqueueJob(func(ctx context.Context) {
+					f.announceWorkEnd(ctx, t, why)
+					f.upkeep.afterWork(f.log.WithContext(ctx), t.Key)
+				})
 			}
 		},
 	})

@@ -171,7 +171,7 @@ func (r *turnRunner) runWith(ctx context.Context, t *turn, answer func(context.C
 	r.followUps.turnEnded(context.WithoutCancel(ctx), t.Turn)
 	r.upkeep.afterTurn(ctx, endedTurn{
 		Turn: t.Turn, asked: t.Asked, state: end.State, answer: t.view.Answer(),
-		ownCommand: r.ownCommand(t) != "", unasked: t.unasked,
+		ownCommand: r.ownCommand(t) != "",
 	})
 	log := zerolog.Ctx(ctx).Info()
 	if err != nil { // the end could not be stored

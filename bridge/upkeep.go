@@ -102,8 +102,7 @@ func (u *upkeep) forgetIdle(key chat.Key, now time.Time) {
 // has to wait for a running summary.
 func (u *upkeep) beforeTurn(ctx context.Context, c db.Claim, tell func()) {
 	restarted := u.restartContext(ctx, c)
-	due := !restarted && u.isDue(c.Chat) && (c.Chat.Compacting != "" || !u.works(c.Turn.Key))
-	u.enter(ctx, c.Turn.Key, due, tell)
+	u.enter(ctx, c.Turn.Key, !restarted && u.isDue(c.Chat) && !u.works(c.Turn.Key), tell)
 }
 
 // enter waits a limited time for a running summary, calling tell if it has to. due means that a summary should be made
@@ -164,7 +163,6 @@ type endedTurn struct {
 	state      db.TurnState
 	answer     string
 	ownCommand bool // the turn was one of the agent's own commands
-	unasked    bool // its process is still working
 }
 
 // said are the IDs of what was asked and answered.
@@ -191,7 +189,7 @@ func (u *upkeep) afterTurn(ctx context.Context, t endedTurn) {
 		zerolog.Ctx(ctx).Error().Err(err).Msg("chat not reloaded")
 		return
 	}
-	if !t.unasked && (u.isDue(c) || u.isLong(ctx, c)) {
+	if u.isDue(c) || u.isLong(ctx, c) {
 		u.summarize(t.Key)
 	}
 	if t.ownCommand {
@@ -226,8 +224,18 @@ func (u *upkeep) isLong(ctx context.Context, c db.Chat) bool {
 	return u.rules.NeedsCompaction(int64(u.context.Tokens(c.Settings.Model, tokens)), 0)
 }
 
-// summarize starts the chat's summary, unless a turn is running. One that is being made may not answer whoever has
-// ordered another, so what they still wait for is made after it.
+// afterWork does what waited for the end of what the chat's agent did in the background, which no turn will follow.
+func (u *upkeep) afterWork(ctx context.Context, key chat.Key) {
+	c, err := u.db.Chats().Get(ctx, key)
+	if err != nil && ctx.Err() == nil {
+		zerolog.Ctx(ctx).Error().Err(err).Msg("chat not reloaded")
+	} else if err == nil && u.isDue(c) {
+		u.summarize(key)
+	}
+}
+
+// summarize starts the chat's summary, unless a turn is running or the agent works in the background: it is made after
+// that. One that is being made may not answer whoever has ordered another, so what they still wait for is made after it.
 func (u *upkeep) summarize(key chat.Key) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -235,7 +243,7 @@ func (u *upkeep) summarize(key chat.Key) {
 	case c.done != nil:
 		c.again = true
 		c.wanted()
-	case !c.turn:
+	case !c.turn && !u.works(key):
 		u.start(key, c)
 	}
 }

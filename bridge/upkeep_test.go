@@ -26,7 +26,9 @@ type upkept struct {
 }
 
 // emptyUpkeep looks after no chat yet, and can ask neither a store nor an agent.
-func emptyUpkeep() *upkeep { return newUpkeep(&Config{}, nil, nil, nil, nil, nil, nil, zerolog.Nop()) }
+func emptyUpkeep() *upkeep {
+	return newUpkeep(&Config{}, nil, nil, claude.NewPool(claude.Config{}), nil, nil, nil, zerolog.Nop())
+}
 
 // keepUp has summaries made that take so long and end with err. Within a bubble of synctest.
 func keepUp(t *testing.T, takes time.Duration, err error) *upkept {

@@ -605,6 +605,47 @@ func TestAFullSessionWaitsForItsBackground(t *testing.T) {
 	r.awaitFollowUp(id, followUp)
 }
 
+// A summary that is ordered while the agent works in the background ends nothing of that: it is made when the work has
+// ended, however that ends, and whoever has ordered it is answered then.
+func TestCompactWaitsForTheBackground(t *testing.T) {
+	t.Parallel()
+	for name, during := range map[string]bool{"between turns": false, "during a turn": true} {
+		for how, ends := range map[string]func(r *rig, id string, end func()){
+			"with a follow-up": func(r *rig, id string, end func()) { end(); r.awaitFollowUp(id, followUp) },
+			"stopped":          func(r *rig, _ string, _ func()) { r.sim.Say(r.chat, r.user, "/stop") },
+			"the agent dies":   func(r *rig, _ string, _ func()) { r.killProcess() },
+		} {
+			t.Run(name+", "+how, func(t *testing.T) {
+				r := newRig(t, allowBash, func(c *config.Config) { c.Context.KeepRecent = 1 })
+				id, end := r.inBackground(modelsim.Text(followUp))
+				started, goOn := r.started(), func() {}
+				if during {
+					next, release := r.startAnswer(r.chat)
+					goOn = func() { release(); r.answer(r.chat, next) }
+				}
+				order := r.sim.Say(r.chat, r.user, "/compact")
+				r.until("the order", func() bool { return r.count(`SELECT COUNT(*) FROM chats WHERE compact_for <> ''`) == 1 })
+				if goOn(); !during { // a question does not make it begin either
+					r.ask("数到 3")
+				}
+				if len(r.waiting()) == 0 || r.started() != started {
+					t.Fatal("the background command has ended")
+				}
+				if n := count(r.model.Requests(), isSummary); n != 0 {
+					t.Fatalf("%d summaries before the end of the work", n)
+				}
+				ends(r, id, end)
+				if got := r.outcome(order); !strings.Contains(got, "较早的") {
+					t.Errorf("/compact: %q", got)
+				}
+				if n := count(r.model.Requests(), isSummary); n != 1 {
+					t.Errorf("%d summaries", n)
+				}
+			})
+		}
+	}
+}
+
 // Recalling a question ends its background command: the agent writes nothing about it later.
 func TestAQuestionIsRecalledWhileItsAgentWorks(t *testing.T) {
 	r := newRig(t, allowBash, suggests)
