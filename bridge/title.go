@@ -15,16 +15,19 @@ import (
 func (u *upkeep) makeTitle(ctx context.Context, t endedTurn) {
 	log := u.log.With().Stringer("chat", t.Key).Logger()
 	c, err := u.db.Chats().Get(ctx, t.Key)
+	if err == nil && (c.Topic != "" || c.Epoch != t.Epoch) {
+		return
+	}
+	var said []chat.Message
+	if err == nil {
+		said, err = u.db.History().ByID(ctx, t.Key, t.said())
+	}
+	if ctx.Err() != nil {
+		return // tried again after the next answer
+	}
 	if err != nil {
 		log.Error().Err(err).Msg("chat not read; it gets no title yet")
 		return
-	}
-	if c.Topic != "" || c.Epoch != t.Epoch {
-		return
-	}
-	said, err := u.db.History().ByID(ctx, t.Key, t.said())
-	if err != nil {
-		log.Error().Err(err).Msg("chat not read; it gets no title yet")
 	}
 	if len(said) == 0 { // recalled meanwhile
 		return

@@ -3,6 +3,7 @@ package bridge
 import (
 	"context"
 	"fmt"
+	"strings"
 	"testing"
 
 	"magpie/db"
@@ -27,6 +28,25 @@ func TestATitleIsMadeOfTheFirstQuestion(t *testing.T) {
 	})
 	if got := l.chat().Topic; got != "when do herons fly?" {
 		t.Errorf("title %q", got)
+	}
+}
+
+// The end of the program, which can come before a title is begun, is no failure.
+func TestNoTitleIsMadeAtTheEnd(t *testing.T) {
+	t.Parallel()
+	l := newRig(t)
+	l.untitled()
+	l.start()
+	l.say("om_1", "when do herons fly?")
+	l.turnsOver()
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	l.upkeep().makeTitle(ctx, endedTurn{
+		Turn:  db.Turn{Key: room, ID: int64(l.count(`SELECT id FROM turns`))},
+		asked: []chat.Message{{ID: "om_1", Text: "when do herons fly?"}}, answer: "at dawn",
+	})
+	if got := l.logs.String(); strings.Contains(got, `"level":"error"`) || l.chat().Topic != "" {
+		t.Errorf("title %q", l.chat().Topic)
 	}
 }
 
