@@ -3,6 +3,7 @@ package bridge
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 
 	"magpie/bridge/i18n"
@@ -10,10 +11,14 @@ import (
 	"magpie/contextmgr"
 	"magpie/db"
 	"magpie/internal/chat"
+	"magpie/internal/claude"
 )
 
 // errStopped is the cancellation cause when a user stops a turn.
 var errStopped = errors.New("stopped by a user")
+
+// errRecalled is errStopped when the questions of the turn were recalled: what its agent does for others goes on.
+var errRecalled = fmt.Errorf("%w: question recalled; %w", errStopped, claude.ErrTurnOnly)
 
 // busyChats are the chats that somebody works for, with all of their turns that no row says and a restart forgets: how
 // to stop the one that runs, and what its agent is still to be handed.
@@ -113,11 +118,11 @@ func (bc *busyChats) stop(key chat.Key, turn int64) (stopped bool) {
 	return stopped
 }
 
-// halt stops turns that are running, or waiting for their turn in a chat that somebody works for.
-func (bc *busyChats) halt(key chat.Key, turns ...int64) {
+// halt stops turns, for that cause, that are running, or waiting for their turn in a chat that somebody works for.
+func (bc *busyChats) halt(key chat.Key, why error, turns ...int64) {
 	bc.In(key, func(c *busyChat) {
 		if c.halted = append(c.halted, turns...); c.stop != nil && slices.Contains(turns, c.turn) {
-			c.stop(errStopped)
+			c.stop(why)
 		}
 	})
 }

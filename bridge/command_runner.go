@@ -79,7 +79,7 @@ func (cs *commandSet) carryOut(o invocation, done commandResult) {
 		case db.ResumeSession:
 			cs.dropProcess(key, cs.ahead.expectQuestion)
 		case db.StopTurns:
-			turns.busy.halt(key, e.Turns...)
+			turns.busy.halt(key, errStopped, e.Turns...)
 			turns.wake(key) // a turn that waits until a time ends at once
 		case db.DropFollowUp:
 			cs.asks.EndTurnSoon(db.Turn{Key: key, ID: e.Turn}, db.Cancelled)

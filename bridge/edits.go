@@ -17,7 +17,7 @@ func (b *Bridge) HandleNames(ctx context.Context, names map[string]string) error
 }
 
 // HandleRecall handles a recalled message of a chat or one of its topics: it stops the turn that answers it and what
-// its agent does in the background, and keeps the message out of later prompts.
+// its agent does for it in the background, and keeps the message out of later prompts.
 func (b *Bridge) HandleRecall(ctx context.Context, room chat.Key, id string) error {
 	defer b.arrivals.arrived()()
 	l := b.languages.OfChat(ctx, room)
@@ -31,7 +31,7 @@ func (b *Bridge) HandleRecall(ctx context.Context, room chat.Key, id string) err
 		return err
 	}
 	if r.Running != 0 {
-		b.turns.busy.halt(r.Key, r.Running)
+		b.turns.busy.halt(r.Key, errRecalled, r.Running)
 		b.turns.wake(r.Key) // for what else it asks
 	}
 	if r.FollowUp.ID != 0 {

@@ -57,20 +57,28 @@ func (f followUps) stopFor(ctx context.Context, cancelled db.Turn) {
 	if doing := f.pool.Unasked(key.String()); doing != nil {
 		others = doing.OthersThan(someone)
 	}
-	goesOn := slices.ContainsFunc(others, func(other string) bool {
-		id, err := strconv.ParseInt(other, 10, 64)
-		if err == nil {
-			_, err = f.store.FollowUps().FindOrCreate(ctx, db.Turn{ID: id, Key: key})
-		}
-		if err != nil && !errors.Is(err, db.ErrNotFound) { // it was recalled, too
-			f.log.Error().Err(err).Stringer("chat", key).Msg("follow-up not stored; its work in the background is ended")
-		}
-		return err == nil
-	})
-	if !goesOn {
+	_, err := f.begin(ctx, key, others)
+	if err != nil {
 		f.pool.Stop(key.String())
 	}
+	if err != nil && !errors.Is(err, db.ErrNotFound) {
+		f.log.Error().Err(err).Stringer("chat", key).Msg("follow-up not stored; its work in the background is ended")
+	}
 	f.pool.StopFor(key.String(), someone)
+}
+
+// begin makes the follow-up of the first of these questions that is not recalled, see [taskOwner].
+func (f followUps) begin(ctx context.Context, key chat.Key, owners []string) (t db.Turn, err error) {
+	err = db.ErrNotFound
+	for _, someone := range owners {
+		id, _ := strconv.ParseInt(someone, 10, 64) // 0 is no turn
+		var c db.Claim
+		c, err = f.store.FollowUps().FindOrCreate(ctx, db.Turn{ID: id, Key: key})
+		if !errors.Is(err, db.ErrNotFound) {
+			return c.Turn, err
+		}
+	}
+	return t, err
 }
 
 // turnEnded decides what follows an ended turn. What subagents still ask after a follow-up is needed by the next one by
@@ -82,27 +90,30 @@ func (f followUps) turnEnded(ctx context.Context, t db.Turn) {
 	f.decideFollowUp(ctx, t)
 }
 
-// decideFollowUp decides about the follow-up of an ended turn, if there is one: it is queued once the agent has started
-// it.
+// decideFollowUp decides about what follows an ended turn, if anything does: it is queued once the agent has started it.
 func (f followUps) decideFollowUp(ctx context.Context, last db.Turn) {
 	key := last.Key
 	doing := f.pool.UnaskedState(key.String())
-	if doing == claude.InTurn || doing == claude.Working {
+	if doing == claude.InTurn {
 		return
 	}
 	t, err := f.openFollowUp(ctx, key)
-	if errors.Is(err, db.ErrNotFound) && doing == claude.Woken { // one follow-up may cover several tasks
-		var c db.Claim
-		c, err = f.store.FollowUps().FindOrCreate(ctx, last)
-		if t = c.Turn; errors.Is(err, db.ErrNotFound) { // the questions were recalled
-			f.pool.Stop(key.String())
+	if now := f.pool.Unasked(key.String()); errors.Is(err, db.ErrNotFound) && now != nil {
+		switch doing {
+		case claude.Working: // the last one was recalled
+			t, err = f.begin(ctx, key, now.OthersThan(taskOwner(last)))
+		case claude.Woken: // one follow-up may cover several tasks
+			t, err = f.begin(ctx, key, append(now.WokenFor(), taskOwner(last)))
+			if errors.Is(err, db.ErrNotFound) { // the questions were recalled
+				f.pool.Stop(key.String())
+			}
 		}
 	}
 	if errors.Is(err, db.ErrNotFound) {
 		return
 	}
 	switch {
-	case err != nil:
+	case err != nil || doing == claude.Working:
 	case doing == claude.Woken:
 		t = f.forWhom(ctx, t)
 		failpoint.At("follow-up: queueing")

@@ -48,7 +48,7 @@ func (b *Bridge) leave(ctx context.Context, c chat.Change) error {
 	b.log.Info().Stringer("chat", c.Key).Str("did", string(c.Did)).Int("working", len(working)).
 		Msg("not in a group any more")
 	for key, turns := range working {
-		b.turns.busy.halt(key, turns...)
+		b.turns.busy.halt(key, errStopped, turns...)
 		for _, turn := range turns {
 			b.approvals.EndTurnSoon(db.Turn{ID: turn, Key: key}, db.Cancelled)
 		}

@@ -67,7 +67,7 @@ func (ph *pressHandler) press(ctx context.Context, p chat.Press) (toast string, 
 		if unended, err := ph.turns.Happens(ctx, p.Key, stops); err != nil || len(unended) == 0 {
 			return i18n.StopOver.In(l), err
 		}
-		ph.busy.halt(p.Key, p.Action.Turn)
+		ph.busy.halt(p.Key, errStopped, p.Action.Turn)
 		ph.interrupted.Wake(p.Key) // one that waits until a time ends at once
 		return i18n.StopAsked.In(l), nil
 	case p.Action.Do == turncard.DoContinue || p.Action.Do == turncard.DoDrop:

@@ -130,6 +130,7 @@ func (r *turnRunner) runWith(ctx context.Context, t *turn, answer func(context.C
 	end := answer(work, t)
 	r.busy.end(key) // nothing is left to stop from here on
 	if end.State == db.Cancelled {
+		r.pool.StopTasks(taskOwner(t.Turn)) // what it has started since it was recalled
 		end = stoppedOutcome(ctx, r.db.Turns(), t.Turn)
 	}
 	if end.State == db.Interrupted {

@@ -794,6 +794,62 @@ func TestAQuestionIsRecalledWhileItsAgentWorksForAnother(t *testing.T) {
 	}
 }
 
+// The same while the agent tells about the recalled one: what it does for the other question goes on, and is told.
+func TestAQuestionIsRecalledWhileItsResultIsTold(t *testing.T) {
+	t.Parallel()
+	for name, change := range map[string]func(*config.Config){"scripted": func(*config.Config) {}, "CLI": realCLI(t)} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t, allowBash, change)
+			id, end := r.inBackground()
+			other, endOther := r.alsoInBackground()
+			r.model.Script(modelsim.Rule{
+				Match: tellsOfAnEnd, Times: 1, Steps: []modelsim.Step{modelsim.Text("第一件的结果"), modelsim.Hang()},
+			})
+			end()
+			r.await("the follow-up", func(v *feishusim.View) bool {
+				list := replies(v, r.chat, id)
+				return len(list) == 2 && strings.Contains(visibleText(list[1]), "第一件的结果")
+			})
+			started := r.started()
+			r.sim.Recall(id)
+			r.until("the end of the follow-up", func() bool {
+				return r.count(`SELECT COUNT(*) FROM turns WHERE follows = 1 AND state = 'cancelled'`) == 1
+			})
+			endOther()
+			r.awaitFollowUp(other, followUp)
+			r.until("the end of the turns", func() bool {
+				return r.count(`SELECT COUNT(*) FROM turns WHERE state IN ('queued', 'running')`) == 0
+			})
+			if r.started() != started {
+				t.Error("the process was ended")
+			}
+		})
+	}
+}
+
+// The same while the recalled one is answered for the first time.
+func TestAQuestionIsRecalledWhileItIsAnsweredBesideAnother(t *testing.T) {
+	t.Parallel()
+	for name, change := range map[string]func(*config.Config){"scripted": func(*config.Config) {}, "CLI": realCLI(t)} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t, allowBash, change)
+			id, end := r.inBackground()
+			r.model.Script(modelsim.Rule{Match: tellsOfAnEnd, Times: 1, Steps: []modelsim.Step{modelsim.Text(followUp)}})
+			next, _ := r.startAnswer(r.chat)
+			started := r.started()
+			r.sim.Recall(next)
+			r.until("the end of its turn", func() bool {
+				return r.count(`SELECT COUNT(*) FROM turns WHERE follows = 0 AND state = 'cancelled'`) == 1
+			})
+			end()
+			r.awaitFollowUp(id, followUp)
+			if r.started() != started {
+				t.Error("the process was ended")
+			}
+		})
+	}
+}
+
 // A follow-up whose questions were deleted meanwhile, with [db] history_ttl, ends like any other.
 func TestAFollowUpWhoseQuestionIsDeleted(t *testing.T) {
 	r := newRig(t, allowBash, suggests)

@@ -181,12 +181,16 @@ func (r *run) emitDecisions() {
 	}
 }
 
-// sweepStopped ends the tools of a turn that was stopped, once its result is there.
+// sweepStopped ends the tools of a turn that was stopped, once its result is there. If work in the background goes on,
+// its commands look the same, and the tools are left to the CLI.
 func (r *run) sweepStopped() {
-	if r.stop.cause != nil {
-		r.stop.sweep()
-		r.emit(nil, r.stop.cause)
+	if r.stop.cause == nil {
+		return
 	}
+	if r.p.spoiled || !r.p.Unasked().IsBusy() {
+		r.stop.sweep()
+	}
+	r.emit(nil, r.stop.cause)
 }
 
 // sendHeldPrompt sends the prompt that had to wait.
@@ -316,14 +320,20 @@ func (r *run) goesOn(e Result) bool {
 	return true
 }
 
+// ErrTurnOnly, as the cause of a stop, leaves what runs in the background.
+var ErrTurnOnly = errors.New("only the turn is stopped")
+
 // stopTurn stops the turn. A process with unread messages ends with it: after an interrupt it would start on them at
-// once. So does a process with background work, which is stopped as well.
+// once. So does a process with background work, which is stopped as well, except by [ErrTurnOnly].
 func (r *run) stopTurn(cause error) {
-	unasked := r.p.Unasked().IsBusy()
-	if unasked {
+	if r.stop.cause != nil { // only the first one counts
+		return
+	}
+	end := r.steers.close() || r.p.Unasked().IsBusy() && !errors.Is(cause, ErrTurnOnly)
+	if end {
 		r.p.out.unasked.setEndReason(EndStopped)
 	}
-	r.stop.requestStop(cause, r.steers.close() || unasked)
+	r.stop.requestStop(cause, end)
 }
 
 // turnResult converts the process's running totals to values of this turn.
@@ -353,11 +363,8 @@ type stopper struct {
 	left  []proctree.Descendant // descendants seen since the stop began
 }
 
-// requestStop asks the CLI to interrupt the turn, or to end with it. Only the first cause counts.
+// requestStop asks the CLI to interrupt the turn, or to end with it.
 func (s *stopper) requestStop(cause error, end bool) {
-	if s.cause != nil {
-		return
-	}
 	s.cause = cause
 	s.collectDescendants()
 	s.timer = time.NewTimer(s.stepTimeout())
