@@ -114,25 +114,26 @@ func (cs *commandSet) dropProcess(key chat.Key, expect func(chat.Key)) {
 // press carries out the command of a button on behalf of the user who pressed it.
 func (cs *commandSet) press(ctx context.Context, p chat.Press, l i18n.Lang) (toast string, err error) {
 	cmd, _, args := parseCommand(p.Action.ID)
-	what := askToContinue
-	if p.Action.Do != turncard.DoGoOn {
+	goesOn := p.Action.Do == turncard.DoGoOn
+	what, over := askToContinue, i18n.ConversationOver
+	if !goesOn {
 		if cmd == nil { // not a button of ours
 			return "", nil
 		}
-		what = cs.planOf(cmd, p.Actor)
+		what, over = cs.planOf(cmd, p.Actor), i18n.NewOver
 	}
-	belowAnswer := cmd != nil && cmd.name == "new" && p.Action.Turn != 0
+	belowAnswer := goesOn || cmd.name == "new" && p.Action.Turn != 0
 	if belowAnswer {
 		begin := what
 		what = func(ctx context.Context, o invocation) (commandResult, error) {
 			done, err := begin(ctx, o)
-			done.effects = append([]db.Effect{db.IfLast{Turn: p.Action.Turn}}, done.effects...)
+			done.effects = append([]db.Effect{db.IfLast{Turn: p.Action.Turn, More: goesOn}}, done.effects...)
 			return done, err
 		}
 	}
 	err = cs.executePress(ctx, p, db.PressID(p.ID), args, what)
 	if belowAnswer && errors.Is(err, db.ErrNotFound) {
-		return i18n.NewOver.In(l), nil
+		return over.In(l), nil
 	}
 	return "", err
 }

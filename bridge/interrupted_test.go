@@ -121,6 +121,42 @@ func TestWhatWaitsEndsWithItsConversation(t *testing.T) {
 	}
 }
 
+// A stopped or failed answer is continued in its conversation, also after other questions there, and in no other one.
+func TestAnEndedTurnGoesOnInItsConversation(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		state db.TurnState
+		then  string
+		told  string
+		asked int
+	}{
+		"stopped, then another question": {db.Cancelled, "and now?", "", 1},
+		"failed, then another question":  {db.Failed, "and now?", "", 1},
+		"stopped, then /new":             {db.Cancelled, "/new", i18n.ConversationOver.EN, 0},
+		"failed, then /new":              {db.Failed, "/new", i18n.ConversationOver.EN, 0},
+		"failed, then /new with it":      {db.Failed, "/new and now?", i18n.ConversationOver.EN, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			l := newRig(t)
+			l.abandonedTurn("om_1", "hello")
+			turn := l.left()
+			end := turncard.Outcome{State: tc.state, Failure: turncard.FailDied}
+			view := turncard.New(turn.ID, i18n.English, time.Now()).WithAnswer("half")
+			l.must(l.history().finish(t.Context(), db.TurnResult{Turn: turn, Answer: "half"}, view, end))
+			l.must(saying(tc.then)(l))
+			got, err := l.bridge.HandlePress(t.Context(), pressed("ev_go_on", turncard.DoGoOn, turn.ID))
+			if l.must(err); got != tc.told {
+				t.Errorf("told %q", got)
+			}
+			n := l.count(`SELECT COUNT(*) FROM messages WHERE content = '` + i18n.ContinueWord.EN + `'`)
+			if n != tc.asked {
+				t.Errorf("asked to continue %d times", n)
+			}
+		})
+	}
+}
+
 func saying(text string) func(*bridgeRig) error {
 	return func(l *bridgeRig) error { return l.bridge.HandleMessage(l.Context(), incoming("om_end", text)) }
 }

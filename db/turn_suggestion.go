@@ -14,12 +14,13 @@ import (
 func SuggestionID(turn int64) string { return PressID(fmt.Sprintf("suggestion:%d", turn)) }
 
 const isLastTurn = `SELECT t.id FROM turns t JOIN chats c ON c.key = t.chat_key
-	WHERE t.id = ?2 AND t.chat_key = ?1 AND t.state IN ('done', 'failed') AND t.epoch = c.epoch AND NOT EXISTS (
-		SELECT 1 FROM messages m WHERE m.chat_key = ?1 AND m.turn_id > ?2 AND m.turn_id > 0)`
+	WHERE t.id = ?2 AND t.chat_key = ?1 AND t.epoch = c.epoch AND (?3 OR t.state IN ('done', 'failed') AND NOT EXISTS (
+		SELECT 1 FROM messages m WHERE m.chat_key = ?1 AND m.turn_id > ?2 AND m.turn_id > 0))`
 
-// checkLast returns [ErrNotFound] if something was asked in the chat after a turn, or another conversation has begun.
-func checkLast(ctx context.Context, tx *sql.Tx, key chat.Key, turn int64) error {
-	err := tx.QueryRowContext(ctx, isLastTurn, key.String(), turn).Scan(new(int64))
+// checkLast returns [ErrNotFound] if another conversation has begun in the chat after a turn, or if something was asked,
+// unless more may have been.
+func checkLast(ctx context.Context, tx *sql.Tx, key chat.Key, turn int64, more bool) error {
+	err := tx.QueryRowContext(ctx, isLastTurn, key.String(), turn, more).Scan(new(int64))
 	if errors.Is(err, sql.ErrNoRows) {
 		return ErrNotFound
 	}
@@ -30,7 +31,7 @@ func checkLast(ctx context.Context, tx *sql.Tx, key chat.Key, turn int64) error 
 // question was already asked.
 func (ts Turns) Suggest(ctx context.Context, t Turn, card chat.Card) error {
 	err := ts.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
-		if err := checkLast(ctx, tx, t.Key, t.ID); err != nil {
+		if err := checkLast(ctx, tx, t.Key, t.ID, false); err != nil {
 			return err
 		}
 		return ts.db.Outbox().post(ctx, tx, Post{
@@ -44,9 +45,12 @@ func (ts Turns) Suggest(ctx context.Context, t Turn, card chat.Card) error {
 }
 
 // IfLast rejects the message with [ErrNotFound] if something was asked after the turn, as the buttons below its answer
-// require.
-type IfLast struct{ Turn int64 }
+// require, or if its conversation is over.
+type IfLast struct {
+	Turn int64
+	More bool // in its conversation more may have been asked since
+}
 
 func (e IfLast) apply(ctx context.Context, tx *sql.Tx, a *acceptance) error {
-	return checkLast(ctx, tx, a.in.Key, e.Turn)
+	return checkLast(ctx, tx, a.in.Key, e.Turn, e.More)
 }
