@@ -155,8 +155,8 @@ func (s *service) agents() []string {
 	for _, file := range files {
 		env, err := os.ReadFile(file)
 		if err != nil || !bytes.Contains(env, []byte("MAGPIE_PROCESS=")) ||
-			!bytes.Contains(env, []byte("HOME="+s.home())) {
-			continue
+			!bytes.Contains(env, []byte("HOME="+s.home())) || bytes.Contains(env, []byte("/magpie-start-")) {
+			continue // or it is the CLI that the service tries at its start
 		}
 		stat, err := os.ReadFile(filepath.Join(filepath.Dir(file), "stat"))
 		if _, state, ok := bytes.Cut(stat, []byte(") ")); err != nil || !ok || state[0] == 'Z' {
