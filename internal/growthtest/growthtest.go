@@ -34,10 +34,10 @@ var units = append(strings.Split("abcdefghijklmnopqrstuvwxyz", ""),
 // most is how much longer the fourfold text may take: linear time grows fourfold, quadratic time sixteenfold.
 const most = 8
 
-// sizes are those of the texts that are compared, in bytes: with -short an eighth, which takes an eighth of the time.
+// sizes are those of the texts that are compared, in bytes: with -short a quarter, which takes a quarter of the time.
 func sizes() (short, long int) {
 	if testing.Short() {
-		return 8 << 10, 32 << 10
+		return 16 << 10, 64 << 10
 	}
 	return 64 << 10, 256 << 10
 }
