@@ -146,14 +146,22 @@ func (w *world) cutOff(t Turn) {
 		w.step(Sleeps{t.ID})
 		return
 	}
-	end := Ends{Turn: t.ID, Phase: Interrupted, Unstopped: true}
-	switch last := w.last[t.ID]; {
-	case last != nil && last.ended: // its transcript says so
-		end.Phase, end.Unstopped = Done, false
-	case w.pick(3) == 2: // it has told everything before, or has failed, and nobody has read that
-		end.Phase = []Phase{Done, Failed}[w.pick(2)]
-	case t.Stopped != NotStopped && w.pick(4) > 0: // it may have been stopped only now
-		end.Phase, end.Unstopped = Cancelled, false
+	last := w.last[t.ID]
+	left := Remains{Ended: last != nil && last.ended} // its transcript says so
+	if !left.Ended && w.pick(3) == 2 {                // it has told everything before, or has failed, and nobody has read that
+		left.Ended, left.Failed = true, w.pick(2) == 1
+	}
+	left.Said = left.Ended
+	end := Ends{Turn: t.ID, Unstopped: t.Stopped == NotStopped, Phase: w.fate(w.rows, t.ID, left, 3)}
+	switch {
+	case end.Phase == Queued:
+		w.wrong("follow-up %d runs again, and its agent is gone", t.ID)
+	case end.Phase == Interrupted && left.Ended && !w.rows.Asks(t.ID):
+		w.wrong("follow-up %d is interrupted although its agent has finished", t.ID)
+	case end.Phase == Done && left.Failed:
+		end.Phase = Failed
+	case t.Stopped != NotStopped && !left.Ended && w.pick(4) == 0: // it was stopped only now
+		end.Phase, end.Unstopped = Interrupted, true
 	}
 	w.step(end)
 }

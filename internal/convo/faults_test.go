@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -320,6 +321,12 @@ var afterCrash = map[string]func(Chat, int64, Remains, Phase) Phase{
 		}
 		return is
 	},
+	"a follow-up runs again after a crash": func(c Chat, id int64, _ Remains, is Phase) Phase {
+		if is == Interrupted && isFollowUp(c, id) {
+			return Queued
+		}
+		return is
+	},
 	"a turn runs again for ever": func(c Chat, id int64, left Remains, is Phase) Phase {
 		if t := c.Turn(id); is == Interrupted && t.Attempts >= 3 && !t.Acted && t.Epoch == c.Epoch && !left.Used {
 			return Queued
@@ -358,7 +365,7 @@ func TestPlantedFaults(t *testing.T) {
 	for name, f := range afterCrash {
 		isFound(t, name, Decide, func(c Chat, id int64, left Remains, most int) Phase {
 			return f(c, id, left, c.Fate(id, left, most))
-		}, false)
+		}, strings.Contains(name, "follow-up"))
 	}
 }
 
