@@ -9,10 +9,10 @@ import (
 
 // logging are the folders of the program that "magpie serve" runs and that write lines of the log.
 var logging = []string{
-	"cmd/magpie", "feishu", "feishu/openapi", "internal/systemd",
+	"cmd/magpie", "feishu", "feishu/openapi", "internal/operator/systemd",
 	"bridge", "bridge/access", "bridge/approval", "bridge/attachment", "bridge/delivery", "bridge/turncard", "bridge/workqueue",
 	"contextmgr", "contextmgr/memdoc", "db", "db/sqlite",
-	"internal/agenttools", "internal/claude", "internal/claude/proctree", "internal/config", "internal/embed",
+	"internal/agenttools", "internal/claude", "internal/claude/proctree", "internal/operator/config", "internal/embed",
 }
 
 // Every warning and every error is there in Chinese, for people who read the log on a terminal.

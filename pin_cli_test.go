@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"magpie/internal/doctor"
+	"magpie/internal/operator/doctor"
 )
 
 // The version of the CLI that is named as the one to use is moved by one script, in all of these files. npm is a fake: a
@@ -16,7 +16,7 @@ func TestOneScriptMovesTheCLI(t *testing.T) {
 	named := []string{
 		"Dockerfile", "README.md", "README.zh.md", "docs/operation.md", "docs/operation.zh.md", "docs/troubleshooting.md",
 		"docs/troubleshooting.zh.md", "examples/compose.yaml", "internal/claude/claudetest/scripted/main.go",
-		"internal/doctor/cli.go", "scripts/cli/package.json",
+		"internal/operator/doctor/cli.go", "scripts/cli/package.json",
 	}
 	const facts = "docs/claude-cli.md" // what a version does; it stays
 	dir := t.TempDir()

@@ -41,7 +41,7 @@ func textSections(t *testing.T) (all []textSection) {
 	t.Helper()
 	for _, folder := range textFolders {
 		where := inTerminal
-		if folder == "bridge/i18n" {
+		if folder == "internal/i18n" {
 			where = inChat
 		}
 		all = append(all, textSection{"`" + folder + "`", phrases(t, folder), where})
@@ -145,50 +145,33 @@ func pairs(t *testing.T, folder string) (list []phrase) {
 	return list
 }
 
-// errorTexts are the texts of errors that are no Mistake: translations of system errors, and types with a method
-// Chinese.
+// errorTexts are the texts of errors that are no Mistake: what the system says, and phrases that stand where they are
+// said.
 func errorTexts(t *testing.T) []phrase {
 	t.Helper()
-	list := pairs(t, "internal/configtype")
-	for _, folder := range []string{"internal/config", "db/sqlite"} {
-		said := map[string]map[string][]string{} // by type and method
+	list := pairs(t, "internal/i18n")
+	for folder := range packages(t) {
 		for _, file := range parseFolder(t, folder) {
-			for _, d := range file.Decls {
-				f, ok := d.(*ast.FuncDecl)
-				if !ok || f.Recv == nil || f.Name.Name != "Error" && f.Name.Name != "Chinese" {
-					continue
+			ast.Inspect(file, func(n ast.Node) bool {
+				if _, named := n.(*ast.ValueSpec); named {
+					return false // see phrases
 				}
-				star, ok := f.Recv.List[0].Type.(*ast.StarExpr)
-				if !ok {
-					continue
-				}
-				name := fmt.Sprint(star.X)
-				if said[name] == nil {
-					said[name] = map[string][]string{}
-				}
-				ast.Inspect(f.Body, func(n ast.Node) bool {
-					if lit, ok := n.(*ast.BasicLit); ok {
-						s, _ := plainText(lit)
-						if strings.ContainsFunc(verb.ReplaceAllString(s, ""), unicode.IsLetter) {
-							said[name][f.Name.Name] = append(said[name][f.Name.Name], s)
-						}
-					}
+				lit, ok := n.(*ast.CompositeLit)
+				if !ok || !isPhrase(lit.Type) || len(lit.Elts) != 2 {
 					return true
-				})
-			}
-		}
-		for name, by := range said {
-			zh, en := by["Chinese"], by["Error"]
-			if zh == nil { // only in the log
-				continue
-			}
-			if len(zh) != len(en) {
-				t.Errorf("%s of %s has %d texts in Chinese and %d in English", name, folder, len(zh), len(en))
-				continue
-			}
-			for i := range zh {
-				list = append(list, phrase{"`" + folder + "`", zh[i], en[i]})
-			}
+				}
+				text := func(e ast.Expr) string {
+					if kv, ok := e.(*ast.KeyValueExpr); ok {
+						e = kv.Value
+					}
+					s, _ := plainText(e)
+					return s
+				}
+				if zh, en := text(lit.Elts[0]), text(lit.Elts[1]); hasHan(zh) {
+					list = append(list, phrase{"`" + folder + "`", zh, en})
+				}
+				return true
+			})
 		}
 	}
 	slices.SortFunc(list, func(a, b phrase) int { return strings.Compare(a.name+a.en+a.zh, b.name+b.en+b.zh) })

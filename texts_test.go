@@ -15,7 +15,7 @@ import (
 	"testing"
 	"unicode"
 
-	"magpie/bridge/i18n/i18ntest"
+	"magpie/internal/i18n/i18ntest"
 )
 
 var update = flag.Bool("update", false, "write docs/texts-all.md anew")
@@ -25,7 +25,7 @@ type phrase struct{ name, zh, en string }
 
 // textFolders are where texts for people are.
 var textFolders = []string{
-	"bridge/i18n", "internal/setup", "internal/doctor", "internal/migrate", "internal/services", "internal/systemd", "cmd/magpie",
+	"internal/i18n", "internal/operator/setup", "internal/operator/doctor", "internal/operator/migrate", "internal/operator/services", "internal/operator/systemd", "cmd/magpie",
 }
 
 // phrases reads the texts of a folder from its source, in the order of their names.
@@ -323,7 +323,7 @@ var oneLanguage = map[string]bool{"name": true, "other": true, "otherLabel": tru
 var spoken = regexp.MustCompile(`\[[a-z]+\] |^environment: |\bwant `)
 
 // talkative are the packages that print texts for the operator.
-var talkative = []string{"cmd/magpie", "internal/services", "internal/systemd"}
+var talkative = []string{"cmd/magpie", "internal/operator/services", "internal/operator/systemd"}
 
 // reasons are the packages whose errors are shown to operators, with the functions that create them; without any, all
 // do.
@@ -353,7 +353,7 @@ func productFiles(t *testing.T, folder string) (*token.FileSet, []*ast.File) {
 	return set, files
 }
 
-// Texts for operators exist in both languages: a configuration error is a configtype.Mistakef, and printed text is a
+// Texts for operators exist in both languages: a configuration error is a i18n.Mistakef, and printed text is a
 // Phrase.
 func TestWhatOperatorsReadIsTranslated(t *testing.T) {
 	for folder := range packages(t) {

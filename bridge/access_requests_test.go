@@ -9,8 +9,8 @@ import (
 
 	"magpie/bridge/access"
 	"magpie/bridge/delivery/deliverytest"
-	"magpie/bridge/i18n"
 	"magpie/internal/chat"
+	"magpie/internal/i18n"
 )
 
 // flakyMessenger is a messenger whose calls fail for a while.

@@ -9,9 +9,9 @@ import (
 	"strings"
 	"time"
 
-	"magpie/bridge/i18n"
 	"magpie/db"
 	"magpie/internal/chat"
+	"magpie/internal/i18n"
 )
 
 // Reloaded is the result of reloading the configuration: the keys that were applied, and those that need a restart.
@@ -87,7 +87,7 @@ func (cs *commandSet) adminUsers(ctx context.Context, o invocation) (commandResu
 		decided = none
 	}
 	var s strings.Builder
-	ids := func(ids []string) string { return cmp.Or(strings.Join(ids, i18n.Listing.In(o.lang)), none) }
+	ids := func(ids []string) string { return cmp.Or(strings.Join(ids, i18n.Enumeration.In(o.lang)), none) }
 	fmt.Fprintf(&s, i18n.UsersHead.In(o.lang)+"\n",
 		cmp.Or(a.Owner, none), ids(a.Admins), ids(a.Allow), ids(a.Deny), decided)
 	for i, g := range list {
@@ -263,7 +263,7 @@ func (cs *commandSet) adminReload(ctx context.Context, o invocation) (commandRes
 	}
 	got, err := cs.cfg.Reload(ctx)
 	none := i18n.Nothing.In(o.lang)
-	list := func(keys []string) string { return strings.Join(keys, i18n.Listing.In(o.lang)) }
+	list := func(keys []string) string { return strings.Join(keys, i18n.Enumeration.In(o.lang)) }
 	switch {
 	case err != nil: // it names keys and lines, but no values
 		cs.log.Error().Err(err).Msg("configuration not reloaded")

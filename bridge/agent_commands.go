@@ -5,9 +5,9 @@ import (
 	"regexp"
 	"strings"
 
-	"magpie/bridge/i18n"
 	"magpie/db"
 	"magpie/internal/claude"
+	"magpie/internal/i18n"
 )
 
 // agentCommand matches a command of the agent's own, such as "//compact".

@@ -11,12 +11,12 @@ import (
 	"github.com/rs/zerolog"
 
 	"magpie/bridge/delivery"
-	"magpie/bridge/i18n"
 	"magpie/contextmgr"
 	"magpie/db"
 	"magpie/internal/agenttools"
 	"magpie/internal/chat"
 	"magpie/internal/claude"
+	"magpie/internal/i18n"
 	"magpie/internal/text"
 )
 

@@ -12,10 +12,10 @@ import (
 	"time"
 
 	"magpie/bridge/delivery/deliverytest"
-	"magpie/bridge/i18n"
 	"magpie/bridge/turncard"
 	"magpie/internal/chat"
 	"magpie/internal/claude"
+	"magpie/internal/i18n"
 )
 
 // cliAttacks are ways in which the CLI misbehaves while it answers; the scripted agent knows them by these names.

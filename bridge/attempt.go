@@ -9,13 +9,13 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"magpie/bridge/i18n"
 	"magpie/bridge/turncard"
 	"magpie/contextmgr"
 	"magpie/db"
 	"magpie/internal/claude"
 	"magpie/internal/convo"
 	"magpie/internal/failpoint"
+	"magpie/internal/i18n"
 )
 
 // readFollowUp reads a turn that the agent started by itself. If the budget does not allow it, its process is ended.

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"testing"
 
-	"magpie/bridge/i18n"
+	"magpie/internal/i18n"
 )
 
 func TestLanguageOfAMessage(t *testing.T) {

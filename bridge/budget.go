@@ -13,13 +13,12 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"magpie/bridge/i18n"
 	"magpie/bridge/turncard"
 	"magpie/contextmgr"
 	"magpie/db"
 	"magpie/internal/chat"
 	"magpie/internal/claude"
-	"magpie/internal/configtype"
+	"magpie/internal/i18n"
 )
 
 // Budget is the [budget] section: limits on what agents cost; 0 = no limit. Days begin at midnight in the configured
@@ -46,7 +45,7 @@ func (b Budget) Validate() error {
 		{"user_day_tokens", float64(b.UserDayTokens)}, {"chat_day_tokens", float64(b.ChatDayTokens)},
 	} {
 		if !(limit.value >= 0 && limit.value <= 1e12) { // also catches NaN
-			errs = append(errs, configtype.Mistakef("[budget] %s：应为 0（不限）或更大的数",
+			errs = append(errs, i18n.Mistakef("[budget] %s：应为 0（不限）或更大的数",
 				"[budget] %s: must be 0 (no limit) or more", limit.key))
 		}
 	}

@@ -12,11 +12,11 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"magpie/bridge/i18n"
 	"magpie/db"
 	"magpie/db/dbtest"
 	"magpie/internal/chat"
 	"magpie/internal/claude"
+	"magpie/internal/i18n"
 )
 
 func spend(t *testing.T, l db.Ledger, key chat.Key, user string, usd float64) {

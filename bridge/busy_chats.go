@@ -6,12 +6,12 @@ import (
 	"fmt"
 	"slices"
 
-	"magpie/bridge/i18n"
 	"magpie/bridge/workqueue"
 	"magpie/contextmgr"
 	"magpie/db"
 	"magpie/internal/chat"
 	"magpie/internal/claude"
+	"magpie/internal/i18n"
 )
 
 // errStopped is the cancellation cause when a user stops a turn.

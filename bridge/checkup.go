@@ -6,8 +6,8 @@ import (
 	"strings"
 	"time"
 
-	"magpie/bridge/i18n"
 	"magpie/internal/claude"
+	"magpie/internal/i18n"
 )
 
 // CheckState is the result of a check.

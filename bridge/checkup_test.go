@@ -7,8 +7,8 @@ import (
 	"testing/fstest"
 	"time"
 
-	"magpie/bridge/i18n"
 	"magpie/internal/claude"
+	"magpie/internal/i18n"
 )
 
 // memory is a machine with that much memory, in GB, of which so much is free, also to its container; 0 = it has none.

@@ -7,11 +7,11 @@ import (
 	"slices"
 	"strings"
 
-	"magpie/bridge/i18n"
 	"magpie/bridge/turncard"
 	"magpie/db"
 	"magpie/internal/chat"
 	"magpie/internal/claude"
+	"magpie/internal/i18n"
 )
 
 // byDefault are the values that reset a choice.
@@ -120,7 +120,7 @@ func (cs *commandSet) setChoice(o invocation, now string, c choice) (commandResu
 		if o.lang == i18n.Chinese { // in which the words can be typed, too
 			values = c.labels()
 		}
-		return o.say(c.bad, excerptOf(o.args), strings.Join(values, i18n.Listing.In(o.lang)))
+		return o.say(c.bad, excerptOf(o.args), strings.Join(values, i18n.Enumeration.In(o.lang)))
 	case reset:
 		return o.do(c.set(""), c.reset)
 	}

@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"magpie/bridge/i18n"
 	"magpie/internal/chat"
+	"magpie/internal/i18n"
 )
 
 // The text after /new or /reset is the first question of the new conversation, unchanged.

@@ -6,10 +6,10 @@ import (
 	"errors"
 	"time"
 
-	"magpie/bridge/i18n"
 	"magpie/bridge/turncard"
 	"magpie/db"
 	"magpie/internal/chat"
+	"magpie/internal/i18n"
 )
 
 // planOf returns the plan of a command, if the sender may use it.

@@ -16,11 +16,11 @@ import (
 	"magpie/bridge/approval"
 	"magpie/bridge/attachment"
 	"magpie/bridge/delivery"
-	"magpie/bridge/i18n"
 	"magpie/contextmgr"
 	"magpie/db"
 	"magpie/internal/chat"
 	"magpie/internal/claude"
+	"magpie/internal/i18n"
 )
 
 // commandResult is the result of planning a command. Its effects are applied in the transaction that stores the

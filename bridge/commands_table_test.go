@@ -10,10 +10,10 @@ import (
 	"testing"
 
 	"magpie/bridge/access"
-	"magpie/bridge/i18n"
 	"magpie/bridge/turncard"
 	"magpie/db"
 	"magpie/internal/chat"
+	"magpie/internal/i18n"
 	"magpie/internal/racetest"
 )
 

@@ -6,9 +6,9 @@ import (
 	"testing"
 
 	"magpie/bridge/access"
-	"magpie/bridge/i18n"
 	"magpie/db"
 	"magpie/internal/chat"
+	"magpie/internal/i18n"
 )
 
 // /stop stops the turn that was running when it arrived, not a later one.

@@ -7,12 +7,12 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"magpie/bridge/i18n"
 	"magpie/contextmgr"
 	"magpie/db"
 	"magpie/internal/chat"
 	"magpie/internal/claude"
 	"magpie/internal/failpoint"
+	"magpie/internal/i18n"
 )
 
 // mostLoaded limits the messages of a chat that are read for a summary.

@@ -7,9 +7,9 @@ import (
 	"strings"
 	"testing"
 
-	"magpie/bridge/i18n"
 	"magpie/db"
 	"magpie/internal/chat"
+	"magpie/internal/i18n"
 )
 
 // longChat is a chat with something to sum up.

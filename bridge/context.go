@@ -8,8 +8,8 @@ import (
 	"strings"
 	"time"
 
-	"magpie/bridge/i18n"
 	"magpie/internal/chat"
+	"magpie/internal/i18n"
 )
 
 // Limits of what /context and /history show.

@@ -5,10 +5,10 @@ import (
 	"errors"
 	"fmt"
 
-	"magpie/bridge/i18n"
 	"magpie/contextmgr"
 	"magpie/db"
 	"magpie/internal/claude"
+	"magpie/internal/i18n"
 )
 
 // reportOf summarizes for users what a prompt contained besides the question.

@@ -8,9 +8,9 @@ import (
 	"slices"
 	"strings"
 
-	"magpie/bridge/i18n"
 	"magpie/db"
 	"magpie/internal/chat"
+	"magpie/internal/i18n"
 )
 
 func (cs *commandSet) startNew(ctx context.Context, o invocation) (commandResult, error) {

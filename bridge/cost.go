@@ -8,10 +8,10 @@ import (
 	"strings"
 	"time"
 
-	"magpie/bridge/i18n"
 	"magpie/db"
 	"magpie/internal/chat"
 	"magpie/internal/claude"
+	"magpie/internal/i18n"
 )
 
 // daysOf is the number of days, the last of them today, of a period that a user names; 0 = there is no such period.

@@ -4,10 +4,10 @@ import (
 	"testing"
 	"time"
 
-	"magpie/bridge/i18n"
 	"magpie/db"
 	"magpie/internal/chat"
 	"magpie/internal/claude"
+	"magpie/internal/i18n"
 )
 
 // The list of decisions says of questions and plans what their cards say: nobody allows a question once.

@@ -7,10 +7,10 @@ import (
 	"time"
 
 	"magpie/bridge/access"
-	"magpie/bridge/i18n"
 	"magpie/db"
 	"magpie/internal/chat"
 	"magpie/internal/claude"
+	"magpie/internal/i18n"
 )
 
 // The owner gets a digest at the chosen time, once a day, also after a restart, and only if anything happened. Nobody

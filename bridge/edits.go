@@ -6,9 +6,9 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"magpie/bridge/i18n"
 	"magpie/db"
 	"magpie/internal/chat"
+	"magpie/internal/i18n"
 )
 
 // HandleNames adds people's names to their stored messages that have none.

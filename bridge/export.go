@@ -9,9 +9,9 @@ import (
 	"strings"
 	"time"
 
-	"magpie/bridge/i18n"
 	"magpie/db"
 	"magpie/internal/chat"
+	"magpie/internal/i18n"
 )
 
 // mostExport is the maximum size of an exported file in bytes, somewhat below the platform's limit.

@@ -12,9 +12,9 @@ import (
 	"time"
 
 	"magpie/bridge/delivery/deliverytest"
-	"magpie/bridge/i18n"
 	"magpie/db"
 	"magpie/internal/chat"
+	"magpie/internal/i18n"
 )
 
 // The export for people has the conversation in order, the one for programs all records; neither contains anything of

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strconv"
 
-	"magpie/bridge/i18n"
 	"magpie/bridge/turncard"
 	"magpie/bridge/workqueue"
 	"magpie/db"
@@ -15,6 +14,7 @@ import (
 	"magpie/internal/claude"
 	"magpie/internal/convo"
 	"magpie/internal/failpoint"
+	"magpie/internal/i18n"
 )
 
 // followUps turns what agents start by themselves, when one of their background tasks has ended, into turns; see

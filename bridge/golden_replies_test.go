@@ -7,10 +7,10 @@ import (
 	"time"
 
 	"magpie/bridge/access"
-	"magpie/bridge/i18n"
 	"magpie/bridge/turncard"
 	"magpie/db"
 	"magpie/internal/chat"
+	"magpie/internal/i18n"
 )
 
 // posted is what is left to be delivered in a chat.

@@ -7,11 +7,11 @@ import (
 	"time"
 
 	"magpie/bridge/delivery/deliverytest"
-	"magpie/bridge/i18n"
 	"magpie/bridge/turncard"
 	"magpie/db"
 	"magpie/internal/chat"
 	"magpie/internal/claude"
+	"magpie/internal/i18n"
 )
 
 // hangingMessenger is a platform of which no call returns before it is given up.

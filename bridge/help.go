@@ -7,9 +7,9 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"magpie/bridge/i18n"
 	"magpie/bridge/turncard"
 	"magpie/internal/chat"
+	"magpie/internal/i18n"
 	"magpie/internal/text"
 )
 

@@ -9,11 +9,11 @@ import (
 	"unicode/utf8"
 
 	"magpie/bridge/delivery"
-	"magpie/bridge/i18n"
 	"magpie/bridge/turncard"
 	"magpie/contextmgr/redact"
 	"magpie/db"
 	"magpie/internal/chat"
+	"magpie/internal/i18n"
 )
 
 // historyWriter adds messages and answers to the History, without the private data and secrets that must stay out of

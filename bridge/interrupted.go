@@ -6,10 +6,10 @@ import (
 	"fmt"
 	"time"
 
-	"magpie/bridge/i18n"
 	"magpie/bridge/turncard"
 	"magpie/db"
 	"magpie/internal/chat"
+	"magpie/internal/i18n"
 )
 
 // heldCard asks about a question that arrived so late that it is answered only on request.

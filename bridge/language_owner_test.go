@@ -6,7 +6,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"magpie/bridge/delivery/deliverytest"
-	"magpie/bridge/i18n"
+	"magpie/internal/i18n"
 )
 
 // The owner's language: what is configured, else what is known otherwise.

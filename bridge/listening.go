@@ -6,10 +6,10 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"magpie/bridge/i18n"
 	"magpie/bridge/turncard"
 	"magpie/db"
 	"magpie/internal/chat"
+	"magpie/internal/i18n"
 )
 
 // mostBotTurns is how many questions of other bots are answered in a row without a person writing: two bots that answer

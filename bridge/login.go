@@ -14,10 +14,10 @@ import (
 	"github.com/rs/zerolog"
 
 	"magpie/bridge/delivery"
-	"magpie/bridge/i18n"
 	"magpie/bridge/workqueue"
 	"magpie/internal/chat"
 	"magpie/internal/claude"
+	"magpie/internal/i18n"
 )
 
 // loginTime is the timeout of a login, from the command to the code.

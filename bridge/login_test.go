@@ -9,9 +9,9 @@ import (
 	"time"
 
 	"magpie/bridge/access"
-	"magpie/bridge/i18n"
 	"magpie/internal/chat"
 	"magpie/internal/claude"
+	"magpie/internal/i18n"
 )
 
 // Codes that must not be found anywhere afterwards. The scripted CLI takes the first.

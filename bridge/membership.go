@@ -6,9 +6,9 @@ import (
 	"fmt"
 
 	"magpie/bridge/access"
-	"magpie/bridge/i18n"
 	"magpie/db"
 	"magpie/internal/chat"
+	"magpie/internal/i18n"
 )
 
 // HandleMembership handles a change of the bot's membership in a chat.

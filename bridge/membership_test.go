@@ -10,9 +10,9 @@ import (
 
 	"magpie/bridge/access"
 	"magpie/bridge/delivery/deliverytest"
-	"magpie/bridge/i18n"
 	"magpie/db"
 	"magpie/internal/chat"
+	"magpie/internal/i18n"
 )
 
 func changed(did chat.ChangeKind, at int64) chat.Change {

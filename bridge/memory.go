@@ -10,11 +10,11 @@ import (
 	"strings"
 	"time"
 
-	"magpie/bridge/i18n"
 	"magpie/contextmgr/memdoc"
 	"magpie/contextmgr/redact"
 	"magpie/db"
 	"magpie/internal/chat"
+	"magpie/internal/i18n"
 	"magpie/internal/text"
 )
 
@@ -160,7 +160,7 @@ func (cs *commandSet) day(at time.Time) string {
 
 // showMemory shows a whole memory. Its number is unique only within the chat, so the ID is shown, too.
 func (cs *commandSet) showMemory(_ context.Context, o invocation, x db.Memory) (commandResult, error) {
-	words := strings.Join(x.Keywords, i18n.Listing.In(o.lang))
+	words := strings.Join(x.Keywords, i18n.Enumeration.In(o.lang))
 	if words == "" {
 		words = "-"
 	}

@@ -22,7 +22,6 @@ import (
 
 	"magpie/bridge/access"
 	"magpie/bridge/delivery/deliverytest"
-	"magpie/bridge/i18n"
 	"magpie/bridge/turncard"
 	"magpie/contextmgr"
 	"magpie/contextmgr/memdoc"
@@ -31,6 +30,7 @@ import (
 	"magpie/internal/agenttools"
 	"magpie/internal/chat"
 	"magpie/internal/claude"
+	"magpie/internal/i18n"
 	"magpie/internal/racetest"
 )
 

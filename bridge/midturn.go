@@ -9,11 +9,11 @@ import (
 	"github.com/rs/zerolog"
 
 	"magpie/bridge/approval"
-	"magpie/bridge/i18n"
 	"magpie/db"
 	"magpie/internal/chat"
 	"magpie/internal/convo"
 	"magpie/internal/failpoint"
+	"magpie/internal/i18n"
 )
 
 // A message that arrives while an agent works may be the answer to what the agent asks, an addition to its turn, or a

@@ -4,10 +4,10 @@ import (
 	"context"
 	"strings"
 
-	"magpie/bridge/i18n"
 	"magpie/bridge/turncard"
 	"magpie/db"
 	"magpie/internal/chat"
+	"magpie/internal/i18n"
 )
 
 // notify is the command /notify. Everyone may use it: it only affects their own chat.

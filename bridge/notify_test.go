@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"magpie/bridge/i18n"
+	"magpie/internal/i18n"
 )
 
 // The end of a long turn notifies its askers, after the card, unless the chat wants no notifications.

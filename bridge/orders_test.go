@@ -11,12 +11,12 @@ import (
 	"time"
 
 	"magpie/bridge/access"
-	"magpie/bridge/i18n"
 	"magpie/bridge/turncard"
 	"magpie/contextmgr"
 	"magpie/db"
 	"magpie/internal/chat"
 	"magpie/internal/claude"
+	"magpie/internal/i18n"
 )
 
 func TestTitleOfAChat(t *testing.T) {

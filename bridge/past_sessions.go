@@ -10,11 +10,11 @@ import (
 	"strings"
 	"unicode"
 
-	"magpie/bridge/i18n"
 	"magpie/bridge/turncard"
 	"magpie/db"
 	"magpie/internal/chat"
 	"magpie/internal/claude"
+	"magpie/internal/i18n"
 )
 
 // Limits of /resume.

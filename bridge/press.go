@@ -8,11 +8,11 @@ import (
 
 	"magpie/bridge/access"
 	"magpie/bridge/approval"
-	"magpie/bridge/i18n"
 	"magpie/bridge/turncard"
 	"magpie/db"
 	"magpie/internal/chat"
 	"magpie/internal/convo"
+	"magpie/internal/i18n"
 )
 
 // pressHandler handles the buttons of cards.

@@ -7,11 +7,11 @@ import (
 	"math"
 	"strings"
 
-	"magpie/bridge/i18n"
 	"magpie/contextmgr"
 	"magpie/db"
 	"magpie/internal/chat"
 	"magpie/internal/claude"
+	"magpie/internal/i18n"
 )
 
 // Preview builds the context that a question would get now, with the same code as [Bridge]. It sends and changes

@@ -9,12 +9,12 @@ import (
 	"github.com/rs/zerolog"
 
 	"magpie/bridge/attachment"
-	"magpie/bridge/i18n"
 	"magpie/bridge/turncard"
 	"magpie/db"
 	"magpie/internal/chat"
 	"magpie/internal/claude"
 	"magpie/internal/failpoint"
+	"magpie/internal/i18n"
 )
 
 // processSpecs describes the processes that turns need.

@@ -15,12 +15,11 @@ import (
 	"unicode/utf8"
 
 	"magpie/bridge/approval"
-	"magpie/bridge/i18n"
 	"magpie/bridge/turncard"
 	"magpie/db"
 	"magpie/internal/chat"
 	"magpie/internal/claude"
-	"magpie/internal/configtype"
+	"magpie/internal/i18n"
 	"magpie/internal/safepath"
 )
 
@@ -206,7 +205,7 @@ func (g Guard) ResolveDir(dir string) (string, error) {
 		real, err = filepath.Abs(dir)
 		err = errors.Join(err, g.CheckDir(real))
 	case errors.Is(err, fs.ErrNotExist):
-		return "", configtype.Mistakef("没有文件夹 %s：创建它，或换一个", "there is no folder %s: create it, or name another one", dir)
+		return "", i18n.Mistakef("没有文件夹 %s：创建它，或换一个", "there is no folder %s: create it, or name another one", dir)
 	case err == nil:
 		err = g.CheckDir(real)
 	}
@@ -230,16 +229,16 @@ func (g Guard) CheckDir(dir string) error {
 	}
 	// Only the root is its own parent.
 	if real == filepath.Dir(real) {
-		return configtype.Mistakef("助手不能在根目录里工作", "the agent cannot work in the root of the file system")
+		return i18n.Mistakef("助手不能在根目录里工作", "the agent cannot work in the root of the file system")
 	}
 	if slices.Contains(systemFolders, real) {
-		return configtype.Mistakef("%s 属于操作系统，助手不能在里面工作：请换一个文件夹",
+		return i18n.Mistakef("%s 属于操作系统，助手不能在里面工作：请换一个文件夹",
 			"%s belongs to the operating system, so the agent cannot work in it: choose another folder", real)
 	}
 	// Keys and logins are in home folders, so an agent may work below one but not in it.
 	for _, home := range g.Homes {
 		if home, err := safepath.Dir(home); err == nil && safepath.Contains(real, home) {
-			return configtype.Mistakef("助手不能直接在主目录或它的上级目录里工作，请在主目录里选一个文件夹",
+			return i18n.Mistakef("助手不能直接在主目录或它的上级目录里工作，请在主目录里选一个文件夹",
 				"the agent cannot work in a home folder itself or above it; choose a folder inside it")
 		}
 	}
@@ -247,7 +246,7 @@ func (g Guard) CheckDir(dir string) error {
 		if in, err := holdsFile(real, file); err != nil {
 			return err
 		} else if in {
-			return configtype.Mistakef(
+			return i18n.Mistakef(
 				"助手不能在放着配置或密钥的文件夹里工作，否则能读到应用密钥、修改自己的权限；请换一个不含 %s 的文件夹，或把那个文件移走",
 				"the agent cannot work in a folder that holds Magpie's configuration or secret: it could read the app secret or "+
 					"change its own permissions; choose a folder without %s, or move that file", file)
@@ -261,19 +260,19 @@ func (g Guard) CheckDir(dir string) error {
 	case err != nil:
 		return err
 	case real == data:
-		return configtype.Mistakef(
+		return i18n.Mistakef(
 			"助手不能在这里工作，否则能读到所有聊天：鹊桥把数据放在 %s；换一个文件夹",
 			"the agent cannot work here, since it could read every chat: Magpie keeps its data in %s; "+
 				"choose another folder", real)
 	case safepath.Contains(real, data):
-		return configtype.Mistakef(
+		return i18n.Mistakef(
 			"助手不能在这里工作，否则能读到所有聊天：%s 里有数据文件夹 %s；"+
 				`把数据库放到别处，例如 [db] url = "%s"，或换一个文件夹`,
 			"the agent cannot work here, since it could read every chat: %s contains the data folder %s; "+
 				`put the database elsewhere, as in [db] url = "%s", or choose another folder`,
 			real, data, dataElsewhere(os.Geteuid()))
 	case safepath.Contains(data, real):
-		return configtype.Mistakef(
+		return i18n.Mistakef(
 			"助手不能在这里工作，否则能读到所有聊天：%s 在数据文件夹 %s 里；"+
 				`换一个文件夹，或把数据库放到别处，例如 [db] url = "%s"`,
 			"the agent cannot work here, since it could read every chat: %s lies in the data folder %s; "+
@@ -306,20 +305,20 @@ func holdsFile(dir, file string) (bool, error) {
 func (cfg Config) CheckProjects() error {
 	var errs []error
 	if _, err := cfg.Guard.ResolveDir(cfg.Project); err != nil {
-		errs = append(errs, configtype.Mistakef("[claude] project：%v", "[claude] project: %v", err))
+		errs = append(errs, i18n.Mistakef("[claude] project：%v", "[claude] project: %v", err))
 	}
 	for _, name := range slices.Sorted(maps.Keys(cfg.Projects)) {
 		p := cfg.Projects[name]
 		fail := func(err error) {
-			errs = append(errs, configtype.Mistakef("[projects] %s：%v", "[projects] %s: %v", name, err))
+			errs = append(errs, i18n.Mistakef("[projects] %s：%v", "[projects] %s: %v", name, err))
 		}
 		if !goodName(name) {
-			fail(configtype.Mistakef("名字只能用文字、数字、- 和 _，不能是 default 或 auto",
+			fail(i18n.Mistakef("名字只能用文字、数字、- 和 _，不能是 default 或 auto",
 				"the name must be of letters, digits, - and _, and not default or auto"))
 		}
 		switch {
 		case p.Path == "":
-			fail(configtype.Mistakef("缺少 path", "path is missing"))
+			fail(i18n.Mistakef("缺少 path", "path is missing"))
 		default:
 			if _, err := cfg.Guard.ResolveDir(p.Path); err != nil {
 				fail(err)
@@ -327,11 +326,11 @@ func (cfg Config) CheckProjects() error {
 		}
 		switch {
 		case modeRank(p.Mode) < 0:
-			fail(configtype.Mistakef("mode %q：应为 %s 之一", "mode %q: must be one of %s", p.Mode, configtype.Listing(modes)))
+			fail(i18n.Mistakef("mode %q：应为 %s 之一", "mode %q: must be one of %s", p.Mode, i18n.Listing(modes)))
 		case p.Mode == bypassMode && !p.Bypass:
-			fail(configtype.Mistakef("mode bypassPermissions 需要 bypass = true", "mode bypassPermissions needs bypass = true"))
+			fail(i18n.Mistakef("mode bypassPermissions 需要 bypass = true", "mode bypassPermissions needs bypass = true"))
 		case p.Bypass && p.Mode != "" && p.Mode != bypassMode:
-			fail(configtype.Mistakef("bypass = true 比 mode %q 允许的更多", "bypass = true allows more than mode %q", p.Mode))
+			fail(i18n.Mistakef("bypass = true 比 mode %q 允许的更多", "bypass = true allows more than mode %q", p.Mode))
 		}
 	}
 	return errors.Join(errs...)
@@ -435,7 +434,7 @@ func modeLabels(l i18n.Lang, list ...string) string {
 		m = cmp.Or(m, defaultMode)
 		shown = append(shown, i18n.ModeNamed.Sprintf(l, modeWords[m].In(l), m))
 	}
-	return strings.Join(shown, i18n.Listing.In(l))
+	return strings.Join(shown, i18n.Enumeration.In(l))
 }
 
 // modeNames are the Chinese names of the modes.

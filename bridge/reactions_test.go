@@ -6,10 +6,10 @@ import (
 	"testing"
 	"time"
 
-	"magpie/bridge/i18n"
 	"magpie/bridge/turncard"
 	"magpie/db"
 	"magpie/internal/chat"
+	"magpie/internal/i18n"
 )
 
 // A question that was recalled while it waited, or whose chat the bot has left, is not remembered forever.

@@ -14,11 +14,11 @@ import (
 	"magpie/bridge/approval"
 	"magpie/bridge/attachment"
 	"magpie/bridge/delivery"
-	"magpie/bridge/i18n"
 	"magpie/bridge/turncard"
 	"magpie/db"
 	"magpie/internal/chat"
 	"magpie/internal/failpoint"
+	"magpie/internal/i18n"
 )
 
 // receiver takes messages in: it checks access, and tells commands, questions and group talk apart.

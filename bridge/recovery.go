@@ -12,12 +12,12 @@ import (
 
 	"magpie/bridge/approval"
 	"magpie/bridge/delivery"
-	"magpie/bridge/i18n"
 	"magpie/bridge/turncard"
 	"magpie/db"
 	"magpie/internal/chat"
 	"magpie/internal/claude"
 	"magpie/internal/convo"
+	"magpie/internal/i18n"
 )
 
 // maxAttempts is how often a turn without any visible effect is claimed again after a crash. The turn may be what makes

@@ -11,12 +11,12 @@ import (
 	"testing"
 
 	"magpie/bridge/delivery/deliverytest"
-	"magpie/bridge/i18n"
 	"magpie/bridge/turncard"
 	"magpie/contextmgr/redact"
 	"magpie/db"
 	"magpie/internal/chat"
 	"magpie/internal/claude"
+	"magpie/internal/i18n"
 )
 
 // abandonedTurn is a turn claimed by a process that is dead.

@@ -11,10 +11,10 @@ import (
 	"time"
 
 	"magpie/bridge/approval"
-	"magpie/bridge/i18n"
 	"magpie/bridge/turncard"
 	"magpie/db"
 	"magpie/internal/claude"
+	"magpie/internal/i18n"
 )
 
 // allow lists the rules of a chat, or revokes one. Everyone who may talk to the bot may revoke a rule: the agent only

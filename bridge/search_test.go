@@ -6,9 +6,9 @@ import (
 	"testing"
 	"time"
 
-	"magpie/bridge/i18n"
 	"magpie/db"
 	"magpie/internal/chat"
+	"magpie/internal/i18n"
 )
 
 // /search finds the conversations of its own chat by their words and their titles, and offers to go back to them.

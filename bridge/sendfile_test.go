@@ -16,12 +16,12 @@ import (
 	"unicode/utf16"
 
 	"magpie/bridge/delivery/deliverytest"
-	"magpie/bridge/i18n"
 	"magpie/bridge/turncard"
 	"magpie/contextmgr/redact"
 	"magpie/db"
 	"magpie/internal/agenttools"
 	"magpie/internal/chat"
+	"magpie/internal/i18n"
 )
 
 // sendRig is a bridge whose outbox delivers and whose agent is the test.

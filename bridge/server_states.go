@@ -5,8 +5,8 @@ import (
 	"strings"
 	"sync"
 
-	"magpie/bridge/i18n"
 	"magpie/internal/claude"
+	"magpie/internal/i18n"
 )
 
 // serverStates holds the MCP servers that were not available to the last turn, by working folder.

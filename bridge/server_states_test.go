@@ -4,8 +4,8 @@ import (
 	"strings"
 	"testing"
 
-	"magpie/bridge/i18n"
 	"magpie/internal/claude"
+	"magpie/internal/i18n"
 )
 
 // /status names the MCP servers that the last turn of the project could not use, or did not wait for, and no others.

@@ -8,10 +8,10 @@ import (
 
 	"github.com/google/uuid"
 
-	"magpie/bridge/i18n"
 	"magpie/contextmgr"
 	"magpie/db"
 	"magpie/internal/claude"
+	"magpie/internal/i18n"
 )
 
 // answered is a turn of an earlier process, in a session that was kept.

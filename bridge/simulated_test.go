@@ -5,10 +5,10 @@ import (
 	"testing"
 	"time"
 
-	"magpie/bridge/i18n"
 	"magpie/bridge/turncard"
 	"magpie/db"
 	"magpie/internal/claude"
+	"magpie/internal/i18n"
 )
 
 // Where the model is simulated, nobody takes the cost below an answer for a real one, also if the turn began twice.

@@ -6,11 +6,11 @@ import (
 	"fmt"
 	"strings"
 
-	"magpie/bridge/i18n"
 	"magpie/contextmgr"
 	"magpie/db"
 	"magpie/internal/chat"
 	"magpie/internal/claude"
+	"magpie/internal/i18n"
 	"magpie/internal/text"
 )
 
@@ -125,7 +125,7 @@ func silencedIn(list []db.Silenced, l i18n.Lang) string {
 	if n := len(list) - most; n > 0 {
 		names = append(names, fmt.Sprintf("+%d", n))
 	}
-	return strings.Join(names, i18n.Listing.In(l))
+	return strings.Join(names, i18n.Enumeration.In(l))
 }
 
 // modelOf is the name of the chat's model.

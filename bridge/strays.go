@@ -5,9 +5,9 @@ import (
 	"errors"
 	"time"
 
-	"magpie/bridge/i18n"
 	"magpie/db"
 	"magpie/internal/claude"
+	"magpie/internal/i18n"
 )
 
 // working finds the agents that have outlived the bridge and may finish their turns alone, by their sessions. One whose

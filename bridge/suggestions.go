@@ -11,11 +11,11 @@ import (
 	"github.com/rs/zerolog"
 
 	"magpie/bridge/delivery"
-	"magpie/bridge/i18n"
 	"magpie/bridge/turncard"
 	"magpie/db"
 	"magpie/internal/chat"
 	"magpie/internal/claude"
+	"magpie/internal/i18n"
 	"magpie/internal/text"
 )
 

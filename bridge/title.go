@@ -4,10 +4,10 @@ import (
 	"context"
 	"errors"
 
-	"magpie/bridge/i18n"
 	"magpie/contextmgr"
 	"magpie/db"
 	"magpie/internal/chat"
+	"magpie/internal/i18n"
 )
 
 // makeTitle gives the conversation of a turn its title: from the agent, or else from the first question. It reads the

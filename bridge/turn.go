@@ -10,13 +10,13 @@ import (
 	"magpie/bridge/access"
 	"magpie/bridge/approval"
 	"magpie/bridge/attachment"
-	"magpie/bridge/i18n"
 	"magpie/bridge/turncard"
 	"magpie/bridge/workqueue"
 	"magpie/contextmgr"
 	"magpie/db"
 	"magpie/internal/claude"
 	"magpie/internal/failpoint"
+	"magpie/internal/i18n"
 )
 
 // turn is one claimed turn on its way to its answer.

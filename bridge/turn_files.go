@@ -11,9 +11,9 @@ import (
 	"github.com/rs/zerolog"
 
 	"magpie/bridge/attachment"
-	"magpie/bridge/i18n"
 	"magpie/db"
 	"magpie/internal/chat"
+	"magpie/internal/i18n"
 )
 
 // wordsWait is how long a picture or a file without text waits for one: people often send the file first and then
@@ -64,14 +64,14 @@ func (r *turnRunner) reportMissing(ctx context.Context, t *turn, failed []attach
 	}
 	var lines []string
 	if len(big) > 0 {
-		names := strings.Join(big, i18n.Listing.In(l))
+		names := strings.Join(big, i18n.Enumeration.In(l))
 		lines = append(lines, fmt.Sprintf(i18n.FileTooBig.In(l), i18n.Megabytes(r.files.Most), names))
 	}
 	if len(missed) > 0 {
-		lines = append(lines, fmt.Sprintf(i18n.FileMissed.In(l), strings.Join(missed, i18n.Listing.In(l))))
+		lines = append(lines, fmt.Sprintf(i18n.FileMissed.In(l), strings.Join(missed, i18n.Enumeration.In(l))))
 	}
 	if len(forbidden) > 0 {
-		lines = append(lines, fmt.Sprintf(i18n.FileForbidden.In(l), strings.Join(forbidden, i18n.Listing.In(l))))
+		lines = append(lines, fmt.Sprintf(i18n.FileForbidden.In(l), strings.Join(forbidden, i18n.Enumeration.In(l))))
 	}
 	turn := t.Turn
 	post := db.Post{

@@ -17,10 +17,10 @@ import (
 
 	"magpie/bridge/attachment"
 	"magpie/bridge/attachment/attachmenttest"
-	"magpie/bridge/i18n"
 	"magpie/bridge/turncard"
 	"magpie/db"
 	"magpie/internal/chat"
+	"magpie/internal/i18n"
 )
 
 // filesRig is a bridgeRig with a source of files.

@@ -6,10 +6,10 @@ import (
 	"time"
 
 	"magpie/bridge/approval"
-	"magpie/bridge/i18n"
 	"magpie/db"
 	"magpie/internal/chat"
 	"magpie/internal/claude"
+	"magpie/internal/i18n"
 )
 
 // asksInTurn is a bridge whose running turn, asked for by ou_1, has a question of the agent. It returns the turn.

@@ -4,8 +4,8 @@ import (
 	"context"
 	"strings"
 
-	"magpie/bridge/i18n"
 	"magpie/internal/chat"
+	"magpie/internal/i18n"
 )
 
 // ObstacleIn says in a language what keeps messages from being sent, and what to do about it.
@@ -44,5 +44,5 @@ func (cs *commandSet) undelivered(ctx context.Context, lang i18n.Lang) (string, 
 	for _, u := range list {
 		reasons = append(reasons, i18n.UndeliveredFor.Sprintf(lang, u.Posts, ObstacleIn(u.Obstacle, lang)))
 	}
-	return i18n.StatusUndelivered.Sprintf(lang, strings.Join(reasons, i18n.Listing.In(lang))), nil
+	return i18n.StatusUndelivered.Sprintf(lang, strings.Join(reasons, i18n.Enumeration.In(lang))), nil
 }

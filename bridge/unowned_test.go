@@ -8,9 +8,9 @@ import (
 	"time"
 
 	"magpie/bridge/access"
-	"magpie/bridge/i18n"
 	"magpie/db"
 	"magpie/internal/chat"
+	"magpie/internal/i18n"
 )
 
 // privateMessage is a private message of somebody in a chat of his own.

@@ -9,12 +9,12 @@ import (
 	"github.com/rs/zerolog"
 
 	"magpie/bridge/delivery"
-	"magpie/bridge/i18n"
 	"magpie/bridge/turncard"
 	"magpie/db"
 	"magpie/internal/chat"
 	"magpie/internal/claude"
 	"magpie/internal/convo"
+	"magpie/internal/i18n"
 )
 
 // usageLimits makes questions wait while the use of the model is limited: those that come meanwhile, and those that

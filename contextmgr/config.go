@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"magpie/internal/configtype"
+	"magpie/internal/i18n"
 )
 
 // Mode is what a prompt contains.
@@ -82,18 +83,18 @@ const minWindow = 4000
 
 // errNegative rejects a number below zero.
 func errNegative(key string) error {
-	return configtype.Mistakef("%s：不能是负数", "%s: must be 0 or more", key)
+	return i18n.Mistakef("%s：不能是负数", "%s: must be 0 or more", key)
 }
 
 // Validate reports all problems with c.
 func (c Config) Validate() error {
 	var errs []error
 	if !slices.Contains([]Mode{Hybrid, Resume, Database, Economy}, c.Mode) {
-		errs = append(errs, configtype.Mistakef("[context] mode %q：应为 hybrid、resume、database 或 economy",
+		errs = append(errs, i18n.Mistakef("[context] mode %q：应为 hybrid、resume、database 或 economy",
 			"[context] mode %q: must be hybrid, resume, database or economy", c.Mode))
 	}
 	if c.SessionMode != Stable && c.SessionMode != Fresh {
-		errs = append(errs, configtype.Mistakef("[context] session_mode %q：应为 stable 或 fresh",
+		errs = append(errs, i18n.Mistakef("[context] session_mode %q：应为 stable 或 fresh",
 			"[context] session_mode %q: must be stable or fresh", c.SessionMode))
 	}
 	if c.MinChars < 0 {
@@ -106,23 +107,23 @@ func (c Config) Validate() error {
 		errs = append(errs, errNegative("[context] recall_chars"))
 	}
 	if c.MaxTokens < minTokens {
-		errs = append(errs, configtype.Mistakef("[context] max_tokens %d：至少为 %d",
+		errs = append(errs, i18n.Mistakef("[context] max_tokens %d：至少为 %d",
 			"[context] max_tokens %d: must be at least %d", c.MaxTokens, minTokens))
 	}
 	if c.AutoChatContext < 0 || c.AutoChatContext > maxAutoContext {
-		errs = append(errs, configtype.Mistakef("[context] auto_chat_context %d：应为 0 到 %d",
+		errs = append(errs, i18n.Mistakef("[context] auto_chat_context %d：应为 0 到 %d",
 			"[context] auto_chat_context %d: must be from 0 to %d", c.AutoChatContext, maxAutoContext))
 	}
 	if c.Window < minWindow {
-		errs = append(errs, configtype.Mistakef("[context] window %d：至少为 %d",
+		errs = append(errs, i18n.Mistakef("[context] window %d：至少为 %d",
 			"[context] window %d: must be at least %d", c.Window, minWindow))
 	}
 	if c.CompactThreshold < 0 || c.CompactThreshold > 1 {
-		errs = append(errs, configtype.Mistakef("[context] compact_threshold %v：应为 0 到 1",
+		errs = append(errs, i18n.Mistakef("[context] compact_threshold %v：应为 0 到 1",
 			"[context] compact_threshold %v: must be from 0 to 1", c.CompactThreshold))
 	}
 	if c.CompactHistory <= 0 || c.CompactHistory > 1 {
-		errs = append(errs, configtype.Mistakef("[context] compact_history %v：应大于 0，最多为 1",
+		errs = append(errs, i18n.Mistakef("[context] compact_history %v：应大于 0，最多为 1",
 			"[context] compact_history %v: must be more than 0, and 1 at most", c.CompactHistory))
 	}
 	if c.KeepRecent < 0 {
@@ -132,7 +133,7 @@ func (c Config) Validate() error {
 		errs = append(errs, errNegative("[context] session_stale_after"))
 	}
 	if _, err := time.LoadLocation(c.TimeZone); err != nil {
-		errs = append(errs, configtype.Mistakef("[context] time_zone %q：应为时区的名字，例如 Asia/Shanghai",
+		errs = append(errs, i18n.Mistakef("[context] time_zone %q：应为时区的名字，例如 Asia/Shanghai",
 			"[context] time_zone %q: must be the name of a time zone, such as Asia/Shanghai", c.TimeZone))
 	}
 	return errors.Join(errs...)

@@ -11,8 +11,8 @@ import (
 
 	"magpie/db"
 	"magpie/internal/chat"
-	"magpie/internal/configtype"
 	"magpie/internal/embed"
+	"magpie/internal/i18n"
 	"magpie/internal/text"
 )
 
@@ -49,10 +49,10 @@ func (c MemoryConfig) Validate() error {
 	}
 	if c.EmbeddingsURL != "" {
 		if err := (embed.Config{URL: c.EmbeddingsURL}).Validate(); err != nil {
-			errs = append(errs, configtype.Mistakef("[memory] embeddings_url：%v", "[memory] embeddings_url: %v", err))
+			errs = append(errs, i18n.Mistakef("[memory] embeddings_url：%v", "[memory] embeddings_url: %v", err))
 		}
 		if c.EmbeddingsModel == "" {
-			errs = append(errs, configtype.Mistakef("[memory] embeddings_model 是空的：写 embeddings_url 提供的一个模型",
+			errs = append(errs, i18n.Mistakef("[memory] embeddings_model 是空的：写 embeddings_url 提供的一个模型",
 				"[memory] embeddings_model is empty: name a model that the endpoint of embeddings_url has"))
 		}
 	}

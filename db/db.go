@@ -18,6 +18,7 @@ import (
 
 	"magpie/db/sqlite"
 	"magpie/internal/configtype"
+	"magpie/internal/i18n"
 )
 
 // Config is the [db] section.
@@ -48,11 +49,11 @@ func (c Config) Validate() error {
 	_, err := c.path()
 	errs := []error{err}
 	if d := c.HistoryTTL.Duration; d != 0 && d < leastTTL {
-		errs = append(errs, configtype.Mistakef("[db] history_ttl %v：至少为 %v，或写 0 保留全部",
+		errs = append(errs, i18n.Mistakef("[db] history_ttl %v：至少为 %v，或写 0 保留全部",
 			"[db] history_ttl %v: must be %v or more, or 0 to keep everything", d, leastTTL))
 	}
 	if d := c.CacheTTL.Duration; d < leastTTL {
-		errs = append(errs, configtype.Mistakef("[db] cache_ttl %v：至少为 %v",
+		errs = append(errs, i18n.Mistakef("[db] cache_ttl %v：至少为 %v",
 			"[db] cache_ttl %v: must be %v or more", d, leastTTL))
 	}
 	return errors.Join(errs...)
@@ -61,7 +62,7 @@ func (c Config) Validate() error {
 func (c Config) path() (string, error) {
 	path, ok := strings.CutPrefix(c.URL, "sqlite://")
 	if !ok || path == "" {
-		return "", configtype.Mistakef("[db] url %q：应写成 sqlite:///path/to/magpie.db 的形式",
+		return "", i18n.Mistakef("[db] url %q：应写成 sqlite:///path/to/magpie.db 的形式",
 			"[db] url %q: must be like sqlite:///path/to/magpie.db", c.URL)
 	}
 	return path, nil

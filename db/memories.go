@@ -11,7 +11,7 @@ import (
 	"github.com/google/uuid"
 
 	"magpie/internal/chat"
-	"magpie/internal/configtype"
+	"magpie/internal/i18n"
 )
 
 // MemoryScope is when a memory of a chat is used.
@@ -78,13 +78,13 @@ type MemoryVersion struct {
 // Errors of changes to memories.
 var (
 	// ErrForgotten means that a memory was forgotten. Its ID is not reused.
-	ErrForgotten = configtype.Mistakef("这条记忆已被忘记", "the memory was forgotten")
+	ErrForgotten = i18n.Mistakef("这条记忆已被忘记", "the memory was forgotten")
 
 	// ErrChanged means that a memory was changed concurrently.
-	ErrChanged = configtype.Mistakef("这条记忆已被改动", "the memory was changed meanwhile")
+	ErrChanged = i18n.Mistakef("这条记忆已被改动", "the memory was changed meanwhile")
 
 	// ErrTooManyMemories means that a chat has the maximum number of memories.
-	ErrTooManyMemories = configtype.Mistakef("这个聊天的记忆太多了", "the chat has too many memories")
+	ErrTooManyMemories = i18n.Mistakef("这个聊天的记忆太多了", "the chat has too many memories")
 )
 
 // memoriesPerChat limits how much users can store, and how many memories one question has to choose from.

@@ -9,7 +9,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"magpie/internal/configtype"
+	"magpie/internal/i18n"
 	"magpie/internal/text"
 )
 
@@ -24,7 +24,7 @@ const (
 )
 
 // ErrBadMemory means that a memory cannot be stored as it is.
-var ErrBadMemory = configtype.Mistakef("不是有效的记忆", "not a memory")
+var ErrBadMemory = i18n.Mistakef("不是有效的记忆", "not a memory")
 
 // Tidy returns m as it is stored: complete, within limits and valid UTF-8. If that is not possible, it returns
 // [ErrBadMemory].
@@ -52,17 +52,17 @@ func (m Memory) Tidy() (Memory, error) {
 	}
 	switch {
 	case m.Text == "":
-		return m, configtype.Mistakef("%v：没有正文", "%v: it has no text", ErrBadMemory)
+		return m, i18n.Mistakef("%v：没有正文", "%v: it has no text", ErrBadMemory)
 	case utf8.RuneCountInString(m.Text) > MaxMemoryText:
-		return m, configtype.Mistakef("%v：正文超过 %d 字", "%v: its text has more than %d characters", ErrBadMemory, MaxMemoryText)
+		return m, i18n.Mistakef("%v：正文超过 %d 字", "%v: its text has more than %d characters", ErrBadMemory, MaxMemoryText)
 	case !slices.Contains([]MemoryScope{ChatScope, UserScope, ProjectScope}, m.Scope):
-		return m, configtype.Mistakef("%v：scope %q：应为 chat、user 或 project", "%v: scope %q: must be chat, user or project",
+		return m, i18n.Mistakef("%v：scope %q：应为 chat、user 或 project", "%v: scope %q: must be chat, user or project",
 			ErrBadMemory, m.Scope)
 	case m.Scope != ChatScope && m.Of == "":
-		return m, configtype.Mistakef("%v：scope 是 %s，但没有写是哪一个", "%v: scope is %s, but not which one", ErrBadMemory,
+		return m, i18n.Mistakef("%v：scope 是 %s，但没有写是哪一个", "%v: scope is %s, but not which one", ErrBadMemory,
 			m.Scope)
 	case m.State != ActiveMemory && m.State != ProposedMemory:
-		return m, configtype.Mistakef("%v：state %q：应为 active 或 proposed", "%v: state %q: must be active or proposed",
+		return m, i18n.Mistakef("%v：state %q：应为 active 或 proposed", "%v: state %q: must be active or proposed",
 			ErrBadMemory, m.State)
 	}
 	return m, nil

@@ -11,6 +11,7 @@ import (
 	"magpie/feishu/openapi"
 	"magpie/internal/chat"
 	"magpie/internal/configtype"
+	"magpie/internal/i18n"
 )
 
 // The two public hosts of the platform. A tenant exists on one of them only.
@@ -72,55 +73,55 @@ func (c Config) Validate() error {
 	var errs []error
 	switch {
 	case c.AppID == "":
-		errs = append(errs, configtype.Mistakef(
+		errs = append(errs, i18n.Mistakef(
 			"[feishu] app_id 是空的：从应用的“凭证与基础信息”页复制 App ID（cli_…）",
 			"[feishu] app_id is empty: copy the App ID (cli_...) from the app's page \"Credentials & Basic Info\""))
 	case configtype.IsPlaceholder(c.AppID):
-		errs = append(errs, configtype.Mistakef(
+		errs = append(errs, i18n.Mistakef(
 			"[feishu] app_id %q 只是示例：从应用的“凭证与基础信息”页复制 App ID，或运行 magpie setup",
 			"[feishu] app_id %q is an example: copy the App ID from the app's page \"Credentials & Basic Info\", or run magpie setup",
 			c.AppID))
 	case !IsAppID(c.AppID):
-		errs = append(errs, configtype.Mistakef("[feishu] app_id %q 不是 App ID：应为 cli_ 加字母和数字",
+		errs = append(errs, i18n.Mistakef("[feishu] app_id %q 不是 App ID：应为 cli_ 加字母和数字",
 			"[feishu] app_id %q is not an App ID: it must be cli_ and then letters and digits", c.AppID))
 	}
 	switch {
 	case configtype.IsPlaceholder(c.AppSecret):
-		errs = append(errs, configtype.Mistakef(
+		errs = append(errs, i18n.Mistakef(
 			"[feishu] app_secret 只是示例：从应用的“凭证与基础信息”页复制 App Secret，或运行 magpie setup",
 			"[feishu] app_secret is an example: copy the App Secret from the app's page \"Credentials & Basic Info\", or run magpie setup"))
 	case c.AppSecret == "":
-		errs = append(errs, configtype.Mistakef(
+		errs = append(errs, i18n.Mistakef(
 			"[feishu] app_secret 是空的：从应用的“凭证与基础信息”页复制 App Secret",
 			"[feishu] app_secret is empty: copy the App Secret from the app's page \"Credentials & Basic Info\""))
 	}
 	if !IsBaseURL(c.BaseURL) {
-		errs = append(errs, configtype.Mistakef(
+		errs = append(errs, i18n.Mistakef(
 			"[feishu] base_url 不是地址：飞书留空，Lark 写 \"lark\"，或者写 %s 这样的地址",
 			"[feishu] base_url is not an address: leave it empty for Feishu, write \"lark\" for Lark, or a URL such as %s", hostFeishu))
 	}
 	if c.GroupMention != "" && !c.GroupMention.IsValid() {
-		errs = append(errs, configtype.Mistakef("[feishu] group_mention %q：应为 mention、all 或 commands",
+		errs = append(errs, i18n.Mistakef("[feishu] group_mention %q：应为 mention、all 或 commands",
 			"[feishu] group_mention %q: must be mention, all or commands", c.GroupMention))
 	}
 	if !slices.Contains([]string{"", langAuto, "zh", "en"}, c.Lang) {
 		errs = append(
-			errs, configtype.Mistakef("[feishu] lang %q：应为 auto、zh 或 en", "[feishu] lang %q: must be auto, zh or en", c.Lang),
+			errs, i18n.Mistakef("[feishu] lang %q：应为 auto、zh 或 en", "[feishu] lang %q: must be auto, zh or en", c.Lang),
 		)
 	}
 	if c.LongAnswer < 0 {
-		errs = append(errs, configtype.Mistakef("[feishu] answer_file_chars：不能是负数",
+		errs = append(errs, i18n.Mistakef("[feishu] answer_file_chars：不能是负数",
 			"[feishu] answer_file_chars: must be 0 or more"))
 	}
 	if c.NotifyAfter.Duration < 0 {
-		errs = append(errs, configtype.Mistakef("[feishu] notify_after：不能是负数", "[feishu] notify_after: must be 0 or more"))
+		errs = append(errs, i18n.Mistakef("[feishu] notify_after：不能是负数", "[feishu] notify_after: must be 0 or more"))
 	}
 	if c.MaxFile > maxDownload {
-		errs = append(errs, configtype.Mistakef("[feishu] max_file_size %d MB：飞书只能下载不超过 100 MB 的文件",
+		errs = append(errs, i18n.Mistakef("[feishu] max_file_size %d MB：飞书只能下载不超过 100 MB 的文件",
 			"[feishu] max_file_size %d MB: Feishu serves files of up to 100 MB", int64(c.MaxFile)>>20))
 	}
 	if c.Pace < 0 {
-		errs = append(errs, configtype.Mistakef("[feishu] pace %v：不能是负数", "[feishu] pace %v: must be 0 or more", c.Pace))
+		errs = append(errs, i18n.Mistakef("[feishu] pace %v：不能是负数", "[feishu] pace %v: must be 0 or more", c.Pace))
 	}
 	return errors.Join(errs...)
 }
@@ -160,9 +161,9 @@ func (c Config) DefaultLang() string {
 // before it.
 func (c Config) PlatformName() error {
 	if c.baseURL() == hostLark {
-		return configtype.Mistakef(" Lark", "Lark")
+		return i18n.Mistakef(" Lark", "Lark")
 	}
-	return configtype.Mistakef("飞书", "Feishu")
+	return i18n.Mistakef("飞书", "Feishu")
 }
 
 // HasOwnAddress reports whether BaseURL is the address of a server, not the name of one of the two public platforms.

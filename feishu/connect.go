@@ -14,7 +14,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"magpie/feishu/openapi"
-	"magpie/internal/configtype"
+	"magpie/internal/i18n"
 )
 
 // Run receives events and passes them to h until ctx is done. It reconnects after every lost connection, and then
@@ -134,7 +134,7 @@ func connectError(err error) error {
 	const op = "open the long connection"
 	switch {
 	case err == nil:
-		return configtype.Mistakef("长连接已断开", "the long connection was closed")
+		return i18n.Mistakef("长连接已断开", "the long connection was closed")
 	case errors.As(err, &refusal) && refusal.Code == larkws.AuthFailed:
 		// the SDK makes only this refusal a client error (ws/client_transport.go, parseHandshakeError)
 		return &openapi.Error{Op: op, Code: larkws.ExceedConnLimit, Msg: refusal.Msg, Err: err}

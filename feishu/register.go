@@ -12,7 +12,7 @@ import (
 	"github.com/larksuite/oapi-sdk-go/v3/scene/registration"
 
 	"magpie/feishu/openapi"
-	"magpie/internal/configtype"
+	"magpie/internal/i18n"
 )
 
 // The hosts on which apps are created.
@@ -23,10 +23,10 @@ const (
 
 // Ways in which a registration fails.
 var (
-	ErrDeclined = configtype.Mistakef("已在手机上取消", "it was canceled on the phone")
-	ErrExpired  = configtype.Mistakef("二维码已过期", "the QR code has expired")
+	ErrDeclined = i18n.Mistakef("已在手机上取消", "it was canceled on the phone")
+	ErrExpired  = i18n.Mistakef("二维码已过期", "the QR code has expired")
 	// ErrUncertain accompanies another error: the reply with the credentials may have been lost.
-	ErrUncertain = configtype.Mistakef("等待期间网络中断过，应用可能已经创建",
+	ErrUncertain = i18n.Mistakef("等待期间网络中断过，应用可能已经创建",
 		"the connection was lost while waiting, so the app may exist anyway")
 )
 
@@ -96,13 +96,13 @@ func explainRegister(err error) error {
 	var failed *registration.RegisterAppError
 	switch {
 	case errors.As(err, new(*url.Error)):
-		return configtype.Mistakef("%v；请检查网络，需要代理时设置环境变量 HTTPS_PROXY",
+		return i18n.Mistakef("%v；请检查网络，需要代理时设置环境变量 HTTPS_PROXY",
 			"%v; check the network, and set the variable HTTPS_PROXY if it needs a proxy", openapi.WithoutURL(err))
 	case errors.As(err, new(*json.SyntaxError)), errors.As(err, &failed) && failed.Code == "invalid_response":
-		return configtype.Mistakef("收到的不是飞书的响应：网络里可能有代理，或者需要先在网页上登录",
+		return i18n.Mistakef("收到的不是飞书的响应：网络里可能有代理，或者需要先在网页上登录",
 			"the response did not come from Feishu: there may be a proxy in the network, or a page to log in to first")
 	case failed != nil:
-		return configtype.Mistakef("飞书拒绝了请求：%s（%s）", "Feishu rejected the request: %s (%s)", failed.Description, failed.Code)
+		return i18n.Mistakef("飞书拒绝了请求：%s（%s）", "Feishu rejected the request: %s (%s)", failed.Description, failed.Code)
 	}
 	return err
 }

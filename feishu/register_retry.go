@@ -14,7 +14,7 @@ import (
 	"github.com/cenkalti/backoff/v5"
 
 	"magpie/feishu/openapi"
-	"magpie/internal/configtype"
+	"magpie/internal/i18n"
 )
 
 // The SDK polls with http.DefaultClient and ends a registration at the first error, although the app may exist by then
@@ -69,7 +69,7 @@ func (p pollRetrier) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 }
 
-var errGateway = configtype.Mistakef("飞书没有响应", "Feishu is not responding")
+var errGateway = i18n.Mistakef("飞书没有响应", "Feishu is not responding")
 
 // tryOnce makes a call and reads the reply. A gateway's error counts as no reply.
 func (p pollRetrier) tryOnce(r *http.Request, body []byte) (*http.Response, error) {

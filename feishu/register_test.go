@@ -10,8 +10,8 @@ import (
 	"testing"
 	"time"
 
-	"magpie/internal/configtype"
 	"magpie/internal/feishusim"
+	"magpie/internal/i18n"
 )
 
 func newSim(t *testing.T) *feishusim.Server {
@@ -95,7 +95,7 @@ func TestWhyNoAppIsCreated(t *testing.T) {
 		noise.URL:            "收到的不是飞书的响应：网络里可能有代理，或者需要先在网页上登录",
 	} {
 		_, err := Register(t.Context(), Config{BaseURL: address}, "Magpie", nil)
-		if got := configtype.Chinese(err); got != want {
+		if got := i18n.ErrorText(i18n.Chinese, err); got != want {
 			t.Errorf("%v is %q", err, got)
 		}
 	}

@@ -6,7 +6,7 @@ import (
 
 	"github.com/docker/go-units"
 
-	"magpie/internal/configtype"
+	"magpie/internal/i18n"
 )
 
 // Size is a number of bytes, written as 30MB or 500KB in the configuration.
@@ -19,7 +19,7 @@ const maxSize = 1 << 50
 func (s *Size) UnmarshalText(text []byte) error {
 	n, err := units.RAMInBytes(strings.TrimSpace(string(text)))
 	if err != nil || n < 0 || n > maxSize {
-		return configtype.Mistakef("应为大小，例如 30MB", "must be a size, such as 30MB")
+		return i18n.Mistakef("应为大小，例如 30MB", "must be a size, such as 30MB")
 	}
 	*s = Size(n)
 	return nil

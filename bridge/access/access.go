@@ -12,6 +12,7 @@ import (
 
 	"magpie/internal/chat"
 	"magpie/internal/configtype"
+	"magpie/internal/i18n"
 )
 
 // Config is the [access] section: who may talk to the bot. By default only the owner may.
@@ -52,33 +53,33 @@ const (
 func (a Config) Validate() error {
 	var errs []error
 	if slices.Contains(a.Admins, everybody) {
-		errs = append(errs, configtype.Mistakef(`[access] admins："*" 会让所有人都成为管理员，请逐个写出用户`,
+		errs = append(errs, i18n.Mistakef(`[access] admins："*" 会让所有人都成为管理员，请逐个写出用户`,
 			`[access] admins: "*" would make everybody an admin; name the users`))
 	}
 	if a.ApprovalTimeout.Duration < 0 {
-		errs = append(errs, configtype.Mistakef("[access] approval_timeout：不能是负数",
+		errs = append(errs, i18n.Mistakef("[access] approval_timeout：不能是负数",
 			"[access] approval_timeout: must be 0 or more"))
 	}
 	if a.Deciders != "" && a.Deciders != AskersDecide && a.Deciders != AdminsDecide {
-		errs = append(errs, configtype.Mistakef("[access] deciders %q：应为 %s 或 %s",
+		errs = append(errs, i18n.Mistakef("[access] deciders %q：应为 %s 或 %s",
 			"[access] deciders %q: must be %s or %s", a.Deciders, AskersDecide, AdminsDecide))
 	}
-	anybody := configtype.Mistakef("用户（ou_…）、聊天（oc_…）或部门（od_…）的 ID",
+	anybody := i18n.Mistakef("用户（ou_…）、聊天（oc_…）或部门（od_…）的 ID",
 		"the ID of a user (ou_…), a chat (oc_…) or a department (od_…)")
-	orAll := configtype.Mistakef(`用户（ou_…）、聊天（oc_…）、部门（od_…）的 ID，或表示所有人的 "*"`,
+	orAll := i18n.Mistakef(`用户（ou_…）、聊天（oc_…）、部门（od_…）的 ID，或表示所有人的 "*"`,
 		`the ID of a user (ou_…), a chat (oc_…) or a department (od_…), or "*" for everybody`)
 	errs = append(errs, checkIDs("deny", a.Deny, anybody, user, group, department)) // a mistake here would grant access
 	errs = append(errs, checkIDs("allow", without(a.Allow, everybody), orAll, user, group, department))
 	// A mistake here would lock everyone out, including the owner.
-	users := configtype.Mistakef("用户的 ID（ou_…）", "the ID of a user (ou_…)")
+	users := i18n.Mistakef("用户的 ID（ou_…）", "the ID of a user (ou_…)")
 	errs = append(errs, checkIDs("admins", without(a.Admins, everybody), users, user))
 	if a.Owner != "" {
-		want := configtype.Mistakef("用户的 ID（ou_…）；不写这一项，机器人就归应用的所有者",
+		want := i18n.Mistakef("用户的 ID（ou_…）；不写这一项，机器人就归应用的所有者",
 			"the ID of a user (ou_…); without this key the bot belongs to the app's owner")
 		errs = append(errs, checkIDs("owner", []string{a.Owner}, want, user))
 	}
 	if a.Owner != "" && slices.Contains(a.Deny, a.Owner) {
-		errs = append(errs, configtype.Mistakef("[access] deny：里面有所有者", "[access] deny: the owner is among them"))
+		errs = append(errs, i18n.Mistakef("[access] deny：里面有所有者", "[access] deny: the owner is among them"))
 	}
 	return errors.Join(errs...)
 }
@@ -94,7 +95,7 @@ func checkIDs(key string, ids []string, want error, kinds ...string) error {
 	for _, id := range ids {
 		begins := func(kind string) bool { return strings.HasPrefix(id, kind) && len(id) > len(kind) }
 		if !slices.ContainsFunc(kinds, begins) || configtype.IsPlaceholder(id) {
-			errs = append(errs, configtype.Mistakef("[access] %s %q：应为%v", "[access] %s %q: must be %v", key, id, want))
+			errs = append(errs, i18n.Mistakef("[access] %s %q：应为%v", "[access] %s %q: must be %v", key, id, want))
 		}
 	}
 	return errors.Join(errs...)

@@ -3,10 +3,10 @@ package access
 import (
 	"testing"
 
-	"magpie/bridge/i18n"
 	"magpie/db"
 	"magpie/internal/chat"
 	"magpie/internal/growthtest"
+	"magpie/internal/i18n"
 	"magpie/internal/racetest"
 )
 

@@ -11,10 +11,10 @@ import (
 	"github.com/rs/zerolog"
 
 	"magpie/bridge/delivery/deliverytest"
-	"magpie/bridge/i18n"
 	"magpie/db"
 	"magpie/db/dbtest"
 	"magpie/internal/chat"
+	"magpie/internal/i18n"
 )
 
 // founder is a platform that names the app's owner, or does not.

@@ -8,10 +8,10 @@ import (
 	"github.com/rs/zerolog"
 
 	"magpie/bridge/delivery"
-	"magpie/bridge/i18n"
 	"magpie/contextmgr/redact"
 	"magpie/db"
 	"magpie/internal/chat"
+	"magpie/internal/i18n"
 )
 
 // The actions of a request's buttons. The Action's ID is the ID of the asking user.

@@ -3,9 +3,9 @@ package access
 import (
 	"testing"
 
-	"magpie/bridge/i18n"
 	"magpie/db"
 	"magpie/internal/chat"
+	"magpie/internal/i18n"
 )
 
 // A stranger's name and message are no markup in what the owner reads.

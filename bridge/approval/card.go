@@ -8,10 +8,10 @@ import (
 	"slices"
 	"strings"
 
-	"magpie/bridge/i18n"
 	"magpie/db"
 	"magpie/internal/chat"
 	"magpie/internal/claude"
+	"magpie/internal/i18n"
 )
 
 // whyField is the form field for the reason of a refusal.

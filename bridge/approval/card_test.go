@@ -9,10 +9,10 @@ import (
 
 	"pgregory.net/rapid"
 
-	"magpie/bridge/i18n"
 	"magpie/db"
 	"magpie/internal/chat"
 	"magpie/internal/claude"
+	"magpie/internal/i18n"
 )
 
 func askingFor(tool, input string) db.Approval {

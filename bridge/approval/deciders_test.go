@@ -11,12 +11,12 @@ import (
 	"magpie/bridge/access"
 	"magpie/bridge/delivery"
 	"magpie/bridge/delivery/deliverytest"
-	"magpie/bridge/i18n"
 	"magpie/db"
 	"magpie/db/dbtest"
 	"magpie/internal/agenttools"
 	"magpie/internal/chat"
 	"magpie/internal/claude"
+	"magpie/internal/i18n"
 )
 
 // deciding is Requests on a real database, in a chat in which a member has asked something.

@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"magpie/bridge/i18n"
 	"magpie/internal/claude"
+	"magpie/internal/i18n"
 )
 
 // forgeries are texts with which an agent could imitate the bridge, or trigger markup.

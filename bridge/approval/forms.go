@@ -14,9 +14,9 @@ import (
 
 	"github.com/tidwall/gjson"
 
-	"magpie/bridge/i18n"
 	"magpie/db"
 	"magpie/internal/claude"
+	"magpie/internal/i18n"
 )
 
 // form is what an MCP server wants to know from people: each field of its schema is a question. Without questions they

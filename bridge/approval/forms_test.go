@@ -7,9 +7,9 @@ import (
 
 	"github.com/tidwall/gjson"
 
-	"magpie/bridge/i18n"
 	"magpie/internal/chat"
 	"magpie/internal/claude"
+	"magpie/internal/i18n"
 )
 
 // everyKind is a form with a field of each kind that a server may ask for.

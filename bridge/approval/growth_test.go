@@ -7,11 +7,11 @@ import (
 	"slices"
 	"testing"
 
-	"magpie/bridge/i18n"
 	"magpie/db"
 	"magpie/internal/chat"
 	"magpie/internal/claude"
 	"magpie/internal/growthtest"
+	"magpie/internal/i18n"
 	"magpie/internal/racetest"
 )
 

@@ -11,11 +11,11 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"magpie/bridge/i18n"
 	"magpie/db"
 	"magpie/internal/chat"
 	"magpie/internal/claude"
 	"magpie/internal/failpoint"
+	"magpie/internal/i18n"
 )
 
 // InterruptedTurns provides what a decision needs to know about turns that a shutdown has interrupted.

@@ -11,10 +11,10 @@ import (
 	"github.com/rs/zerolog"
 
 	"magpie/bridge/access"
-	"magpie/bridge/i18n"
 	"magpie/db"
 	"magpie/internal/chat"
 	"magpie/internal/claude"
+	"magpie/internal/i18n"
 )
 
 // Press handles a decision, and returns the toast to show. A press that does not match the request, or comes from a

@@ -10,10 +10,10 @@ import (
 
 	"github.com/rivo/uniseg"
 
-	"magpie/bridge/i18n"
 	"magpie/db"
 	"magpie/internal/chat"
 	"magpie/internal/claude"
+	"magpie/internal/i18n"
 )
 
 // question is one question of the agent's AskUserQuestion tool.

@@ -18,13 +18,13 @@ import (
 
 	"magpie/bridge/access"
 	"magpie/bridge/delivery"
-	"magpie/bridge/i18n"
 	"magpie/bridge/workqueue"
 	"magpie/contextmgr/redact"
 	"magpie/db"
 	"magpie/internal/chat"
 	"magpie/internal/claude"
 	"magpie/internal/failpoint"
+	"magpie/internal/i18n"
 )
 
 // Requests asks people about tool calls, each on a card of its own. The agent waits until somebody decides or the

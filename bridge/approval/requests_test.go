@@ -14,11 +14,11 @@ import (
 	"magpie/bridge/access"
 	"magpie/bridge/delivery"
 	"magpie/bridge/delivery/deliverytest"
-	"magpie/bridge/i18n"
 	"magpie/db"
 	"magpie/db/dbtest"
 	"magpie/internal/chat"
 	"magpie/internal/claude"
+	"magpie/internal/i18n"
 )
 
 // asking is Requests on a real database, with an agent that has asked for a command.

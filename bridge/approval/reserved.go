@@ -10,10 +10,10 @@ import (
 	"time"
 	"unicode"
 
-	"magpie/bridge/i18n"
 	"magpie/db"
 	"magpie/internal/chat"
 	"magpie/internal/claude"
+	"magpie/internal/i18n"
 	"magpie/internal/safepath"
 )
 

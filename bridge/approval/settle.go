@@ -10,11 +10,11 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"magpie/bridge/i18n"
 	"magpie/db"
 	"magpie/internal/chat"
 	"magpie/internal/claude"
 	"magpie/internal/failpoint"
+	"magpie/internal/i18n"
 )
 
 // resolve stores the outcome of an approval, and then tells the agent or the turn that continues.

@@ -7,10 +7,10 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"magpie/bridge/i18n"
 	"magpie/db"
 	"magpie/internal/chat"
 	"magpie/internal/claude"
+	"magpie/internal/i18n"
 )
 
 // TypedAnswer is a message that answers the agent's question as its card would.

@@ -12,9 +12,9 @@ import (
 	"github.com/rs/zerolog"
 
 	"magpie/bridge/delivery/deliverytest"
-	"magpie/bridge/i18n"
 	"magpie/db"
 	"magpie/internal/chat"
+	"magpie/internal/i18n"
 )
 
 // rig is an outbox with a real store, between a test and a messenger. Its chats are in English.

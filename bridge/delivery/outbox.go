@@ -9,11 +9,11 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"magpie/bridge/i18n"
 	"magpie/bridge/workqueue"
 	"magpie/db"
 	"magpie/internal/chat"
 	"magpie/internal/failpoint"
+	"magpie/internal/i18n"
 )
 
 // Outbox delivers pending posts from the store, in order within each chat, until the platform has confirmed them.

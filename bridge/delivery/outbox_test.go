@@ -10,9 +10,9 @@ import (
 	"time"
 
 	"magpie/bridge/delivery/deliverytest"
-	"magpie/bridge/i18n"
 	"magpie/db"
 	"magpie/internal/chat"
+	"magpie/internal/i18n"
 )
 
 // A text that was sent just before a crash has no failed attempt. The platform forgets its idempotency key after an

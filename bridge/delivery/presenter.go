@@ -10,10 +10,10 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"magpie/bridge/i18n"
 	"magpie/db"
 	"magpie/internal/chat"
 	"magpie/internal/failpoint"
+	"magpie/internal/i18n"
 )
 
 // presenter shows posts. It never shows one twice: it finds what an earlier attempt has sent by the idempotency key,

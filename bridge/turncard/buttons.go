@@ -1,10 +1,10 @@
 package turncard
 
 import (
-	"magpie/bridge/i18n"
 	"magpie/db"
 	"magpie/internal/chat"
 	"magpie/internal/claude"
+	"magpie/internal/i18n"
 )
 
 // DoGoOn is the action that asks the agent to continue, on behalf of whoever presses the button.

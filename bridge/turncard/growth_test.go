@@ -5,9 +5,9 @@ import (
 	"testing"
 	"time"
 
-	"magpie/bridge/i18n"
 	"magpie/internal/claude"
 	"magpie/internal/growthtest"
+	"magpie/internal/i18n"
 	"magpie/internal/racetest"
 )
 

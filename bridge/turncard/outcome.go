@@ -1,9 +1,9 @@
 package turncard
 
 import (
-	"magpie/bridge/i18n"
 	"magpie/db"
 	"magpie/internal/claude"
+	"magpie/internal/i18n"
 )
 
 // Classes of failures in addition to those of [claude.Failure].

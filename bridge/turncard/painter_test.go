@@ -10,10 +10,10 @@ import (
 	"testing/synctest"
 	"time"
 
-	"magpie/bridge/i18n"
 	"magpie/bridge/workqueue"
 	"magpie/internal/chat"
 	"magpie/internal/claude"
+	"magpie/internal/i18n"
 )
 
 // drawing is a running painter.

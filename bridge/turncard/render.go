@@ -6,11 +6,11 @@ import (
 	"strings"
 	"time"
 
-	"magpie/bridge/i18n"
 	"magpie/contextmgr/redact"
 	"magpie/db"
 	"magpie/internal/chat"
 	"magpie/internal/claude"
+	"magpie/internal/i18n"
 	"magpie/internal/text"
 )
 
@@ -171,7 +171,7 @@ func (d deniedTools) line(l i18n.Lang) string {
 	for i, tool := range d {
 		names[i] = ToolName(tool, l)
 	}
-	return fmt.Sprintf(i18n.Denied.In(l), strings.Join(names, i18n.Listing.In(l)))
+	return fmt.Sprintf(i18n.Denied.In(l), strings.Join(names, i18n.Enumeration.In(l)))
 }
 
 // footer is the small print below an answer, for most readers.

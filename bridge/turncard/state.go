@@ -10,9 +10,9 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"magpie/bridge/i18n"
 	"magpie/db"
 	"magpie/internal/claude"
+	"magpie/internal/i18n"
 )
 
 // The actions of a card's buttons.

@@ -7,10 +7,10 @@ import (
 	"testing/synctest"
 	"time"
 
-	"magpie/bridge/i18n"
 	"magpie/db"
 	"magpie/internal/chat"
 	"magpie/internal/claude"
+	"magpie/internal/i18n"
 )
 
 func TestTheViewFollowsTheEvents(t *testing.T) {

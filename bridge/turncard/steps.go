@@ -9,9 +9,9 @@ import (
 	"strings"
 	"time"
 
-	"magpie/bridge/i18n"
 	"magpie/contextmgr/redact"
 	"magpie/internal/claude"
+	"magpie/internal/i18n"
 	"magpie/internal/text"
 )
 

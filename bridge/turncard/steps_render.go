@@ -4,9 +4,9 @@ import (
 	"slices"
 	"strings"
 
-	"magpie/bridge/i18n"
 	"magpie/internal/agenttools"
 	"magpie/internal/claude"
+	"magpie/internal/i18n"
 )
 
 // Limits of the panel of steps.
@@ -29,7 +29,7 @@ func (ss steps) title(l i18n.Lang) string {
 		names, more = names[:mostNames], "…"
 	}
 	return i18n.CardSteps.Sprintf(l, len(ss)) + " · " +
-		strings.Join(names, i18n.Listing.In(l)) + more
+		strings.Join(names, i18n.Enumeration.In(l)) + more
 }
 
 // toolWords are the texts for a tool: its status while it runs, and its name.

@@ -5,9 +5,9 @@ import (
 	"testing"
 	"time"
 
-	"magpie/bridge/i18n"
 	"magpie/db"
 	"magpie/internal/claude"
+	"magpie/internal/i18n"
 )
 
 func TestWhatIsShownWhileAToolRuns(t *testing.T) {

@@ -4,8 +4,8 @@ import (
 	"testing"
 	"time"
 
-	"magpie/bridge/i18n"
 	"magpie/internal/claude"
+	"magpie/internal/i18n"
 )
 
 // The time in the footer is that of work: waits for people, however many are asked at once, and for other answers are not

@@ -3,8 +3,8 @@ package main
 import (
 	"os"
 
-	"magpie/internal/config"
-	"magpie/internal/configtype"
+	"magpie/internal/i18n"
+	"magpie/internal/operator/config"
 )
 
 // openDataFolder lets the user of [claude] user traverse the data folder to reach received files. The folder does not
@@ -24,11 +24,11 @@ func openDataFolder(c config.Config) (group int, err error) {
 		err = os.Chmod(data, info.Mode().Perm()|0o011)
 	}
 	if err != nil {
-		return 0, configtype.Mistakef("[claude] user：不能让助手进入数据文件夹：%v",
+		return 0, i18n.Mistakef("[claude] user：不能让助手进入数据文件夹：%v",
 			"[claude] user: let agents through the data folder: %v", err)
 	}
 	if err := checkGroup(group); err != nil {
-		return 0, configtype.Mistakef("[claude] user %s：%v", "[claude] user %s: %v", c.Claude.User, err)
+		return 0, i18n.Mistakef("[claude] user %s：%v", "[claude] user %s: %v", c.Claude.User, err)
 	}
 	return group, nil
 }
@@ -42,7 +42,7 @@ func checkGroup(group int) error {
 	}
 	defer os.Remove(probe) //nolint:errcheck // it is empty and in the system's temporary folder
 	if err := os.Chown(probe, -1, group); err != nil {
-		return configtype.Mistakef("鹊桥的用户必须属于那个用户的组，才能把文件交给助手：%v",
+		return i18n.Mistakef("鹊桥的用户必须属于那个用户的组，才能把文件交给助手：%v",
 			"Magpie must belong to the group of that user, so that agents can be given files: %v", err)
 	}
 	return nil

@@ -10,9 +10,9 @@ import (
 	"magpie/bridge/turncard"
 	"magpie/internal/chat"
 	"magpie/internal/claude/claudetest"
-	"magpie/internal/config"
 	"magpie/internal/feishusim"
 	"magpie/internal/modelsim"
+	"magpie/internal/operator/config"
 )
 
 // hasProcess waits until an idle process waits for its chat's next message, after that many starts.

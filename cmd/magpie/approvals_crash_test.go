@@ -8,9 +8,9 @@ import (
 	"sync"
 	"testing"
 
-	"magpie/internal/config"
 	"magpie/internal/feishusim"
 	"magpie/internal/modelsim"
+	"magpie/internal/operator/config"
 )
 
 // asking makes the agent ask for a command that adds a line to out.txt, and again whenever the turn is continued.

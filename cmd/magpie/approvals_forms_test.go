@@ -11,9 +11,9 @@ import (
 
 	"magpie/bridge/access"
 	"magpie/internal/claude"
-	"magpie/internal/config"
 	"magpie/internal/feishusim"
 	"magpie/internal/modelsim"
+	"magpie/internal/operator/config"
 )
 
 func TestTheAgentAsksQuestions(t *testing.T) {

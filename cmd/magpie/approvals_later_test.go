@@ -9,9 +9,9 @@ import (
 
 	"magpie/bridge/access"
 	"magpie/internal/claude"
-	"magpie/internal/config"
 	"magpie/internal/feishusim"
 	"magpie/internal/modelsim"
+	"magpie/internal/operator/config"
 )
 
 // leftOpen asks for something that needs an approval, and stops and restarts the program while people are asked. It

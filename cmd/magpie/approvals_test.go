@@ -15,9 +15,9 @@ import (
 	"magpie/contextmgr/redact"
 	"magpie/internal/agenttools"
 	"magpie/internal/chat"
-	"magpie/internal/config"
 	"magpie/internal/feishusim"
 	"magpie/internal/modelsim"
+	"magpie/internal/operator/config"
 )
 
 // The actions of an approval's buttons.

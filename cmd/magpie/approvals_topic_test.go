@@ -5,9 +5,9 @@ import (
 	"testing"
 
 	"magpie/internal/claude"
-	"magpie/internal/config"
 	"magpie/internal/feishusim"
 	"magpie/internal/modelsim"
+	"magpie/internal/operator/config"
 )
 
 // topicRig is a topic of a group with another member.

@@ -11,11 +11,10 @@ import (
 	"strings"
 	"time"
 
-	"magpie/bridge/i18n"
 	"magpie/db"
 	"magpie/internal/chat"
-	"magpie/internal/config"
-	"magpie/internal/configtype"
+	"magpie/internal/i18n"
+	"magpie/internal/operator/config"
 )
 
 // auditCmd lists the decisions about agents' tool calls.
@@ -85,7 +84,7 @@ func sinceTime(s string, now time.Time) (time.Time, error) {
 	if d, err := time.ParseDuration(s); err == nil && d >= 0 {
 		return now.Add(-d), nil
 	}
-	return time.Time{}, wrongUsage(configtype.Mistakef("--since %s：应为日期（例如 2026-05-04），或时长（例如 30d、12h）",
+	return time.Time{}, wrongUsage(i18n.Mistakef("--since %s：应为日期（例如 2026-05-04），或时长（例如 30d、12h）",
 		"--since %s: must be a day such as 2026-05-04, or a length of time such as 30d or 12h", s))
 }
 

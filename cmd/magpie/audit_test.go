@@ -11,8 +11,8 @@ import (
 
 	"magpie/db"
 	"magpie/internal/chat"
-	"magpie/internal/config"
 	"magpie/internal/modelsim"
+	"magpie/internal/operator/config"
 )
 
 // output runs a command on the rig's database.

@@ -10,8 +10,8 @@ import (
 
 	"magpie/contextmgr"
 	"magpie/internal/chat"
-	"magpie/internal/config"
 	"magpie/internal/feishusim"
+	"magpie/internal/operator/config"
 )
 
 // overheard returns the prompt's entries of messages that were not addressed to the bot, with their authors' names.

@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"magpie/db"
-	"magpie/internal/config"
-	"magpie/internal/configtype"
+	"magpie/internal/i18n"
+	"magpie/internal/operator/config"
 )
 
 // backupCmd can be used while the bridge runs: it opens the database read-only.
@@ -36,9 +36,9 @@ func (b backupCmd) Run(ctx context.Context) error {
 	err = errors.Join(store.Backup(ctx, b.File), store.Close())
 	end()
 	if errors.Is(err, fs.ErrExist) {
-		return configtype.Mistakef("%s 已经存在：换一个文件名，或先删掉它", "%s exists: name another file, or remove that one", b.File)
+		return i18n.Mistakef("%s 已经存在：换一个文件名，或先删掉它", "%s exists: name another file, or remove that one", b.File)
 	} else if err != nil {
-		return configtype.Mistakef("备份到 %s：%v", "back up to %s: %v", b.File, err)
+		return i18n.Mistakef("备份到 %s：%v", "back up to %s: %v", b.File, err)
 	}
 	info, err := os.Stat(b.File)
 	if err != nil {

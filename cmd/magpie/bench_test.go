@@ -14,9 +14,9 @@ import (
 	"github.com/google/uuid"
 	"github.com/tidwall/gjson"
 
-	"magpie/internal/config"
 	"magpie/internal/feishusim"
 	"magpie/internal/modelsim"
+	"magpie/internal/operator/config"
 )
 
 func median(d []time.Duration) time.Duration {

@@ -11,9 +11,9 @@ import (
 
 	"github.com/google/uuid"
 
-	"magpie/internal/config"
 	"magpie/internal/feishusim"
 	"magpie/internal/modelsim"
+	"magpie/internal/operator/config"
 )
 
 // BenchmarkEightChats has eight people write in turn, a message every 250 ms: for 10 s in each loop, so -benchtime 4x

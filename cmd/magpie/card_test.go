@@ -7,9 +7,9 @@ import (
 
 	"github.com/tidwall/gjson"
 
-	"magpie/internal/config"
 	"magpie/internal/feishusim"
 	"magpie/internal/modelsim"
+	"magpie/internal/operator/config"
 )
 
 // A reaction on the question shows at once that it is being answered, and at the end how that went.

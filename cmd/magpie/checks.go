@@ -5,8 +5,8 @@ import (
 	"os/exec"
 
 	"magpie/bridge"
-	"magpie/bridge/i18n"
-	"magpie/internal/doctor"
+	"magpie/internal/i18n"
+	"magpie/internal/operator/doctor"
 )
 
 // checks are the checks that /doctor can run in a chat. Details are only logged: error texts may contain paths and

@@ -14,9 +14,9 @@ import (
 	"magpie/bridge"
 	"magpie/bridge/access"
 	"magpie/internal/claude/claudetest"
-	"magpie/internal/config"
 	"magpie/internal/feishusim"
 	"magpie/internal/modelsim"
+	"magpie/internal/operator/config"
 )
 
 // awaitMessage waits until the bot has sent a message to the private chat that contains all the words, and returns it.

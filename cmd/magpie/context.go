@@ -16,12 +16,11 @@ import (
 	"github.com/rs/zerolog"
 
 	"magpie/bridge"
-	"magpie/bridge/i18n"
 	"magpie/contextmgr"
 	"magpie/db"
 	"magpie/internal/chat"
-	"magpie/internal/config"
-	"magpie/internal/configtype"
+	"magpie/internal/i18n"
+	"magpie/internal/operator/config"
 	"magpie/internal/text"
 )
 
@@ -149,7 +148,7 @@ func (p promptBuilder) batch(ctx context.Context, in io.Reader, out io.Writer) e
 		if errors.Is(err, io.EOF) {
 			return nil
 		} else if err != nil {
-			return configtype.Mistakef("第 %d 行：%v", "line %d: %v", lines.n, err)
+			return i18n.Mistakef("第 %d 行：%v", "line %d: %v", lines.n, err)
 		}
 		var answer any
 		q, err := readQuestion(l)
@@ -181,12 +180,12 @@ func readQuestion(l line) (q batchQuestion, err error) {
 		return q, errUTF8
 	}
 	if err := json.Unmarshal(l.text, &q); err != nil {
-		return q, configtype.Mistakef(
+		return q, i18n.Mistakef(
 			`应写成 {"message": "...", "at": "2026-05-04T12:00:00+08:00"} 的形式`,
 			`must be like {"message": "...", "at": "2026-05-04T12:00:00+08:00"}`)
 	}
 	if strings.TrimSpace(q.Message) == "" {
-		return q, configtype.Mistakef("缺少 message", "message is missing")
+		return q, i18n.Mistakef("缺少 message", "message is missing")
 	}
 	return q, nil
 }

@@ -8,8 +8,8 @@ import (
 
 	"magpie/contextmgr"
 	"magpie/internal/chat"
-	"magpie/internal/config"
 	"magpie/internal/modelsim"
+	"magpie/internal/operator/config"
 )
 
 func TestAFollowUpNeedsTheFirstMessage(t *testing.T) {

@@ -8,8 +8,8 @@ import (
 	"io"
 	"os"
 
-	"magpie/bridge/i18n"
-	"magpie/internal/doctor"
+	"magpie/internal/i18n"
+	"magpie/internal/operator/doctor"
 )
 
 // doctorCmd exits with an error if a check has failed, so scripts need not parse its output.

@@ -17,8 +17,8 @@ import (
 	"magpie/db"
 	"magpie/internal/chat"
 	"magpie/internal/claude/claudetest"
-	"magpie/internal/doctor"
 	"magpie/internal/feishusim"
+	"magpie/internal/operator/doctor"
 )
 
 // Without a configuration the CLI is still checked: it is what people have to install first.

@@ -9,9 +9,9 @@ import (
 	"testing"
 	"time"
 
-	"magpie/internal/config"
 	"magpie/internal/feishusim"
 	"magpie/internal/modelsim"
+	"magpie/internal/operator/config"
 )
 
 // button finds the value of a card's button by its action.

@@ -11,9 +11,9 @@ import (
 	"time"
 
 	"magpie/contextmgr"
-	"magpie/internal/config"
 	"magpie/internal/feishusim"
 	"magpie/internal/modelsim"
+	"magpie/internal/operator/config"
 )
 
 func TestAPrivateMessageIsAnsweredByAGrowingCard(t *testing.T) {

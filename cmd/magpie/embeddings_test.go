@@ -9,9 +9,9 @@ import (
 	"magpie/contextmgr"
 	"magpie/db"
 	"magpie/internal/chat"
-	"magpie/internal/config"
 	"magpie/internal/embed/embedtest"
 	"magpie/internal/feishusim"
+	"magpie/internal/operator/config"
 )
 
 // An old message with the same meaning in other words reaches the prompt; the API key reaches only the endpoint.

@@ -4,9 +4,9 @@ import (
 	"strings"
 	"testing"
 
-	"magpie/internal/config"
 	"magpie/internal/feishusim"
 	"magpie/internal/modelsim"
+	"magpie/internal/operator/config"
 )
 
 // halfAnswer is what an agent has said of its answer when its conversation ends. It has run a command, so it must not

@@ -23,9 +23,9 @@ import (
 
 	"magpie/db"
 	"magpie/internal/claude/claudetest"
-	"magpie/internal/config"
-	"magpie/internal/doctor"
-	"magpie/internal/systemd"
+	"magpie/internal/operator/config"
+	"magpie/internal/operator/doctor"
+	"magpie/internal/operator/systemd"
 )
 
 // labelled matches a metric with a condition on one label.

@@ -10,7 +10,7 @@ import (
 	"magpie/db"
 	"magpie/internal/chat"
 	"magpie/internal/claude"
-	"magpie/internal/config"
+	"magpie/internal/operator/config"
 )
 
 // agentsConfig gives the agents of each chat their own folder for the CLI's state, and denies them the program's other

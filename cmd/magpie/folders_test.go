@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"magpie/internal/config"
 	"magpie/internal/modelsim"
+	"magpie/internal/operator/config"
 )
 
 // A rule that allows reading everything does not cover the program's own files: its configuration, its secrets, and its

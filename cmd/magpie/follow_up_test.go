@@ -11,9 +11,9 @@ import (
 	"time"
 
 	"magpie/internal/chat"
-	"magpie/internal/config"
 	"magpie/internal/feishusim"
 	"magpie/internal/modelsim"
+	"magpie/internal/operator/config"
 )
 
 const (

@@ -8,9 +8,9 @@ import (
 	"testing"
 
 	"magpie/internal/claude/claudetest"
-	"magpie/internal/config"
 	"magpie/internal/feishusim"
 	"magpie/internal/modelsim"
+	"magpie/internal/operator/config"
 )
 
 // formServer is an MCP server whose tool asks people for a day and whether the room is for many.

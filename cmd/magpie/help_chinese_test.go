@@ -7,7 +7,7 @@ import (
 
 	"github.com/alecthomas/kong"
 
-	"magpie/bridge/i18n"
+	"magpie/internal/i18n"
 )
 
 // Every command and every visible flag is explained in Chinese, and no explanation is obsolete.

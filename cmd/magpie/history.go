@@ -17,8 +17,8 @@ import (
 	"magpie/db"
 	"magpie/db/sqlite"
 	"magpie/internal/chat"
-	"magpie/internal/config"
-	"magpie/internal/configtype"
+	"magpie/internal/i18n"
+	"magpie/internal/operator/config"
 )
 
 type historyCmd struct {
@@ -120,7 +120,7 @@ type lineImporter struct {
 }
 
 // errStrict ends a strict import.
-var errStrict = configtype.Mistakef("遇到第一行错误就停下了，它之前的行已经导入",
+var errStrict = i18n.Mistakef("遇到第一行错误就停下了，它之前的行已经导入",
 	"stopped at the first bad line; the lines before it are imported")
 
 // run stores complete batches even when it stops early: an import is idempotent, so it can be repeated once the mistake
@@ -132,7 +132,7 @@ func (im *lineImporter) run(ctx context.Context) error {
 		if errors.Is(err, io.EOF) {
 			return im.store(ctx)
 		} else if err != nil {
-			return errors.Join(im.store(ctx), configtype.Mistakef("第 %d 行：%v", "line %d: %v", im.from.n, err))
+			return errors.Join(im.store(ctx), i18n.Mistakef("第 %d 行：%v", "line %d: %v", im.from.n, err))
 		}
 		r, err := readRecord(l)
 		switch {
@@ -171,7 +171,7 @@ func (im *lineImporter) reportBadLine(l line, err error) {
 // store stores the batch. Earlier batches stay when ctx ends; an import is idempotent, so it can be repeated.
 func (im *lineImporter) store(ctx context.Context) error {
 	if ctx.Err() != nil {
-		return configtype.Mistakef("已中断，再次导入同一个文件即可继续：%v",
+		return i18n.Mistakef("已中断，再次导入同一个文件即可继续：%v",
 			"interrupted: import the file again to continue: %v", ctx.Err())
 	}
 	added, err := im.to.Import(ctx, im.batch)
@@ -186,7 +186,7 @@ func (im *lineImporter) store(ctx context.Context) error {
 }
 
 // errCompressed stops the import at once: every further line would be reported as bad.
-var errCompressed = configtype.Mistakef("文件是压缩的：试试 gunzip -c 文件 | magpie history import -",
+var errCompressed = i18n.Mistakef("文件是压缩的：试试 gunzip -c 文件 | magpie history import -",
 	"the file is compressed: try gunzip -c FILE | magpie history import -")
 
 // gzipMagic is the beginning of every gzip file (RFC 1952).
@@ -277,7 +277,7 @@ func parseChat(s string) (chat.Key, error) {
 	}
 	key, err := chat.ParseKey(s)
 	if err != nil {
-		return key, wrongUsage(configtype.Mistakef("聊天 %q：应写成 oc_xxx 或 feishu:chat:oc_xxx 的形式",
+		return key, wrongUsage(i18n.Mistakef("聊天 %q：应写成 oc_xxx 或 feishu:chat:oc_xxx 的形式",
 			"chat %q: must be like oc_xxx or feishu:chat:oc_xxx", s))
 	}
 	return key, nil
@@ -297,17 +297,17 @@ func knownChat(ctx context.Context, store *db.DB, name string) (chat.Key, error)
 
 // errNoChat means that the History has no such chat.
 func errNoChat(key chat.Key) error {
-	return configtype.Mistakef("没有聊天 %v", "there is no chat %v", key)
+	return i18n.Mistakef("没有聊天 %v", "there is no chat %v", key)
 }
 
 // errLong rejects a line of a file.
-var errLong = configtype.Mistakef("一行超过 %d MB", "longer than %d MB", longestLine>>20)
+var errLong = i18n.Mistakef("一行超过 %d MB", "longer than %d MB", longestLine>>20)
 
 // exportFile writes a new file, which gets its name when it is complete.
 func exportFile(name string, records iter.Seq2[db.Record, error]) (n int, err error) {
 	// Checked early for a clear error; the export of a large History takes minutes.
 	if _, err := os.Lstat(name); err == nil {
-		return 0, configtype.Mistakef("%s 已经存在：换一个文件名，或先删掉它",
+		return 0, i18n.Mistakef("%s 已经存在：换一个文件名，或先删掉它",
 			"%s exists: name another file, or remove that one", name)
 	} else if !errors.Is(err, fs.ErrNotExist) {
 		return 0, err

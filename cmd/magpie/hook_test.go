@@ -7,8 +7,8 @@ import (
 	"testing"
 
 	"magpie/internal/claude/claudetest"
-	"magpie/internal/config"
 	"magpie/internal/feishusim"
+	"magpie/internal/operator/config"
 )
 
 // A hook that refuses a question is told as that, with its words and without its secrets. Nothing of the prompt, which

@@ -14,16 +14,16 @@ import (
 
 	"magpie/db/sqlite"
 	"magpie/feishu"
-	"magpie/internal/config"
-	"magpie/internal/configtype"
-	"magpie/internal/doctor"
+	"magpie/internal/i18n"
+	"magpie/internal/operator/config"
+	"magpie/internal/operator/doctor"
 )
 
 // listen opens the address of the pages. It warns if other machines can reach them.
 func listen(c config.HTTP, log zerolog.Logger) (net.Listener, error) {
 	ln, err := net.Listen("tcp", c.Address())
 	if err != nil {
-		return nil, configtype.Mistakef("[http] listen：%v", "[http] listen: %v",
+		return nil, i18n.Mistakef("[http] listen：%v", "[http] listen: %v",
 			doctor.ExplainListen(err, c.Address(), "[http] listen (MAGPIE_HTTP_LISTEN)"))
 	}
 	log.Info().Stringer("address", ln.Addr()).Msg("http: listening")

@@ -9,7 +9,7 @@ import (
 	"slices"
 	"strings"
 
-	"magpie/internal/config"
+	"magpie/internal/operator/config"
 )
 
 // knownHosts serves the pages only under names of this program. A browser led here by a foreign name (DNS rebinding)

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"magpie/internal/config"
+	"magpie/internal/operator/config"
 )
 
 // getAs requests a page under a host name.

@@ -24,8 +24,8 @@ import (
 	"magpie/db/sqlite"
 	"magpie/feishu"
 	"magpie/internal/claude"
-	"magpie/internal/config"
 	"magpie/internal/feishusim"
+	"magpie/internal/operator/config"
 )
 
 // get requests a page of the program.

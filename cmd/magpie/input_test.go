@@ -18,9 +18,9 @@ import (
 	"magpie/contextmgr"
 	"magpie/internal/chat"
 	"magpie/internal/claude/claudetest"
-	"magpie/internal/config"
 	"magpie/internal/feishusim"
 	"magpie/internal/modelsim"
+	"magpie/internal/operator/config"
 )
 
 // withFiles accepts files as by default.

@@ -12,9 +12,9 @@ import (
 
 	"magpie/bridge"
 	"magpie/db"
-	"magpie/internal/config"
 	"magpie/internal/feishusim"
 	"magpie/internal/modelsim"
+	"magpie/internal/operator/config"
 )
 
 // Requests outside of turns, as the model sees them.

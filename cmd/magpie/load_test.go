@@ -22,8 +22,8 @@ import (
 	"magpie/db"
 	"magpie/internal/chat"
 	"magpie/internal/claude/claudetest"
-	"magpie/internal/config"
 	"magpie/internal/feishusim"
+	"magpie/internal/operator/config"
 )
 
 // What the program must achieve with many chats at a time.

@@ -15,7 +15,7 @@ import (
 
 	"magpie/bridge/access"
 	"magpie/contextmgr/redact"
-	"magpie/internal/config"
+	"magpie/internal/operator/config"
 )
 
 // newLog redacts everything that is written, since a library's error may contain a secret.

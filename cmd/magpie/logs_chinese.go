@@ -4,8 +4,8 @@ import (
 	"cmp"
 	"strings"
 
-	"magpie/bridge/i18n"
 	"magpie/feishu"
+	"magpie/internal/i18n"
 )
 
 // logInChinese translates the log lines that operators meet: what matters first when somebody starts the program, and

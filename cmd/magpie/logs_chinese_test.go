@@ -18,7 +18,7 @@ import (
 
 	"magpie/feishu"
 	"magpie/feishu/openapi"
-	"magpie/internal/config"
+	"magpie/internal/operator/config"
 )
 
 // Each line that has a Chinese translation is one that the program logs.

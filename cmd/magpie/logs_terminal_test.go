@@ -10,7 +10,7 @@ import (
 	"github.com/creack/pty"
 	"github.com/rs/zerolog"
 
-	"magpie/internal/config"
+	"magpie/internal/operator/config"
 )
 
 // On a terminal the log is readable, with colours, and the one-time code in a box. Elsewhere it has neither.

@@ -16,9 +16,9 @@ import (
 	"pgregory.net/rapid"
 
 	"magpie/contextmgr/redact"
-	"magpie/internal/config"
 	"magpie/internal/feishusim"
 	"magpie/internal/modelsim"
+	"magpie/internal/operator/config"
 )
 
 // Whatever the outcome of a turn, its lines name its chat, turn and session, every line is JSON without duplicate keys,

@@ -12,8 +12,8 @@ import (
 	"magpie/bridge"
 	"magpie/db"
 	"magpie/internal/chat"
-	"magpie/internal/config"
 	"magpie/internal/modelsim"
+	"magpie/internal/operator/config"
 )
 
 // Each way to lose a session, in one chat: the agent still knows the name, with one card, no error message and one

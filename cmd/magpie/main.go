@@ -15,9 +15,9 @@ import (
 
 	"github.com/alecthomas/kong"
 
-	"magpie/bridge/i18n"
-	"magpie/internal/config"
-	"magpie/internal/setup"
+	"magpie/internal/i18n"
+	"magpie/internal/operator/config"
+	"magpie/internal/operator/setup"
 )
 
 // cli has all commands; kong reads the tags.

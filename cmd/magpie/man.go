@@ -8,7 +8,7 @@ import (
 
 	"github.com/alecthomas/kong"
 
-	"magpie/bridge/i18n"
+	"magpie/internal/i18n"
 )
 
 type manCmd struct{}

@@ -7,7 +7,7 @@ import (
 
 	"github.com/alecthomas/kong"
 
-	"magpie/bridge/i18n"
+	"magpie/internal/i18n"
 )
 
 // The manual page contains every command, with the words of --help, and every flag that is not hidden.

@@ -11,9 +11,9 @@ import (
 
 	"magpie/internal/claude"
 	"magpie/internal/claude/claudetest"
-	"magpie/internal/config"
 	"magpie/internal/feishusim"
 	"magpie/internal/modelsim"
+	"magpie/internal/operator/config"
 )
 
 // posing is a text that stands behind tags of the CLI, in several forms.

@@ -8,9 +8,9 @@ import (
 	"testing"
 	"time"
 
-	"magpie/internal/config"
 	"magpie/internal/feishusim"
 	"magpie/internal/modelsim"
+	"magpie/internal/operator/config"
 )
 
 // Keys, passwords and escape sequences reach no state of any card, whether a tool prints them, the answer holds them in

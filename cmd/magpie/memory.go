@@ -10,7 +10,7 @@ import (
 	"magpie/contextmgr/memdoc"
 	"magpie/db"
 	"magpie/internal/chat"
-	"magpie/internal/config"
+	"magpie/internal/operator/config"
 )
 
 type memoryCmd struct {

@@ -8,9 +8,9 @@ import (
 	"magpie/bridge/access"
 	"magpie/contextmgr"
 	"magpie/db"
-	"magpie/internal/config"
 	"magpie/internal/feishusim"
 	"magpie/internal/modelsim"
+	"magpie/internal/operator/config"
 )
 
 // promptMemories are the memories in the last prompt that reached the model.

@@ -12,11 +12,11 @@ import (
 	"path/filepath"
 	"strings"
 
-	"magpie/bridge/i18n"
 	"magpie/db"
-	"magpie/internal/config"
-	"magpie/internal/migrate"
-	"magpie/internal/setup"
+	"magpie/internal/i18n"
+	"magpie/internal/operator/config"
+	"magpie/internal/operator/migrate"
+	"magpie/internal/operator/setup"
 )
 
 type migrateCmd struct {

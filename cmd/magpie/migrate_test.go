@@ -12,8 +12,8 @@ import (
 
 	"magpie/db"
 	"magpie/internal/chat"
-	"magpie/internal/config"
 	"magpie/internal/feishusim"
+	"magpie/internal/operator/config"
 )
 
 // mover is a home folder with the data of cc-connect.

@@ -10,8 +10,8 @@ import (
 	"github.com/tidwall/gjson"
 
 	"magpie/contextmgr"
-	"magpie/internal/config"
 	"magpie/internal/modelsim"
+	"magpie/internal/operator/config"
 )
 
 // What the turns of a conversation make the model read, in each mode, with a process that is gone before every fifth

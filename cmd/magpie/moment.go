@@ -3,7 +3,7 @@ package main
 import (
 	"time"
 
-	"magpie/internal/configtype"
+	"magpie/internal/i18n"
 )
 
 // moment is a point in time on the command line.
@@ -16,6 +16,6 @@ func (m *moment) UnmarshalText(text []byte) (err error) {
 			return nil
 		}
 	}
-	return configtype.Mistakef(`%q 不是时间：应写成 2026-05-04、"2026-05-04 12:00" 或 2026-05-04T12:00:00+08:00 的形式`,
+	return i18n.Mistakef(`%q 不是时间：应写成 2026-05-04、"2026-05-04 12:00" 或 2026-05-04T12:00:00+08:00 的形式`,
 		`%q is not a time: must be like 2026-05-04, "2026-05-04 12:00" or 2026-05-04T12:00:00+08:00`, text)
 }

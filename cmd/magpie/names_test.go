@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"magpie/internal/chat"
-	"magpie/internal/config"
 	"magpie/internal/feishusim"
+	"magpie/internal/operator/config"
 )
 
 // countWithoutName is the number of stored messages of people without a name.

@@ -7,9 +7,9 @@ import (
 	"magpie/bridge/access"
 	"magpie/db"
 	"magpie/internal/chat"
-	"magpie/internal/config"
 	"magpie/internal/feishusim"
 	"magpie/internal/modelsim"
+	"magpie/internal/operator/config"
 )
 
 // isNotes reports whether a request asks what of a turn is worth remembering.

@@ -4,9 +4,9 @@ import (
 	"testing"
 	"time"
 
-	"magpie/internal/config"
 	"magpie/internal/feishusim"
 	"magpie/internal/modelsim"
+	"magpie/internal/operator/config"
 )
 
 // The program is killed around the end of a long turn: the asker is mentioned once, after the answer.

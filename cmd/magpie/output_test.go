@@ -15,10 +15,10 @@ import (
 
 	"magpie/feishu"
 	"magpie/internal/chat"
-	"magpie/internal/config"
 	"magpie/internal/convo"
 	"magpie/internal/feishusim"
 	"magpie/internal/modelsim"
+	"magpie/internal/operator/config"
 )
 
 // output enables the optional features of agents and groups.

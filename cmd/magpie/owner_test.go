@@ -7,8 +7,8 @@ import (
 
 	"magpie/bridge/access"
 	"magpie/db"
-	"magpie/internal/config"
 	"magpie/internal/feishusim"
+	"magpie/internal/operator/config"
 )
 
 func emptyAccess(c *config.Config) { c.Access = access.Config{} }

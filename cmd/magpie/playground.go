@@ -19,12 +19,12 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"magpie/bridge"
-	"magpie/internal/config"
-	"magpie/internal/configtype"
 	"magpie/internal/console"
-	"magpie/internal/doctor"
 	"magpie/internal/feishusim"
+	"magpie/internal/i18n"
 	"magpie/internal/modelsim"
+	"magpie/internal/operator/config"
+	"magpie/internal/operator/doctor"
 )
 
 // playgroundCmd needs neither an account nor a configuration: it has its own folder.
@@ -57,7 +57,7 @@ func (p playgroundCmd) Run(ctx context.Context) (err error) {
 	defer ln.Close() //nolint:errcheck // the server has closed it unless it never began
 	dir, release, err := p.prepareFolder()
 	if err != nil {
-		return configtype.Mistakef("--data：%v", "--data: %v", err)
+		return i18n.Mistakef("--data：%v", "--data: %v", err)
 	}
 	defer release()
 	chats := filepath.Join(dir, "feishu")
@@ -113,15 +113,15 @@ func complained(err error) error {
 // begin looks whether there is all that a playground needs: it listens, and returns the path of the CLI.
 func (p playgroundCmd) begin(ctx context.Context, environ []string) (ln net.Listener, command string, err error) {
 	if !canPlay {
-		return nil, "", configtype.Mistakef("演练场需要 Linux 或 macOS；在 Windows 上请在 WSL 里运行",
+		return nil, "", i18n.Mistakef("演练场需要 Linux 或 macOS；在 Windows 上请在 WSL 里运行",
 			"the playground needs Linux or macOS; on Windows, run it in WSL")
 	}
 	switch addr, err := net.ResolveTCPAddr("tcp", p.Listen); {
 	case err != nil:
-		return nil, "", wrongUsage(configtype.Mistakef("--listen %s：应为本机的地址和端口，例如 127.0.0.1:7811",
+		return nil, "", wrongUsage(i18n.Mistakef("--listen %s：应为本机的地址和端口，例如 127.0.0.1:7811",
 			"--listen %s: must be a local address with a port, such as 127.0.0.1:7811", p.Listen))
 	case !addr.IP.IsLoopback():
-		return nil, "", wrongUsage(configtype.Mistakef(
+		return nil, "", wrongUsage(i18n.Mistakef(
 			"--listen：谁打开演练场，谁就能在这台电脑上执行命令，所以只能用本机地址：--listen 127.0.0.1:%d",
 			"--listen: whoever opens the playground can run commands on this machine, so it takes local addresses only: "+
 				"--listen 127.0.0.1:%d", addr.Port))
@@ -130,7 +130,7 @@ func (p playgroundCmd) begin(ctx context.Context, environ []string) (ln net.List
 		return nil, "", err
 	}
 	if ln, err = net.Listen("tcp", p.Listen); err != nil {
-		return nil, "", configtype.Mistakef("--listen：%v", "--listen: %v", doctor.ExplainListen(err, p.Listen, "--listen"))
+		return nil, "", i18n.Mistakef("--listen：%v", "--listen: %v", doctor.ExplainListen(err, p.Listen, "--listen"))
 	}
 	return ln, command, nil
 }
@@ -182,7 +182,7 @@ func (p playgroundCmd) prepareFolder() (dir string, release func(), err error) {
 	release = func() { _ = lock.Close() } // this releases the lock
 	if err := lockFile(lock); err != nil {
 		release()
-		return "", nil, configtype.Mistakef("另一个演练场正在使用 %s：停掉它，或换一个文件夹",
+		return "", nil, i18n.Mistakef("另一个演练场正在使用 %s：停掉它，或换一个文件夹",
 			"another playground is using %s: stop it, or choose another folder", dir)
 	}
 	if p.Fresh {
@@ -208,7 +208,7 @@ func checkOwnFolder(dir string) error {
 	for _, part := range playgroundParts {
 		path := filepath.Join(dir, part)
 		if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
-			return configtype.Mistakef("%s 不是演练场创建的，会被覆盖：给 --data 换一个空文件夹",
+			return i18n.Mistakef("%s 不是演练场创建的，会被覆盖：给 --data 换一个空文件夹",
 				"%s was not created by the playground and would be overwritten: choose an empty folder for --data", path)
 		}
 	}

@@ -15,13 +15,13 @@ import (
 	"time"
 
 	"magpie/bridge"
-	"magpie/bridge/i18n"
 	"magpie/db"
 	"magpie/internal/chat"
 	"magpie/internal/claude/proctree"
-	"magpie/internal/config"
 	"magpie/internal/console"
 	"magpie/internal/feishusim"
+	"magpie/internal/i18n"
+	"magpie/internal/operator/config"
 )
 
 // playgroundBridgeCmd is the bridge of a playground: what magpie serve runs, in a process that the playground starts,

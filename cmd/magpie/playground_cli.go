@@ -9,8 +9,8 @@ import (
 	"strings"
 
 	"magpie/internal/claude"
-	"magpie/internal/configtype"
-	"magpie/internal/doctor"
+	"magpie/internal/i18n"
+	"magpie/internal/operator/doctor"
 )
 
 // ofCommand is an error about the CLI: one of the machine, or of whoever named the CLI.
@@ -26,10 +26,10 @@ func (p playgroundCmd) findCLI(ctx context.Context, environ []string) (string, e
 	path, err := exec.LookPath(p.Command)
 	switch {
 	case errors.Is(err, fs.ErrPermission):
-		return "", wrongUsage(configtype.Mistakef("--command：%s 没有执行权限：运行 chmod +x %[1]s",
+		return "", wrongUsage(i18n.Mistakef("--command：%s 没有执行权限：运行 chmod +x %[1]s",
 			"--command: %s is not executable: run chmod +x %[1]s", p.Command))
 	case err != nil:
-		return "", p.ofCommand(configtype.Mistakef("演练场需要 Claude Code 命令行：%v（%v；或用 --command 指定）",
+		return "", p.ofCommand(i18n.Mistakef("演练场需要 Claude Code 命令行：%v（%v；或用 --command 指定）",
 			"the playground needs the Claude Code CLI: %v (%v; or name it with --command)", err, claude.InstallCLI()))
 	}
 	if path, err = filepath.Abs(path); err != nil {
@@ -41,15 +41,15 @@ func (p playgroundCmd) findCLI(ctx context.Context, environ []string) (string, e
 	case ctx.Err() != nil:
 		return "", ctx.Err()
 	case err != nil || !strings.ContainsAny(version[:min(1, len(version))], "0123456789"):
-		return "", p.ofCommand(configtype.Mistakef("运行不了 %s --version%v：重新安装：npm install -g @anthropic-ai/claude-code，"+
+		return "", p.ofCommand(i18n.Mistakef("运行不了 %s --version%v：重新安装：npm install -g @anthropic-ai/claude-code，"+
 			"或用 --command 指定另一个", "%s --version does not work%v: reinstall it with "+
 			"npm install -g @anthropic-ai/claude-code, or name another one with --command", path, inBrackets(err)))
 	case doctor.IsTooOld(version):
-		return "", p.ofCommand(configtype.Mistakef("%s 的版本是 %s，演练场需要 %s 或更新的：npm install -g @anthropic-ai/claude-code@%s",
+		return "", p.ofCommand(i18n.Mistakef("%s 的版本是 %s，演练场需要 %s 或更新的：npm install -g @anthropic-ai/claude-code@%s",
 			"%s is version %s, and the playground needs %s or later: npm install -g @anthropic-ai/claude-code@%s",
 			path, version, doctor.OldestCLI, doctor.TestedCLI))
 	case p.Agent != simulatedAgent && !cli.IsLoggedIn(ctx):
-		return "", configtype.Mistakef("Claude Code 没有登录：先运行 %s auth login，或者去掉 --agent，使用模拟的模型",
+		return "", i18n.Mistakef("Claude Code 没有登录：先运行 %s auth login，或者去掉 --agent，使用模拟的模型",
 			"Claude Code is not logged in: run %s auth login first, or leave out --agent for the simulated model", path)
 	}
 	return path, nil
@@ -58,7 +58,7 @@ func (p playgroundCmd) findCLI(ctx context.Context, environ []string) (string, e
 // inBrackets adds an error to a sentence; nil adds nothing.
 func inBrackets(err error) error {
 	if err == nil {
-		return configtype.Mistakef("", "")
+		return i18n.Mistakef("", "")
 	}
-	return configtype.Mistakef("（%v）", " (%v)", err)
+	return i18n.Mistakef("（%v）", " (%v)", err)
 }

@@ -8,8 +8,8 @@ import (
 	"testing"
 
 	"magpie/internal/claude/claudetest"
-	"magpie/internal/configtype"
-	"magpie/internal/setup"
+	"magpie/internal/i18n"
+	"magpie/internal/operator/setup"
 )
 
 // A CLI that could not answer is detected at the start, not at the first question.
@@ -70,7 +70,7 @@ func TestThePlaygroundChecksTheCLI(t *testing.T) {
 			}
 			continue
 		}
-		if en, zh := configtype.English(err), configtype.Chinese(err); !strings.Contains(en, tc.en) ||
+		if en, zh := i18n.ErrorText(i18n.English, err), i18n.ErrorText(i18n.Chinese, err); !strings.Contains(en, tc.en) ||
 			!strings.Contains(zh, tc.zh) {
 			t.Errorf("%s: %q, %q", name, en, zh)
 		}

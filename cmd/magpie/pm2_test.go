@@ -13,7 +13,7 @@ import (
 
 	"magpie/internal/feishusim"
 	"magpie/internal/modelsim"
-	"magpie/internal/systemd"
+	"magpie/internal/operator/systemd"
 )
 
 // pm2 is a pm2 of its own, independent of any other on the machine.

@@ -9,7 +9,7 @@ import (
 	"magpie/bridge"
 	"magpie/bridge/access"
 	"magpie/contextmgr"
-	"magpie/internal/config"
+	"magpie/internal/operator/config"
 )
 
 func TestStrangersAreIgnoredAndTheOwnerIsNot(t *testing.T) {

@@ -12,9 +12,9 @@ import (
 	"github.com/rs/zerolog"
 
 	"magpie/internal/claude/claudetest"
-	"magpie/internal/config"
-	"magpie/internal/configtype"
-	"magpie/internal/doctor"
+	"magpie/internal/i18n"
+	"magpie/internal/operator/config"
+	"magpie/internal/operator/doctor"
 )
 
 // For an address in use, the error names the process that has it and how to choose another.
@@ -31,7 +31,7 @@ func TestAnAddressInUse(t *testing.T) {
 		!strings.HasSuffix(err.Error(), "choose another address with [http] listen (MAGPIE_HTTP_LISTEN)") {
 		t.Errorf("it says: %v", err)
 	}
-	if zh := configtype.Chinese(err); !strings.Contains(zh, address+" 已被占用") {
+	if zh := i18n.ErrorText(i18n.Chinese, err); !strings.Contains(zh, address+" 已被占用") {
 		t.Errorf("in Chinese: %s", zh)
 	}
 	out, _ := magpie(t, t.TempDir(), "playground", "--listen", address,

@@ -9,8 +9,8 @@ import (
 
 	"github.com/mattn/go-isatty"
 
-	"magpie/bridge/i18n"
 	"magpie/db/sqlite"
+	"magpie/internal/i18n"
 )
 
 // progress shows the progress, speed and remaining time of some work on a terminal, in one line that is overwritten.

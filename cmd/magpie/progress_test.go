@@ -12,8 +12,8 @@ import (
 
 	"github.com/creack/pty"
 
-	"magpie/bridge/i18n"
 	"magpie/db/sqlite"
+	"magpie/internal/i18n"
 )
 
 // The progress of some work, on a clock of the test's own.

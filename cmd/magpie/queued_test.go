@@ -8,8 +8,8 @@ import (
 	"syscall"
 	"testing"
 
-	"magpie/internal/config"
 	"magpie/internal/feishusim"
+	"magpie/internal/operator/config"
 )
 
 // A question that waits for others' answers shows its place in the queue, also when that changes.

@@ -10,7 +10,7 @@ import (
 
 	"magpie/db"
 	"magpie/internal/chat"
-	"magpie/internal/configtype"
+	"magpie/internal/i18n"
 )
 
 // record is one line of an exported History. A missing optional field means the default: talk in the current
@@ -77,9 +77,9 @@ func plainEncoder(b *bytes.Buffer) *json.Encoder {
 }
 
 var (
-	errUTF8 = configtype.Mistakef("不是 UTF-8：先转换文件，例如 iconv -f GB18030 -t UTF-8",
+	errUTF8 = i18n.Mistakef("不是 UTF-8：先转换文件，例如 iconv -f GB18030 -t UTF-8",
 		"not UTF-8: convert the file, for example with iconv -f GB18030 -t UTF-8")
-	errTime = configtype.Mistakef("ts：应为 2026-05-04T12:00:00.000+08:00 这样的时间（RFC 3339）",
+	errTime = i18n.Mistakef("ts：应为 2026-05-04T12:00:00.000+08:00 这样的时间（RFC 3339）",
 		"ts: must be a time such as 2026-05-04T12:00:00.000+08:00 (RFC 3339)")
 )
 
@@ -92,10 +92,10 @@ func parseRecord(line []byte) (db.Record, error) {
 	if err := json.Unmarshal(line, &w); err != nil {
 		var kind *json.UnmarshalTypeError
 		if errors.As(err, &kind) && kind.Field != "" {
-			return db.Record{}, configtype.Mistakef("%s：类型不对：%v", "%s: wrong type: %v",
+			return db.Record{}, i18n.Mistakef("%s：类型不对：%v", "%s: wrong type: %v",
 				kind.Field, jsonTypeError(kind.Value))
 		} else if errors.As(err, &kind) {
-			return db.Record{}, configtype.Mistakef("不是 JSON 对象，而是%v", "not a JSON object: %v",
+			return db.Record{}, i18n.Mistakef("不是 JSON 对象，而是%v", "not a JSON object: %v",
 				jsonTypeError(kind.Value))
 		}
 		return db.Record{}, notJSON(err)
@@ -107,18 +107,18 @@ func parseRecord(line []byte) (db.Record, error) {
 func notJSON(err error) error {
 	var bad *json.SyntaxError
 	if errors.As(err, &bad) {
-		return configtype.Mistakef("不是 JSON（第 %d 个字节处有误）", "not JSON (mistake at byte %d)", bad.Offset)
+		return i18n.Mistakef("不是 JSON（第 %d 个字节处有误）", "not JSON (mistake at byte %d)", bad.Offset)
 	}
-	return configtype.Mistakef("不是 JSON", "not JSON")
+	return i18n.Mistakef("不是 JSON", "not JSON")
 }
 
 // jsonTypes names JSON types for people.
 var jsonTypes = map[string]error{
-	"string": configtype.Mistakef("字符串", "a string"),
-	"number": configtype.Mistakef("数字", "a number"),
-	"bool":   configtype.Mistakef("true 或 false", "true or false"),
-	"array":  configtype.Mistakef("列表", "a list"),
-	"object": configtype.Mistakef("对象", "an object"),
+	"string": i18n.Mistakef("字符串", "a string"),
+	"number": i18n.Mistakef("数字", "a number"),
+	"bool":   i18n.Mistakef("true 或 false", "true or false"),
+	"array":  i18n.Mistakef("列表", "a list"),
+	"object": i18n.Mistakef("对象", "an object"),
 }
 
 // jsonTypeError is a type in words. The decoder appends the number itself if it does not fit.
@@ -127,7 +127,7 @@ func jsonTypeError(name string) error {
 	if words, ok := jsonTypes[name]; ok {
 		return words
 	}
-	return configtype.Mistakef("其他类型 %s", "of the type %s", name)
+	return i18n.Mistakef("其他类型 %s", "of the type %s", name)
 }
 
 func (w record) toRecord() (db.Record, error) {
@@ -168,39 +168,39 @@ func (w record) checkFields() error {
 		{"role", string(w.Role)}, {"ts", w.TS},
 	} {
 		if f.value == "" {
-			errs = append(errs, configtype.Mistakef("缺少 %s", "%s is missing", f.name))
+			errs = append(errs, i18n.Mistakef("缺少 %s", "%s is missing", f.name))
 		}
 	}
 	if w.Content == nil {
-		errs = append(errs, configtype.Mistakef("缺少 %s", "%s is missing", "content"))
+		errs = append(errs, i18n.Mistakef("缺少 %s", "%s is missing", "content"))
 	}
 	for _, f := range []struct{ name, value string }{
 		{"channel", w.Channel}, {"container", w.Container}, {"chat_id", w.ChatID}, {"thread_id", w.ThreadID},
 	} {
 		if err := chat.ValidID(f.value); err != nil && f.value != "" {
-			errs = append(errs, configtype.Mistakef("%s：不是有效的 ID：%v", "%s: %v", f.name, err))
+			errs = append(errs, i18n.Mistakef("%s：不是有效的 ID：%v", "%s: %v", f.name, err))
 		}
 	}
 	switch w.Role {
 	case chat.User, chat.Assistant, chat.Tool, chat.System, "":
 	default:
-		errs = append(errs, configtype.Mistakef("role：应为 user、assistant、tool 或 system",
+		errs = append(errs, i18n.Mistakef("role：应为 user、assistant、tool 或 system",
 			"role: must be user, assistant, tool or system"))
 	}
 	switch chat.Class(w.Class) {
 	case chat.Talk, chat.Command, chat.Overheard, "":
 	default:
-		errs = append(errs, configtype.Mistakef("class：应为 talk、command 或 overheard，也可以不写",
+		errs = append(errs, i18n.Mistakef("class：应为 talk、command 或 overheard，也可以不写",
 			"class: must be talk, command or overheard, or left out"))
 	}
 	switch w.ChatKind {
 	case chat.Private, chat.Group, "":
 	default:
-		errs = append(errs, configtype.Mistakef("chat_kind：应为 p2p 或 group，也可以不写",
+		errs = append(errs, i18n.Mistakef("chat_kind：应为 p2p 或 group，也可以不写",
 			"chat_kind: must be p2p or group, or left out"))
 	}
 	if e := w.Epoch; e != nil && (*e < -mostEpochs || *e > mostEpochs) {
-		errs = append(errs, configtype.Mistakef("epoch：应为导出时写下的数，也可以不写",
+		errs = append(errs, i18n.Mistakef("epoch：应为导出时写下的数，也可以不写",
 			"epoch: must be a number that an export has written, or left out"))
 	}
 	// One line per record, so that errors can be counted and sorted.
@@ -209,7 +209,7 @@ func (w record) checkFields() error {
 		if all == nil {
 			all = err
 		} else {
-			all = configtype.Mistakef("%v；%v", "%v; %v", all, err)
+			all = i18n.Mistakef("%v；%v", "%v; %v", all, err)
 		}
 	}
 	return all

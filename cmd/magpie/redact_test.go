@@ -8,9 +8,9 @@ import (
 	"testing"
 
 	"magpie/internal/chat"
-	"magpie/internal/config"
 	"magpie/internal/feishusim"
 	"magpie/internal/modelsim"
+	"magpie/internal/operator/config"
 )
 
 const (

@@ -9,8 +9,8 @@ import (
 	"testing"
 
 	"magpie/internal/claude/claudetest"
-	"magpie/internal/config"
 	"magpie/internal/modelsim"
+	"magpie/internal/operator/config"
 )
 
 // refuses makes the API refuse all requests with such a message, and counts them.

@@ -8,8 +8,8 @@ import (
 	"github.com/rs/zerolog"
 
 	"magpie/bridge"
-	"magpie/internal/config"
-	"magpie/internal/systemd"
+	"magpie/internal/operator/config"
+	"magpie/internal/operator/systemd"
 )
 
 // reloadResult is the result of a reload.

@@ -10,8 +10,8 @@ import (
 	"testing"
 
 	"magpie/internal/claude/claudetest"
-	"magpie/internal/config"
 	"magpie/internal/feishusim"
+	"magpie/internal/operator/config"
 )
 
 // While the CLI is replaced, a question is not lost: its card says so, in its reader's language, it can be stopped, and it

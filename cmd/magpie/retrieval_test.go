@@ -8,7 +8,7 @@ import (
 
 	"magpie/db"
 	"magpie/internal/chat"
-	"magpie/internal/config"
+	"magpie/internal/operator/config"
 )
 
 // Messages from months ago are added to a question about them: to a new process, and once to a running one, but not

@@ -25,9 +25,9 @@ import (
 	"magpie/internal/chat"
 	"magpie/internal/claude"
 	"magpie/internal/claude/claudetest"
-	"magpie/internal/config"
 	"magpie/internal/feishusim"
 	"magpie/internal/modelsim"
+	"magpie/internal/operator/config"
 )
 
 // full runs the tests at the size of the figures in docs/figures.md: the load of a large company, or long conversations

@@ -20,9 +20,9 @@ import (
 	"magpie/contextmgr"
 	"magpie/contextmgr/redact"
 	"magpie/internal/chat"
-	"magpie/internal/config"
 	"magpie/internal/feishusim"
 	"magpie/internal/modelsim"
+	"magpie/internal/operator/config"
 )
 
 // Texts with a meaning for a shell, for the CLI's arguments, or for the CLI itself reach the model unchanged and have

@@ -23,9 +23,9 @@ import (
 	"magpie/internal/agenttools"
 	"magpie/internal/claude"
 	"magpie/internal/claude/proctree"
-	"magpie/internal/config"
-	"magpie/internal/doctor"
-	"magpie/internal/systemd"
+	"magpie/internal/operator/config"
+	"magpie/internal/operator/doctor"
+	"magpie/internal/operator/systemd"
 )
 
 type serveCmd struct {

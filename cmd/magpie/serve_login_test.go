@@ -9,8 +9,8 @@ import (
 	"testing"
 
 	"magpie/internal/claude/claudetest"
-	"magpie/internal/config"
 	"magpie/internal/feishusim"
+	"magpie/internal/operator/config"
 )
 
 // Who starts the bridge learns that the agent is not logged in, before anybody has asked in vain.

@@ -4,7 +4,7 @@ import (
 	"context"
 	"os"
 
-	"magpie/internal/services"
+	"magpie/internal/operator/services"
 )
 
 // serviceCmd uses the system's service manager; magpie has no daemon mode of its own.

@@ -12,8 +12,8 @@ import (
 	"testing"
 	"time"
 
-	"magpie/internal/config"
 	"magpie/internal/feishusim"
+	"magpie/internal/operator/config"
 )
 
 // built is the program's binary, with the steps at which crash tests kill it.

@@ -12,8 +12,8 @@ import (
 	"magpie/contextmgr"
 	"magpie/internal/claude"
 	"magpie/internal/claude/claudetest"
-	"magpie/internal/config"
 	"magpie/internal/modelsim"
+	"magpie/internal/operator/config"
 )
 
 // nextBuilt is the context of the next turn.

@@ -3,7 +3,7 @@ package main
 import (
 	"context"
 
-	"magpie/internal/setup"
+	"magpie/internal/operator/setup"
 )
 
 // setupCmd has a flag for every question, so that a script can set up a bridge without a terminal.

@@ -20,9 +20,9 @@ import (
 	"golang.org/x/sys/unix"
 
 	"magpie/internal/claude/claudetest"
-	"magpie/internal/config"
 	"magpie/internal/feishusim"
 	"magpie/internal/modelsim"
+	"magpie/internal/operator/config"
 )
 
 // terminal is a magpie on a terminal of its own.

@@ -10,8 +10,8 @@ import (
 	"syscall"
 	"testing"
 
-	"magpie/internal/config"
 	"magpie/internal/feishusim"
+	"magpie/internal/operator/config"
 )
 
 // serviceSetupRig is a setupRig with a fake systemd, and flags that answer every question except how to start.

@@ -11,7 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"magpie/internal/configtype"
+	"magpie/internal/i18n"
 )
 
 // holdApp makes this the only program on the machine that serves a Feishu app: the platform sends each event to one of
@@ -27,7 +27,7 @@ func holdApp(appID string) (io.Closer, error) {
 		ln, err = net.Listen("unix", name)
 	}
 	if errors.Is(err, syscall.EADDRINUSE) {
-		return nil, configtype.Mistakef("这台机器上已经有程序在运行应用 %[1]s%[2]v：先停掉它，否则两个程序会互相抢消息",
+		return nil, i18n.Mistakef("这台机器上已经有程序在运行应用 %[1]s%[2]v：先停掉它，否则两个程序会互相抢消息",
 			"another program on this machine is already running the app %[1]s%[2]v: stop it first, "+
 				"or the two would take each other's messages",
 			appID, holderOf(name))
@@ -60,8 +60,8 @@ func holderOf(name string) error {
 	if err != nil || credErr != nil {
 		return unknownHolder
 	}
-	return configtype.Mistakef("（进程 %d）", " (process %d)", cred.Pid)
+	return i18n.Mistakef("（进程 %d）", " (process %d)", cred.Pid)
 }
 
 // unknownHolder is an unknown process.
-var unknownHolder = configtype.Mistakef("", "")
+var unknownHolder = i18n.Mistakef("", "")

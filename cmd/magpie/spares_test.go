@@ -6,9 +6,9 @@ import (
 	"testing"
 
 	"magpie/internal/chat"
-	"magpie/internal/config"
 	"magpie/internal/feishusim"
 	"magpie/internal/modelsim"
+	"magpie/internal/operator/config"
 )
 
 func oneSpare(c *config.Config) { c.Claude.Spare = 1 }

@@ -10,9 +10,9 @@ import (
 
 	"magpie/bridge"
 	"magpie/internal/claude"
-	"magpie/internal/config"
 	"magpie/internal/feishusim"
 	"magpie/internal/modelsim"
+	"magpie/internal/operator/config"
 )
 
 // tells matches the requests that contain words anywhere.

@@ -7,9 +7,9 @@ import (
 	"time"
 
 	"magpie/internal/claude"
-	"magpie/internal/config"
 	"magpie/internal/feishusim"
 	"magpie/internal/modelsim"
+	"magpie/internal/operator/config"
 )
 
 // A stop does not wait for decisions of people: for commands or questions, even if they are asked after the stop has

@@ -23,9 +23,9 @@ import (
 	"magpie/db/sqlite"
 	"magpie/feishu"
 	"magpie/internal/claude/claudetest"
-	"magpie/internal/config"
 	"magpie/internal/feishusim"
 	"magpie/internal/modelsim"
+	"magpie/internal/operator/config"
 	"magpie/internal/smalldisk"
 )
 

@@ -15,8 +15,8 @@ import (
 	"github.com/rs/zerolog"
 
 	"magpie/db"
-	"magpie/internal/config"
 	"magpie/internal/feishusim"
+	"magpie/internal/operator/config"
 )
 
 // The sweep runs at the start and every day, whatever fails, and ends with the program.

@@ -1,8 +1,8 @@
 package main
 
 import (
-	"magpie/bridge/i18n"
 	"magpie/db/sqlite"
+	"magpie/internal/i18n"
 )
 
 // Texts for the user who runs the commands.

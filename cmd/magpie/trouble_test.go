@@ -6,9 +6,9 @@ import (
 	"testing"
 	"time"
 
-	"magpie/internal/config"
 	"magpie/internal/feishusim"
 	"magpie/internal/modelsim"
+	"magpie/internal/operator/config"
 )
 
 // longShutdown gives the program time for final notices.

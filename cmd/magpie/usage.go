@@ -9,10 +9,9 @@ import (
 
 	"github.com/alecthomas/kong"
 
-	"magpie/bridge/i18n"
-	"magpie/internal/config"
-	"magpie/internal/configtype"
-	"magpie/internal/setup"
+	"magpie/internal/i18n"
+	"magpie/internal/operator/config"
+	"magpie/internal/operator/setup"
 	"magpie/internal/text"
 )
 
@@ -103,7 +102,7 @@ func listed(part string, l i18n.Lang) string {
 		part = strings.ReplaceAll(strings.ReplaceAll(part, `"`, ""), ",...", "")
 		part = strings.ReplaceAll(strings.ReplaceAll(part, ", ", ","), ",", ", ")
 	}
-	return i18n.ErrorText(l, configtype.Listing(strings.Split(part, ", ")))
+	return i18n.ErrorText(l, i18n.Listing(strings.Split(part, ", ")))
 }
 
 // serviceHints say how what people try as a command is done with the service.

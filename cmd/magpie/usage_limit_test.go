@@ -9,9 +9,9 @@ import (
 	"time"
 
 	"magpie/internal/claude/claudetest"
-	"magpie/internal/config"
 	"magpie/internal/feishusim"
 	"magpie/internal/modelsim"
+	"magpie/internal/operator/config"
 )
 
 // subscription makes the agents use a subscription, with which the CLI is told of limits.

@@ -4,8 +4,8 @@ import (
 	"strings"
 	"testing"
 
-	"magpie/internal/config"
 	"magpie/internal/modelsim"
+	"magpie/internal/operator/config"
 )
 
 // The card's gauge and the threshold of a summary use the same window, even if the model's is far larger.

@@ -16,7 +16,7 @@ import (
 
 	"magpie/db"
 	"magpie/internal/chat"
-	"magpie/internal/configtype"
+	"magpie/internal/i18n"
 	"magpie/internal/safepath"
 )
 
@@ -24,7 +24,7 @@ import (
 const maxDocument = 256 << 10
 
 // ErrEdited means that a document was edited and not imported since. It is not overwritten.
-var ErrEdited = configtype.Mistakef("文件被编辑过：请先导入，或者删掉它",
+var ErrEdited = i18n.Mistakef("文件被编辑过：请先导入，或者删掉它",
 	"it was edited: import it first, or remove it")
 
 // Export writes the memories of the chats into dir, one folder per chat and one document per memory, and returns their
@@ -33,11 +33,11 @@ var ErrEdited = configtype.Mistakef("文件被编辑过：请先导入，或者�
 func Export(ctx context.Context, store *db.DB, dir string, chats []chat.Key, show func(done, total int)) (
 	written int, err error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return 0, configtype.Mistakef("导出记忆：%v", "export memories: %v", err)
+		return 0, i18n.Mistakef("导出记忆：%v", "export memories: %v", err)
 	}
 	root, err := os.OpenRoot(dir)
 	if err != nil {
-		return 0, configtype.Mistakef("导出记忆：%v", "export memories: %v", err)
+		return 0, i18n.Mistakef("导出记忆：%v", "export memories: %v", err)
 	}
 	defer root.Close() //nolint:errcheck // only a handle
 	step, err := stepper(ctx, store, chats, show)
@@ -52,7 +52,7 @@ func Export(ctx context.Context, store *db.DB, dir string, chats []chat.Key, sho
 		}
 		folder := folderName(key)
 		if err := root.Mkdir(folder, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
-			return written, configtype.Mistakef("导出记忆：%v", "export memories: %v", err)
+			return written, i18n.Mistakef("导出记忆：%v", "export memories: %v", err)
 		}
 		for _, m := range list {
 			step()
@@ -114,7 +114,7 @@ func writeDocument(ctx context.Context, store *db.DB, root *os.Root, folder stri
 	}
 	if there, err := readDocument(root, name); err == nil {
 		if m2, err := Parse(there); err != nil || m2.ID != m.ID {
-			return configtype.Mistakef("%s：不是导出的文件，占了这个位置：请改名或删掉它",
+			return i18n.Mistakef("%s：不是导出的文件，占了这个位置：请改名或删掉它",
 				"%s: it was not exported and is in the way: rename or remove it", name)
 		}
 	}
@@ -169,7 +169,7 @@ func Import(ctx context.Context, store *db.DB, dir string, clean func(string) st
 	done Imported, err error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
-		return done, configtype.Mistakef("导入记忆：%v", "import memories: %v", err)
+		return done, i18n.Mistakef("导入记忆：%v", "import memories: %v", err)
 	}
 	defer root.Close() //nolint:errcheck // only a handle
 	names, err := documents(root.FS())
@@ -246,7 +246,7 @@ func (done *Imported) importFile(ctx context.Context, store *db.DB, root *os.Roo
 	}
 	now := versions[len(versions)-1]
 	if now.Act == db.MemoryForgotten {
-		return configtype.Mistakef("%v：要重新记住它，请删掉写着 id 的那一行",
+		return i18n.Mistakef("%v：要重新记住它，请删掉写着 id 的那一行",
 			"%v: remove the line with its id to remember it again", db.ErrForgotten)
 	}
 	if isOutdated(m, versions) {
@@ -261,7 +261,7 @@ func (done *Imported) importFile(ctx context.Context, store *db.DB, root *os.Roo
 	case errors.Is(err, db.ErrChanged) && sameContent(m, now.Memory):
 		done.Known++
 	case errors.Is(err, db.ErrChanged):
-		return configtype.Mistakef("%v：请重新导出，再改一次", "%v: export it again and repeat your edit there", err)
+		return i18n.Mistakef("%v：请重新导出，再改一次", "%v: export it again and repeat your edit there", err)
 	case err != nil:
 		return err
 	case saved.Version == now.Version:
@@ -276,7 +276,7 @@ func (done *Imported) importFile(ctx context.Context, store *db.DB, root *os.Roo
 func (done *Imported) importNew(ctx context.Context, store *db.DB, m db.Memory) error {
 	_, err := store.Memories().Save(ctx, m, db.Change{Who: Importer, Why: NewDocument})
 	if errors.Is(err, db.ErrNotFound) {
-		return configtype.Mistakef("这里没有它所属的聊天，或者它的 ID 属于另一个聊天",
+		return i18n.Mistakef("这里没有它所属的聊天，或者它的 ID 属于另一个聊天",
 			"its chat is not known here, or its ID belongs to another one")
 	} else if err != nil {
 		return err
@@ -306,14 +306,14 @@ func readDocument(root *os.Root, name string) ([]byte, error) {
 	if bad := (*fs.PathError)(nil); errors.As(err, &bad) {
 		return nil, bad.Err
 	} else if errors.Is(err, safepath.ErrNotRegular) {
-		return nil, configtype.Mistakef("不是普通文件", "it is no regular file")
+		return nil, i18n.Mistakef("不是普通文件", "it is no regular file")
 	} else if err != nil {
 		return nil, err
 	}
 	defer f.Close() //nolint:errcheck // only read
 	doc, err := io.ReadAll(io.LimitReader(f, maxDocument+1))
 	if err == nil && len(doc) > maxDocument {
-		err = configtype.Mistakef("超过 %d 字节", "it has more than %d bytes", maxDocument)
+		err = i18n.Mistakef("超过 %d 字节", "it has more than %d bytes", maxDocument)
 	}
 	return doc, err
 }

@@ -14,7 +14,7 @@ import (
 	"magpie/db"
 	"magpie/db/dbtest"
 	"magpie/internal/chat"
-	"magpie/internal/configtype"
+	"magpie/internal/i18n"
 )
 
 // folderRig is a database with one chat, and a folder for documents.
@@ -266,11 +266,11 @@ func TestBadDocuments(t *testing.T) {
 		"a.md: line 3: state", "b.md: its chat is not known", "c.md: its chat is not known here, or its ID",
 		"d.md: it has more than", "\nlink.md: it is no regular file",
 	} {
-		if !strings.Contains(configtype.English(err), want) {
-			t.Errorf("%v does not say %q", configtype.English(err), want)
+		if !strings.Contains(i18n.ErrorText(i18n.English, err), want) {
+			t.Errorf("%v does not say %q", i18n.ErrorText(i18n.English, err), want)
 		}
 	}
-	if zh := configtype.Chinese(err); !strings.Contains(zh, "\nlink.md: 不是普通文件") {
+	if zh := i18n.ErrorText(i18n.Chinese, err); !strings.Contains(zh, "\nlink.md: 不是普通文件") {
 		t.Errorf("in Chinese: %v", zh)
 	}
 	if n := strings.Count(err.Error(), "\n"); n != 4 {

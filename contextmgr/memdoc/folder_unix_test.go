@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"magpie/contextmgr/memdoc"
-	"magpie/internal/configtype"
+	"magpie/internal/i18n"
 )
 
 // A pipe that nobody writes to would keep the import waiting for ever.
@@ -21,7 +21,7 @@ func TestImportReadsNoPipe(t *testing.T) {
 	d.must(os.WriteFile(filepath.Join(d.dir, "b.md"), []byte("---\nchat: feishu:chat:oc_1\n---\ngood"), 0o600))
 	got, err := d.imports()
 	if got != (memdoc.Imported{Added: 1}) || err == nil ||
-		!strings.Contains(configtype.English(err), "a.md: it is no regular file") {
+		!strings.Contains(i18n.ErrorText(i18n.English, err), "a.md: it is no regular file") {
 		t.Errorf("imported %+v, %v", got, err)
 	}
 }

@@ -16,12 +16,12 @@ import (
 
 	"magpie/db"
 	"magpie/internal/chat"
-	"magpie/internal/configtype"
+	"magpie/internal/i18n"
 )
 
 // inLine says in which line of a document, from 1, a mistake is.
 func inLine(line int, what error) error {
-	return configtype.Mistakef("第 %d 行：%v", "line %d: %v", line, what)
+	return i18n.Mistakef("第 %d 行：%v", "line %d: %v", line, what)
 }
 
 // fence is the line above and below the front matter.
@@ -67,14 +67,14 @@ func Parse(doc []byte) (db.Memory, error) {
 	}
 	lines := strings.Split(text, "\n")
 	if strings.TrimRight(lines[0], " ") != fence {
-		return db.Memory{}, inLine(1, configtype.Mistakef("记忆的第一行应为 ---", "a memory begins with a line ---"))
+		return db.Memory{}, inLine(1, i18n.Mistakef("记忆的第一行应为 ---", "a memory begins with a line ---"))
 	}
 	end := 1
 	for end < len(lines) && strings.TrimRight(lines[end], " ") != fence {
 		end++
 	}
 	if end == len(lines) {
-		return db.Memory{}, inLine(end, configtype.Mistakef("开头的属性没有结束：缺少第二行 ---",
+		return db.Memory{}, inLine(end, i18n.Mistakef("开头的属性没有结束：缺少第二行 ---",
 			"the front matter has no end: a second line --- is missing"))
 	}
 	m, err := parseFields(lines[:end])
@@ -85,13 +85,13 @@ func Parse(doc []byte) (db.Memory, error) {
 	switch {
 	// Checked after the fields, whose errors name a line and are more helpful.
 	case m.Text == "":
-		return db.Memory{}, inLine(end+1, configtype.Mistakef("属性下面没有正文",
+		return db.Memory{}, inLine(end+1, i18n.Mistakef("属性下面没有正文",
 			"there is no text below the front matter"))
 	case m.Key == chat.Key{}:
-		return db.Memory{}, inLine(end+1, configtype.Mistakef("属性里没有写这条记忆属于哪个聊天",
+		return db.Memory{}, inLine(end+1, i18n.Mistakef("属性里没有写这条记忆属于哪个聊天",
 			"the front matter does not say to which chat the memory belongs"))
 	case m.Scope != "" && m.Scope != db.ChatScope && m.Of == "":
-		return db.Memory{}, inLine(end+1, configtype.Mistakef("scope 是 %s，但缺少写明是哪一个的那一行",
+		return db.Memory{}, inLine(end+1, i18n.Mistakef("scope 是 %s，但缺少写明是哪一个的那一行",
 			"scope is %s, but no line says which one", m.Scope))
 	}
 	return m, nil
@@ -110,9 +110,9 @@ func parseFields(lines []string) (m db.Memory, err error) {
 		key, value = strings.TrimSpace(key), strings.TrimSpace(value)
 		switch {
 		case !ok:
-			return m, inLine(at, configtype.Mistakef("这一行应为键、冒号和值", "a key, a colon and a value must be here"))
+			return m, inLine(at, i18n.Mistakef("这一行应为键、冒号和值", "a key, a colon and a value must be here"))
 		case seen[key]:
-			return m, inLine(at, configtype.Mistakef("%s 出现了两次", "%s is there twice", key))
+			return m, inLine(at, i18n.Mistakef("%s 出现了两次", "%s is there twice", key))
 		}
 		seen[key] = true
 		var items []string
@@ -177,7 +177,7 @@ func setField(m *db.Memory, key, value string, list []string) (err error) {
 	case "scope":
 		m.Scope = db.MemoryScope(value)
 		if !slices.Contains([]db.MemoryScope{db.ChatScope, db.UserScope, db.ProjectScope}, m.Scope) {
-			return configtype.Mistakef("scope %q：应为 chat、user 或 project", "scope %q: must be chat, user or project", value)
+			return i18n.Mistakef("scope %q：应为 chat、user 或 project", "scope %q: must be chat, user or project", value)
 		}
 	case "of":
 		m.Of = value
@@ -190,18 +190,18 @@ func setField(m *db.Memory, key, value string, list []string) (err error) {
 	case "state":
 		m.State = db.MemoryState(value)
 		if m.State != db.ActiveMemory && m.State != db.ProposedMemory {
-			return configtype.Mistakef("state %q：应为 active 或 proposed", "state %q: must be active or proposed", value)
+			return i18n.Mistakef("state %q：应为 active 或 proposed", "state %q: must be active or proposed", value)
 		}
 	case "version":
 		if m.Version, err = strconv.Atoi(value); err != nil || m.Version < 0 {
-			return configtype.Mistakef("version %q：应为数字", "version %q: must be a number", value)
+			return i18n.Mistakef("version %q：应为数字", "version %q: must be a number", value)
 		}
 	case "created":
 		m.Created, err = parseTime(key, value)
 	case "updated":
 		m.Updated, err = parseTime(key, value)
 	default:
-		return configtype.Mistakef("未知的键 %q", "unknown key %q", key)
+		return i18n.Mistakef("未知的键 %q", "unknown key %q", key)
 	}
 	return err
 }
@@ -213,6 +213,6 @@ func parseTime(key, value string) (time.Time, error) {
 			return t.UTC(), nil
 		}
 	}
-	return time.Time{}, configtype.Mistakef("%s %q：应为时间，例如 2026-05-04T10:00:00Z",
+	return time.Time{}, i18n.Mistakef("%s %q：应为时间，例如 2026-05-04T10:00:00Z",
 		"%s %q: must be a time such as 2026-05-04T10:00:00Z", key, value)
 }

@@ -12,7 +12,7 @@ import (
 	"magpie/contextmgr/memdoc"
 	"magpie/db"
 	"magpie/internal/chat"
-	"magpie/internal/configtype"
+	"magpie/internal/i18n"
 )
 
 var oc = chat.FeishuChat("oc_1")
@@ -88,7 +88,7 @@ func TestMistakesAreShownWhereTheyAre(t *testing.T) {
 		_, err := memdoc.Parse([]byte(doc))
 		if err == nil || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("%q: %v, want %s", doc, err, want)
-		} else if zh := configtype.Chinese(err); !strings.HasPrefix(zh, "第 ") || strings.Contains(zh, " line ") {
+		} else if zh := i18n.ErrorText(i18n.Chinese, err); !strings.HasPrefix(zh, "第 ") || strings.Contains(zh, " line ") {
 			t.Errorf("%q in Chinese: %s", doc, zh)
 		}
 	}

@@ -10,8 +10,8 @@ import (
 	"path/filepath"
 	"time"
 
-	"magpie/internal/configtype"
 	"magpie/internal/diskspace"
+	"magpie/internal/i18n"
 )
 
 // A quick check takes about 1 ms per MB of a database in the page cache, and 10 on a slow disk.
@@ -101,11 +101,11 @@ func (f *File) CheckHealth(ctx context.Context) error {
 	select {
 	case err := <-done:
 		if err != nil {
-			return configtype.Mistakef("写入数据库：%v", "write to the database: %v", err)
+			return i18n.Mistakef("写入数据库：%v", "write to the database: %v", err)
 		}
 		return nil
 	case <-ctx.Done():
-		return configtype.Mistakef("写入数据库：%v", "write to the database: %v", ctx.Err())
+		return i18n.Mistakef("写入数据库：%v", "write to the database: %v", ctx.Err())
 	}
 }
 

@@ -15,7 +15,7 @@ import (
 	"magpie/db/dbtest"
 	"magpie/db/sqlite"
 	"magpie/internal/chat"
-	"magpie/internal/configtype"
+	"magpie/internal/i18n"
 )
 
 const page = 4096 // bytes
@@ -142,7 +142,7 @@ func TestOtherFilesAreRefused(t *testing.T) {
 	if !errors.As(err, new(*sqlite.CorruptError)) {
 		t.Fatalf("Open = %v", err)
 	}
-	zh, en := configtype.Chinese(err), err.Error()
+	zh, en := i18n.ErrorText(i18n.Chinese, err), err.Error()
 	if !strings.HasPrefix(zh, "数据库 "+path+" 已损坏：这个文件不是 SQLite 数据库。停止鹊桥，移走 ") ||
 		!strings.Contains(zh, "把 magpie backup 生成的最新备份复制为 "+path+"，再启动鹊桥") {
 		t.Errorf("%s", zh)

@@ -1,33 +1,32 @@
 package sqlite
 
 import (
-	"fmt"
 	"io/fs"
 	"strings"
 
-	"magpie/internal/configtype"
+	"magpie/internal/i18n"
 )
 
 var (
 	// ErrFull means that the disk is full. Nothing of the write was stored. Reads still work, and writes will as soon
 	// as there is space.
-	ErrFull = configtype.Mistakef("数据库的磁盘已满：清理一些空间", "no space left for the database: free some on its disk")
+	ErrFull = i18n.Mistakef("数据库的磁盘已满：清理一些空间", "no space left for the database: free some on its disk")
 
 	// ErrEmpty means that there is a file, but no start has set it up as a database yet.
-	ErrEmpty = configtype.Mistakef("数据库是空的", "the database is empty")
+	ErrEmpty = i18n.Mistakef("数据库是空的", "the database is empty")
 
 	// ErrForeign means that another program keeps its data in the file.
-	ErrForeign = configtype.Mistakef("这不是鹊桥的数据库，而是别的程序的", "this database belongs to another program, not to Magpie")
+	ErrForeign = i18n.Mistakef("这不是鹊桥的数据库，而是别的程序的", "this database belongs to another program, not to Magpie")
 
 	// ErrNewerSchema means that a newer program has written the database.
-	ErrNewerSchema = configtype.Mistakef("数据库由更新版本的鹊桥写成", "the database was written by a newer version of Magpie")
+	ErrNewerSchema = i18n.Mistakef("数据库由更新版本的鹊桥写成", "the database was written by a newer version of Magpie")
 
 	// ErrOldestSchema means that the database is from before the first schema that this program can bring up to date.
-	ErrOldestSchema = configtype.Mistakef("数据库由鹊桥发布之前的版本写成，无法升级",
+	ErrOldestSchema = i18n.Mistakef("数据库由鹊桥发布之前的版本写成，无法升级",
 		"the database was written before the first release of Magpie and cannot be upgraded")
 
 	// ErrOlderSchema means that this program has not served the database yet.
-	ErrOlderSchema = configtype.Mistakef("数据库由较早版本的鹊桥写成：先运行一次 magpie serve，它会升级数据库",
+	ErrOlderSchema = i18n.Mistakef("数据库由较早版本的鹊桥写成：先运行一次 magpie serve，它会升级数据库",
 		"the database was written by an older version of Magpie: run magpie serve once to upgrade it")
 )
 
@@ -36,8 +35,8 @@ type fullError struct{ cause error }
 
 func (e *fullError) Error() string { return ErrFull.Error() }
 
-// Chinese is the error message in Chinese.
-func (e *fullError) Chinese() string { return configtype.Chinese(ErrFull) }
+// In is the error message in a language.
+func (e *fullError) In(l i18n.Lang) string { return i18n.ErrorText(l, ErrFull) }
 
 func (e *fullError) Unwrap() []error { return []error{ErrFull, e.cause} }
 
@@ -47,15 +46,15 @@ type CorruptError struct {
 	Err  error // the findings
 }
 
-func (e *CorruptError) Error() string {
-	return fmt.Sprintf("database %s is corrupt: %v. Stop Magpie, %v, then start it again",
-		e.Path, e.finding(), replaceAdvice(e.Path, latestBackup))
-}
+func (e *CorruptError) Error() string { return e.describe().Error() }
 
-// Chinese is the error message in Chinese.
-func (e *CorruptError) Chinese() string {
-	return fmt.Sprintf("数据库 %s 已损坏：%v。停止鹊桥，%v，再启动鹊桥",
-		e.Path, configtype.Chinese(e.finding()), configtype.Chinese(replaceAdvice(e.Path, latestBackup)))
+// In is the error message in a language.
+func (e *CorruptError) In(l i18n.Lang) string { return i18n.ErrorText(l, e.describe()) }
+
+func (e *CorruptError) describe() error {
+	return i18n.Mistakef("数据库 %s 已损坏：%v。停止鹊桥，%v，再启动鹊桥",
+		"database %s is corrupt: %v. Stop Magpie, %v, then start it again",
+		e.Path, e.finding(), replaceAdvice(e.Path, latestBackup))
 }
 
 func (e *CorruptError) Unwrap() error { return e.Err }
@@ -65,18 +64,18 @@ func (e *CorruptError) Unwrap() error { return e.Err }
 func (e *CorruptError) finding() error {
 	switch found := e.Err.Error(); {
 	case strings.Contains(found, "file is not a database"):
-		return configtype.Mistakef("这个文件不是 SQLite 数据库", "the file is not an SQLite database")
+		return i18n.Mistakef("这个文件不是 SQLite 数据库", "the file is not an SQLite database")
 	case strings.Contains(found, "database disk image is malformed"):
-		return configtype.Mistakef("文件的一部分已损坏", "parts of the file are damaged")
+		return i18n.Mistakef("文件的一部分已损坏", "parts of the file are damaged")
 	}
 	return e.Err
 }
 
-var latestBackup = configtype.Mistakef(" magpie backup 生成的最新备份", "the latest backup made by `magpie backup`")
+var latestBackup = i18n.Mistakef(" magpie backup 生成的最新备份", "the latest backup made by `magpie backup`")
 
 // replaceAdvice describes how to replace a database by a copy. The old log must not be applied to the copy.
 func replaceAdvice(path string, by error) error {
-	return configtype.Mistakef("移走 %[1]s、%[1]s-wal 和 %[1]s-shm，把%[2]v复制为 %[1]s",
+	return i18n.Mistakef("移走 %[1]s、%[1]s-wal 和 %[1]s-shm，把%[2]v复制为 %[1]s",
 		"move %[1]s, %[1]s-wal and %[1]s-shm aside, copy %[2]v to %[1]s", path, by)
 }
 
@@ -86,34 +85,29 @@ type LockedError struct {
 	PID  int // 0 = unknown
 }
 
-func (e *LockedError) Error() string {
-	who := "another process"
-	if e.PID != 0 {
-		who = fmt.Sprintf("process %d", e.PID)
-	}
-	return fmt.Sprintf(
-		"database %s is in use by %s: stop that one first, or give this one a database of its own in [db] url", e.Path, who)
-}
+func (e *LockedError) Error() string { return e.describe().Error() }
 
-// Chinese is the error message in Chinese.
-func (e *LockedError) Chinese() string {
-	who := "另一个进程"
+// In is the error message in a language.
+func (e *LockedError) In(l i18n.Lang) string { return i18n.ErrorText(l, e.describe()) }
+
+func (e *LockedError) describe() error {
+	who := i18n.Mistakef("另一个进程", "another process")
 	if e.PID != 0 {
-		who = fmt.Sprintf("进程 %d", e.PID)
+		who = i18n.Mistakef("进程 %d", "process %d", e.PID)
 	}
-	return fmt.Sprintf("数据库 %s 正被%s使用：先停掉它，或在 [db] url 里给这里另外指定一个数据库", e.Path, who)
+	return i18n.Mistakef("数据库 %s 正被%v使用：先停掉它，或在 [db] url 里给这里另外指定一个数据库",
+		"database %s is in use by %v: stop that one first, or give this one a database of its own in [db] url", e.Path, who)
 }
 
 // missingError means that there is no database yet. It is an [fs.ErrNotExist].
 type missingError struct{ path string }
 
-func (e *missingError) Error() string {
-	return fmt.Sprintf("there is no database %s yet: Magpie makes it when it first starts", e.path)
-}
+func (e *missingError) Error() string { return e.In(i18n.English) }
 
-// Chinese is the error message in Chinese.
-func (e *missingError) Chinese() string {
-	return fmt.Sprintf("还没有数据库 %s：第一次启动鹊桥时会创建", e.path)
+// In is the error message in a language.
+func (e *missingError) In(l i18n.Lang) string {
+	return i18n.Phrase{ZH: "还没有数据库 %s：第一次启动鹊桥时会创建", EN: "there is no database %s yet: Magpie makes it when it first starts"}.
+		Sprintf(l, e.path)
 }
 
 func (e *missingError) Unwrap() error { return fs.ErrNotExist }

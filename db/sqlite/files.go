@@ -13,7 +13,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"magpie/internal/configtype"
+	"magpie/internal/i18n"
 )
 
 // LostError means that the next start would not find the files of the open database, so that anything written now would
@@ -28,25 +28,25 @@ type LostError struct {
 
 func (e *LostError) Error() string { return e.describe().Error() }
 
-// Chinese is the error message in Chinese.
-func (e *LostError) Chinese() string { return configtype.Chinese(e.describe()) }
+// In is the error message in a language.
+func (e *LostError) In(l i18n.Lang) string { return i18n.ErrorText(l, e.describe()) }
 
 // describe says what happened, and what the operator is to do about it.
 func (e *LostError) describe() error {
-	do := configtype.Mistakef("正在抢救其中的内容，先不要停止鹊桥", "Its contents are being saved. Do not stop Magpie")
+	do := i18n.Mistakef("正在抢救其中的内容，先不要停止鹊桥", "Its contents are being saved. Do not stop Magpie")
 	switch {
 	case e.Overwritten:
-		do = configtype.Mistakef("原来的内容已无法抢救。停止鹊桥，%v，再启动鹊桥",
+		do = i18n.Mistakef("原来的内容已无法抢救。停止鹊桥，%v，再启动鹊桥",
 			"Its contents can no longer be recovered. Stop Magpie, %v, then start it again", replaceAdvice(e.Path, latestBackup))
 	case e.Rescued != "":
-		do = configtype.Mistakef("原来的内容保存在 %[2]s。停止鹊桥；%[1]s、%[1]s-wal、%[1]s-shm 如果还在，先移走；"+
+		do = i18n.Mistakef("原来的内容保存在 %[2]s。停止鹊桥；%[1]s、%[1]s-wal、%[1]s-shm 如果还在，先移走；"+
 			"把 %[2]s 移到 %[1]s，再启动鹊桥", "Its contents are saved in %[2]s. Stop Magpie, move %[1]s, %[1]s-wal and %[1]s-shm aside "+
 			"if they exist, move %[2]s to %[1]s, then start Magpie again", e.Path, e.Rescued)
 	case e.Err != nil:
-		do = configtype.Mistakef("原来的内容没能保存：%v。先不要停止鹊桥：每隔 %v 会再试一次",
+		do = i18n.Mistakef("原来的内容没能保存：%v。先不要停止鹊桥：每隔 %v 会再试一次",
 			"Its contents could not be saved: %v. Do not stop Magpie: it tries again every %v", e.Err, rescueAgain)
 	}
-	return configtype.Mistakef("数据库 %s 丢失：鹊桥正在使用时，%v。现在不再保存任何内容，也不再确认消息。%v",
+	return i18n.Mistakef("数据库 %s 丢失：鹊桥正在使用时，%v。现在不再保存任何内容，也不再确认消息。%v",
 		"the database %s is lost: %v while Magpie was using it. Nothing is stored or acknowledged. %v", e.Path, e.What, do)
 }
 
@@ -74,7 +74,7 @@ const logFile = 1 // index in suffixes
 func openPrivate(path string) (*openFiles, error) {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
-		return nil, configtype.Mistakef("数据库：%v", "database: %v", err)
+		return nil, i18n.Mistakef("数据库：%v", "database: %v", err)
 	}
 	return &openFiles{path: path, file: f, notice: make(chan struct{}, 1)}, nil
 }
@@ -145,11 +145,11 @@ func (o *openFiles) compareFiles() *LostError {
 		var what error
 		switch name := o.path + suffix; {
 		case errors.Is(err, fs.ErrNotExist):
-			what = configtype.Mistakef("%s 被删除或移走", "%s was deleted or moved", name)
+			what = i18n.Mistakef("%s 被删除或移走", "%s was deleted or moved", name)
 		case err != nil:
-			what = configtype.Mistakef("%s 无法访问（%v）", "%s cannot be reached (%v)", name, err)
+			what = i18n.Mistakef("%s 无法访问（%v）", "%s cannot be reached (%v)", name, err)
 		case !os.SameFile(info, o.known[i]):
-			what = configtype.Mistakef("%s 被另一个文件替换", "%s was replaced by another file", name)
+			what = i18n.Mistakef("%s 被另一个文件替换", "%s was replaced by another file", name)
 		case i == logFile:
 			o.logSize.Store(info.Size())
 		}
@@ -158,7 +158,7 @@ func (o *openFiles) compareFiles() *LostError {
 		}
 	}
 	if o.contentReplaced() {
-		what := configtype.Mistakef("%s 被另一个程序覆盖", "%s was overwritten by another program", o.path)
+		what := i18n.Mistakef("%s 被另一个程序覆盖", "%s was overwritten by another program", o.path)
 		return &LostError{Path: o.path, What: what, Overwritten: true}
 	}
 	return nil
@@ -280,7 +280,7 @@ func refuseAfterLoss(path string) error {
 	if info, err := os.Stat(path); err == nil && info.Size() > 0 {
 		return nil
 	} else if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return configtype.Mistakef("数据库：%v", "database: %v", err)
+		return i18n.Mistakef("数据库：%v", "database: %v", err)
 	}
 	copies, err := RescuedCopies(path)
 	if err != nil || len(copies) == 0 {
@@ -292,7 +292,7 @@ func refuseAfterLoss(path string) error {
 		}
 	}
 	last := copies[len(copies)-1]
-	return configtype.Mistakef("数据库 %[1]s 不见了，原来的内容保存在 %[2]s：把 %[2]s 移到 %[1]s 就能继续使用，"+
+	return i18n.Mistakef("数据库 %[1]s 不见了，原来的内容保存在 %[2]s：把 %[2]s 移到 %[1]s 就能继续使用，"+
 		"或者把它移到别的文件夹，从空的数据库开始",
 		"database %[1]s is missing; its contents are saved in %[2]s: move %[2]s to %[1]s "+
 			"to continue with them, or to another folder to start with an empty database", path, last)

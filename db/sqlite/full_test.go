@@ -15,7 +15,7 @@ import (
 
 	"magpie/db"
 	"magpie/db/sqlite"
-	"magpie/internal/configtype"
+	"magpie/internal/i18n"
 	"magpie/internal/smalldisk"
 )
 
@@ -32,7 +32,7 @@ func acceptUntilFull(t *testing.T, d *db.DB) (stored int, refused db.Inbound) {
 	for i := 1; i < 5000; i++ {
 		e := say(fmt.Sprintf("om_%d", i), strings.Repeat("x", 2000))
 		if _, err := d.Messages().Accept(t.Context(), e); errors.Is(err, sqlite.ErrFull) {
-			if zh := configtype.Chinese(err); strings.Contains(zh, "disk is full") {
+			if zh := i18n.ErrorText(i18n.Chinese, err); strings.Contains(zh, "disk is full") {
 				t.Errorf("in Chinese: %s", zh)
 			}
 			return i, e

@@ -9,7 +9,7 @@ import (
 	"strconv"
 	"strings"
 
-	"magpie/internal/configtype"
+	"magpie/internal/i18n"
 )
 
 // lock makes this process the only one that serves the database at path, until the returned file is closed or the
@@ -31,7 +31,7 @@ func lock(path string) (*os.File, error) {
 func openLock(path string) (*os.File, error) {
 	f, err := os.OpenFile(path+".lock", os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
-		return nil, configtype.Mistakef("数据库无法写入：%v", "the database cannot be written: %v", err)
+		return nil, i18n.Mistakef("数据库无法写入：%v", "the database cannot be written: %v", err)
 	}
 	free, err := tryLock(f)
 	if err == nil && !free {

@@ -16,7 +16,7 @@ import (
 	"magpie/db"
 	"magpie/db/dbtest"
 	"magpie/db/sqlite"
-	"magpie/internal/configtype"
+	"magpie/internal/i18n"
 )
 
 // guarded is a database with some messages that is being watched.
@@ -90,7 +90,7 @@ func (g *guarded) refused() *sqlite.LostError {
 			g.Fatalf("the database counts as healthy: %v", err)
 		}
 	}
-	if zh := configtype.Chinese(lost); !strings.HasPrefix(zh, "数据库 "+g.path+" 丢失：鹊桥正在使用时，"+g.path) ||
+	if zh := i18n.ErrorText(i18n.Chinese, lost); !strings.HasPrefix(zh, "数据库 "+g.path+" 丢失：鹊桥正在使用时，"+g.path) ||
 		strings.Contains(zh, "Nothing is stored") {
 		g.Errorf("in Chinese: %s", zh)
 	}
@@ -103,7 +103,7 @@ func (g *guarded) saved() *sqlite.LostError {
 	for range 100 {
 		var lost *sqlite.LostError
 		if news := g.reports(); len(news) > 0 && errors.As(news[len(news)-1], &lost) && lost.Rescued != "" {
-			if zh := configtype.Chinese(lost); !strings.Contains(zh, "原来的内容保存在 "+lost.Rescued+"。") {
+			if zh := i18n.ErrorText(i18n.Chinese, lost); !strings.Contains(zh, "原来的内容保存在 "+lost.Rescued+"。") {
 				g.Errorf("in Chinese: %s", zh)
 			}
 			return lost

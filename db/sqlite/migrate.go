@@ -9,7 +9,7 @@ import (
 
 	"github.com/pressly/goose/v3"
 
-	"magpie/internal/configtype"
+	"magpie/internal/i18n"
 )
 
 // schemaStep is a schema upgrade. No database yet = version 0.
@@ -29,13 +29,13 @@ func pendingUpgrade(ctx context.Context, f *File, files fs.FS) (schemaStep, erro
 		return schemaStep{}, err
 	}
 	if s.from > s.to {
-		before := configtype.Mistakef(" %s ", "%s", beforeUpgrade(f, s.to+1))
-		return schemaStep{}, configtype.Mistakef("%v：%s 的结构版本是 %d，当前的鹊桥最高支持 %d：请重新安装更新的版本，或恢复升级前的副本：%v",
+		before := i18n.Mistakef(" %s ", "%s", beforeUpgrade(f, s.to+1))
+		return schemaStep{}, i18n.Mistakef("%v：%s 的结构版本是 %d，当前的鹊桥最高支持 %d：请重新安装更新的版本，或恢复升级前的副本：%v",
 			"%v: %s has schema version %d, and this version supports up to %d: install the newer version again, or restore the copy from before the upgrade: %v",
 			ErrNewerSchema, f.path, s.from, s.to, replaceAdvice(f.path, before))
 	}
 	if first := sources[0].Version; s.from > 0 && s.from < first {
-		return schemaStep{}, configtype.Mistakef("%v：%s 的结构版本是 %d，至少要 %d：请换一个数据库文件，旧的可以用写它的那个版本导出",
+		return schemaStep{}, i18n.Mistakef("%v：%s 的结构版本是 %d，至少要 %d：请换一个数据库文件，旧的可以用写它的那个版本导出",
 			"%v: %s has schema version %d, at least %d is needed: use another file; the version that wrote this one can export it",
 			ErrOldestSchema, f.path, s.from, first)
 	}
@@ -64,7 +64,7 @@ func schemaVersion(ctx context.Context, f *File) (v int64, err error) {
 	case err == nil && known > 0:
 		err = f.read.QueryRowContext(ctx, selectVersion).Scan(&v)
 	case err == nil && tables > 0:
-		return 0, configtype.Mistakef("%v：%s", "%v: %s", ErrForeign, f.path)
+		return 0, i18n.Mistakef("%v：%s", "%v: %s", ErrForeign, f.path)
 	}
 	if err != nil {
 		return 0, fmt.Errorf("version of the database schema: %w", err)

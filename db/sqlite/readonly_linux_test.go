@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"magpie/db"
-	"magpie/internal/configtype"
+	"magpie/internal/i18n"
 	"magpie/internal/smalldisk"
 )
 
@@ -21,7 +21,7 @@ func TestADatabaseOnAReadOnlyDisk(t *testing.T) {
 			t.Fatal("it was opened")
 		}
 		want := "数据库无法写入：" + path + ".lock：文件系统是只读的"
-		if got := configtype.Chinese(err); got != want {
+		if got := i18n.ErrorText(i18n.Chinese, err); got != want {
 			t.Errorf("%q, want %q", got, want)
 		}
 	})

@@ -17,7 +17,7 @@ import (
 	"path/filepath"
 	"time"
 
-	"magpie/internal/configtype"
+	"magpie/internal/i18n"
 )
 
 // readers is the number of read connections; there is always one writer.
@@ -104,7 +104,7 @@ func Open(ctx context.Context, path string, o Options) (_ *DB, err error) {
 		return nil, err
 	}
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return nil, configtype.Mistakef("数据库的文件夹：%v", "folder of the database: %v", err)
+		return nil, i18n.Mistakef("数据库的文件夹：%v", "folder of the database: %v", err)
 	}
 	useSingleHeap()
 	path = RealPath(path)
@@ -192,7 +192,7 @@ func OpenReadOnly(ctx context.Context, path string, o Options) (_ *DB, err error
 	if isMissing(path) {
 		return nil, &missingError{path}
 	} else if _, err := os.Stat(path); err != nil {
-		return nil, configtype.Mistakef("数据库：%v", "database: %v", err)
+		return nil, i18n.Mistakef("数据库：%v", "database: %v", err)
 	}
 	d.read, err = connect(
 		ctx, path, readers, url.Values{"mode": {"ro"}, "_query_only": {"1"}, "_busy_timeout": {"5000"}}, nil,
@@ -205,7 +205,7 @@ func OpenReadOnly(ctx context.Context, path string, o Options) (_ *DB, err error
 	if s, err := pendingUpgrade(ctx, d.File, o.Schema); err != nil {
 		return nil, err
 	} else if s.from == 0 {
-		return nil, configtype.Mistakef("%v：%s", "%v: %s", ErrEmpty, path)
+		return nil, i18n.Mistakef("%v：%s", "%v: %s", ErrEmpty, path)
 	}
 	return d, nil
 }

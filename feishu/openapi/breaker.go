@@ -11,7 +11,7 @@ import (
 	"github.com/sony/gobreaker/v2"
 	"github.com/tidwall/gjson"
 
-	"magpie/internal/configtype"
+	"magpie/internal/i18n"
 )
 
 // After this many consecutive calls with an unknown outcome the circuit opens for a while; then one call may try.
@@ -21,7 +21,7 @@ const (
 )
 
 // ErrCircuitOpen matches the [Error] of a call that was not made because the platform does not answer.
-var ErrCircuitOpen = configtype.Mistakef(
+var ErrCircuitOpen = i18n.Mistakef(
 	"平台没有响应，暂停调用", "the platform is not responding, so calls are paused")
 
 // breaker is the circuit breaker of the HTTP API. A refusal is an answer, even one for too many calls. Only an unknown

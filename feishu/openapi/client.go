@@ -21,7 +21,7 @@ import (
 	"github.com/rs/zerolog"
 	"github.com/tidwall/gjson"
 
-	"magpie/internal/configtype"
+	"magpie/internal/i18n"
 )
 
 // CallTimeout limits one attempt of a call; the SDK has no limit of its own (client.go, WithReqTimeout).
@@ -211,13 +211,13 @@ func WithoutURL(err error) error {
 	}
 	text := u.Err.Error()
 	if strings.HasPrefix(text, "invalid proxy address") { // it may hold a password
-		return configtype.Mistakef("环境变量 HTTPS_PROXY 里的代理地址无效",
+		return i18n.Mistakef("环境变量 HTTPS_PROXY 里的代理地址无效",
 			"the address of the proxy in the variable HTTPS_PROXY is not valid")
 	}
 	// net/http reports the status of a proxy that does not connect, and only that, as an error.
 	for status := http.StatusBadRequest; status <= http.StatusNetworkAuthenticationRequired; status++ {
 		if text == http.StatusText(status) {
-			return configtype.Mistakef(
+			return i18n.Mistakef(
 				"代理拒绝了连接（HTTP 状态 %d）", "the proxy refuses the connection (HTTP status %d)", status)
 		}
 	}

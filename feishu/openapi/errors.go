@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"magpie/internal/chat"
-	"magpie/internal/configtype"
+	"magpie/internal/i18n"
 )
 
 // Error is a call that the platform did not confirm.
@@ -25,16 +25,11 @@ type Error struct {
 	refused bool          // the code is one of [Request.Refusals]
 }
 
-// Chinese is the error for people: without our name of the call, with what the operator can do about it.
-func (e *Error) Chinese() string { return e.forPeople(configtype.Chinese, "；") }
-
-// English is the same in English.
-func (e *Error) English() string { return e.forPeople(configtype.English, "; ") }
-
-func (e *Error) forPeople(say func(error) string, semicolon string) string {
-	text := say(e.Reason())
+// In is the error for people in a language: without our name of the call, with what the operator can do about it.
+func (e *Error) In(l i18n.Lang) string {
+	text := i18n.ErrorText(l, e.Reason())
 	if hint := e.Hint(); hint != nil {
-		text += semicolon + say(hint)
+		text += i18n.Phrase{ZH: "；", EN: "; "}.In(l) + i18n.ErrorText(l, hint)
 	}
 	if e.LogID != "" {
 		text += " [log id " + e.LogID + "]"
@@ -210,9 +205,9 @@ func TooManyTables(err error) bool {
 func (e *Error) Reason() error {
 	switch {
 	case e.Code != 0:
-		return configtype.Mistakef("%s（代码 %d）", "%s (code %d)", e.Msg, e.Code)
+		return i18n.Mistakef("%s（代码 %d）", "%s (code %d)", e.Msg, e.Code)
 	case e.Err != nil:
 		return e.Err
 	}
-	return configtype.Mistakef("HTTP 状态 %d", "HTTP status %d", e.Status)
+	return i18n.Mistakef("HTTP 状态 %d", "HTTP status %d", e.Status)
 }

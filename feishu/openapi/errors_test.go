@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"magpie/internal/chat"
-	"magpie/internal/configtype"
+	"magpie/internal/i18n"
 )
 
 func TestGone(t *testing.T) {
@@ -34,7 +34,7 @@ func TestReason(t *testing.T) {
 		{Error{Op: "ask", Status: 502, Msg: "the answer is not JSON"}, "HTTP status 502", "HTTP 状态 502"},
 	} {
 		reason := tc.err.Reason()
-		if en, zh := configtype.English(reason), configtype.Chinese(reason); en != tc.en || zh != tc.zh {
+		if en, zh := i18n.ErrorText(i18n.English, reason), i18n.ErrorText(i18n.Chinese, reason); en != tc.en || zh != tc.zh {
 			t.Errorf("%v: %q, %q", &tc.err, en, zh)
 		}
 	}
@@ -48,7 +48,7 @@ func TestErrorsOfProxies(t *testing.T) {
 		"other": "other",
 	} {
 		err := WithoutURL(&url.Error{Op: "Get", URL: "https://open.feishu.cn/id", Err: errors.New(text)})
-		if got := configtype.Chinese(err); got != want || strings.Contains(err.Error(), "hush") {
+		if got := i18n.ErrorText(i18n.Chinese, err); got != want || strings.Contains(err.Error(), "hush") {
 			t.Errorf("%s is %q, %v", text, got, err)
 		}
 	}
@@ -115,8 +115,8 @@ func TestClassesOfCodes(t *testing.T) {
 		e := &Error{Op: "send", Code: code, Msg: "no"}
 		if e.Hint() == nil {
 			t.Errorf("%d: no hint", code)
-		} else if zh := configtype.Chinese(e); !strings.HasPrefix(zh, fmt.Sprintf("no（代码 %d）；", code)) ||
-			!strings.Contains(zh, configtype.Chinese(e.Hint())) || zh == e.Error() {
+		} else if zh := i18n.ErrorText(i18n.Chinese, e); !strings.HasPrefix(zh, fmt.Sprintf("no（代码 %d）；", code)) ||
+			!strings.Contains(zh, i18n.ErrorText(i18n.Chinese, e.Hint())) || zh == e.Error() {
 			t.Errorf("%d: in Chinese %s", code, zh)
 		}
 	}

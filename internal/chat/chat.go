@@ -1,5 +1,5 @@
 // Package chat holds the types that all of Magpie shares: chats, messages, cards. It is a leaf: of our packages it
-// imports only internal/text and internal/configtype, and any package may import it.
+// imports only internal/text and internal/i18n, and any package may import it.
 //
 // It has no logic of the platform, the agent or the database.
 package chat
@@ -14,7 +14,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"magpie/internal/configtype"
+	"magpie/internal/i18n"
 	"magpie/internal/text"
 )
 
@@ -56,7 +56,7 @@ func ParseKey(s string) (Key, error) {
 		ok = ok && p != ""
 	}
 	if !ok {
-		return Key{}, configtype.Mistakef("聊天 %q：应写成 channel:kind:id 或 channel:kind:id:thread:id",
+		return Key{}, i18n.Mistakef("聊天 %q：应写成 channel:kind:id 或 channel:kind:id:thread:id",
 			"chat key %q: must be channel:kind:id or channel:kind:id:thread:id", s)
 	}
 	k := Key{Channel: parts[0], Kind: parts[1], ID: parts[2]}
@@ -75,7 +75,7 @@ func (k Key) Validate() error {
 		{"channel", k.Channel}, {"kind", k.Kind}, {"id", k.ID}, {"thread", k.Thread},
 	} {
 		if err := ValidID(part.value); err != nil && (part.value != "" || part.name != "thread") {
-			return configtype.Mistakef("聊天的 %s：%v", "chat key: %s: %v", part.name, err)
+			return i18n.Mistakef("聊天的 %s：%v", "chat key: %s: %v", part.name, err)
 		}
 	}
 	return nil
@@ -88,17 +88,17 @@ func ValidID(s string) error {
 	}
 	switch {
 	case s == "":
-		return configtype.Mistakef("缺失", "missing")
+		return i18n.Mistakef("缺失", "missing")
 	case len(s) > longestID:
-		return configtype.Mistakef("超过 %d 字节", "longer than %d bytes", longestID)
+		return i18n.Mistakef("超过 %d 字节", "longer than %d bytes", longestID)
 	case !utf8.ValidString(s):
-		return configtype.Mistakef("不是 UTF-8 编码", "not UTF-8")
+		return i18n.Mistakef("不是 UTF-8 编码", "not UTF-8")
 	// Keys are joined with colons.
 	case strings.Contains(s, ":"):
-		return configtype.Mistakef("不能含有冒号", "must not contain a colon")
+		return i18n.Mistakef("不能含有冒号", "must not contain a colon")
 	// Two IDs that look the same must not be different.
 	case strings.ContainsFunc(s, hidden):
-		return configtype.Mistakef("不能含有空格或不可见的字符",
+		return i18n.Mistakef("不能含有空格或不可见的字符",
 			"must not contain spaces or invisible characters")
 	}
 	return nil

@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 	"strconv"
 
-	"magpie/internal/configtype"
+	"magpie/internal/i18n"
 )
 
 // account is the operating system user that runs agents; nil is this program's user.
@@ -28,24 +28,24 @@ func findAccount(name string) (*account, error) {
 	}
 	u, err := user.Lookup(name)
 	if err != nil {
-		return nil, configtype.Mistakef("[claude] user：%v", "[claude] user: %v", err)
+		return nil, i18n.Mistakef("[claude] user：%v", "[claude] user: %v", err)
 	}
 	groups, err := u.GroupIds()
 	if err != nil {
-		return nil, configtype.Mistakef("[claude] user：查不到 %s 的用户组：%v", "[claude] user: groups of %s: %v", name, err)
+		return nil, i18n.Mistakef("[claude] user：查不到 %s 的用户组：%v", "[claude] user: groups of %s: %v", name, err)
 	}
 	ids := make([]uint32, 0, 2+len(groups))
 	for _, text := range append([]string{u.Uid, u.Gid}, groups...) {
 		id, err := strconv.ParseUint(text, 10, 32)
 		if err != nil {
-			return nil, configtype.Mistakef("[claude] user：%s 不是数字：%v", "[claude] user: %s is not a number: %v", text, err)
+			return nil, i18n.Mistakef("[claude] user：%s 不是数字：%v", "[claude] user: %s is not a number: %v", text, err)
 		}
 		ids = append(ids, uint32(id))
 	}
 	return &account{u.Username, u.HomeDir, &credential{Uid: ids[0], Gid: ids[1], Groups: ids[2:]}}, nil
 }
 
-var errNoOtherUser = configtype.Mistakef("[claude] user：这个系统不能让助手以另一个用户运行，请留空",
+var errNoOtherUser = i18n.Mistakef("[claude] user：这个系统不能让助手以另一个用户运行，请留空",
 	"[claude] user: this system cannot run the agents as another user; leave this empty")
 
 // check returns an error if agents cannot run as the account.
@@ -57,19 +57,19 @@ func (a *account) check() error {
 		return errNoOtherUser
 	// A separate user ID only protects against a user with fewer rights than the service.
 	case a.credential.Uid == 0:
-		return configtype.Mistakef("[claude] user：root 起不到保护作用，请写一个权限更少的用户",
+		return i18n.Mistakef("[claude] user：root 起不到保护作用，请写一个权限更少的用户",
 			"[claude] user: root is no protection; name a user with fewer rights")
 	case a.credential.Uid == uint32(os.Geteuid()):
-		return configtype.Mistakef("[claude] user：鹊桥自己就以 %s 运行；请写另一个用户，或留空",
+		return i18n.Mistakef("[claude] user：鹊桥自己就以 %s 运行；请写另一个用户，或留空",
 			"[claude] user: Magpie itself runs as %s; name another user, or leave this empty", a.name)
 	}
 	if missing := missingCapabilities(); len(missing) > 0 {
-		return configtype.Mistakef(
+		return i18n.Mistakef(
 			`[claude] user：要让助手以另一个用户运行，鹊桥还缺少 %s：用 magpie service install 写服务文件，`+
 				"或在服务里用 AmbientCapabilities= 加上，或以 root 运行鹊桥，或留空",
 			`[claude] user: to run agents as another user, Magpie lacks %s: let "magpie service install" write the unit, `+
 				"give the service these as AmbientCapabilities=, run Magpie as root, or leave this empty",
-			configtype.Listing(missing))
+			i18n.Listing(missing))
 	}
 	return nil
 }

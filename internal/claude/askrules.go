@@ -1,7 +1,7 @@
 package claude
 
 import (
-	"magpie/internal/configtype"
+	"magpie/internal/i18n"
 )
 
 // The values of [Config.Ask].
@@ -19,10 +19,10 @@ func (c Config) AsksEverything() bool { return c.Ask == askEverything }
 func checkAsk(c Config) error {
 	switch {
 	case c.Ask != "" && c.Ask != askChanges && c.Ask != askEverything:
-		return configtype.Mistakef("[claude] ask %q：应为 %s 或 %s",
+		return i18n.Mistakef("[claude] ask %q：应为 %s 或 %s",
 			"[claude] ask %q: must be %s or %s", c.Ask, askChanges, askEverything)
 	case c.AsksEverything() && c.PermissionMode == "dontAsk":
-		return configtype.Mistakef(
+		return i18n.Mistakef(
 			`[claude] ask = "everything" 和不询问任何人的 permission_mode = "dontAsk" 一起用，就什么都做不了：换一个模式`,
 			`[claude] ask = "everything" allows nothing with permission_mode = "dontAsk", which asks nobody: choose another mode`)
 	}

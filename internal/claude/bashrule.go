@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"magpie/internal/configtype"
+	"magpie/internal/i18n"
 )
 
 // bashCommand describes a command of the Bash tool, by its first words.
@@ -21,13 +21,13 @@ type bashCommand struct {
 
 // What commands can do besides what their names say.
 var (
-	runsOthers  = configtype.Mistakef("它会运行任何别的命令", "it runs any other command")
-	runsCode    = configtype.Mistakef("它会运行交给它的任何程序代码", "it runs any program text that it is given")
-	runsScripts = configtype.Mistakef("它会运行项目文件或参数里写的内容",
+	runsOthers  = i18n.Mistakef("它会运行任何别的命令", "it runs any other command")
+	runsCode    = i18n.Mistakef("它会运行交给它的任何程序代码", "it runs any program text that it is given")
+	runsScripts = i18n.Mistakef("它会运行项目文件或参数里写的内容",
 		"it runs what files of the project, or options, say")
-	writesFiles = configtype.Mistakef("它能写任何文件，例如 shell 的启动文件",
+	writesFiles = i18n.Mistakef("它能写任何文件，例如 shell 的启动文件",
 		"it writes any file, such as your shell's start-up files")
-	opensOthers = configtype.Mistakef("它会打开编辑器或分页器，从那里能运行任何别的命令",
+	opensOthers = i18n.Mistakef("它会打开编辑器或分页器，从那里能运行任何别的命令",
 		"it opens an editor or a pager, which runs any other command")
 )
 
@@ -35,78 +35,78 @@ var (
 // what its name says.
 var bashCommands = func() map[string]bashCommand {
 	all := map[string]bashCommand{
-		"git": {can: configtype.Mistakef("它的大多数子命令都有参数能写任何文件或运行别的程序，例如 git log --output=文件、git grep -O、git -c",
+		"git": {can: i18n.Mistakef("它的大多数子命令都有参数能写任何文件或运行别的程序，例如 git log --output=文件、git grep -O、git -c",
 			"most of its commands write any file or run other programs with some option, as in git log --output=FILE, "+
 				"git grep -O, git -c")},
 		"git status": {options: []string{"-s", "--short", "-b", "--branch", "--porcelain", "-v", "--ignored"}},
 		"git diff": {
 			options: []string{"--", "--stat", "--numstat", "--shortstat", "--cached", "--staged", "--name-only",
 				"--name-status", "--check", "-b", "-w", "--word-diff", "--no-color"},
-			can: configtype.Mistakef("--output=文件 能写任何文件", "--output=FILE writes any file"),
+			can: i18n.Mistakef("--output=文件 能写任何文件", "--output=FILE writes any file"),
 		},
 		"git add": {options: []string{"--", "-A", "--all", "-u", "--update", "-v", "-n", "--dry-run"}},
 		"git commit": {options: []string{"--", "-m", "--message", "-a", "--all", "-am", "--amend", "--no-edit",
 			"--allow-empty", "-q", "-v", "-s", "--signoff"}},
 		"git ls-files": {}, "git rev-parse": {}, "git rm": {}, "git mv": {}, "git switch": {}, "git restore": {},
-		"go": {can: configtype.Mistakef("-exec、-toolexec、-vettool 会运行别的程序，-o 能写任何文件，go run 会运行任何包",
+		"go": {can: i18n.Mistakef("-exec、-toolexec、-vettool 会运行别的程序，-o 能写任何文件，go run 会运行任何包",
 			"-exec, -toolexec and -vettool run other programs, -o writes any file, and go run runs any package")},
 		"go build": {
 			options: []string{"-v", "-race", "-tags", "-trimpath", "-p"},
-			can: configtype.Mistakef("-toolexec 会运行别的程序，-o 能写任何文件",
+			can: i18n.Mistakef("-toolexec 会运行别的程序，-o 能写任何文件",
 				"-toolexec runs other programs, and -o writes any file"),
 		},
 		"go vet": {
 			options: []string{"-v", "-tags"},
-			can:     configtype.Mistakef("-vettool 和 -toolexec 会运行别的程序", "-vettool and -toolexec run other programs"),
+			can:     i18n.Mistakef("-vettool 和 -toolexec 会运行别的程序", "-vettool and -toolexec run other programs"),
 		},
 		"go test": {
 			options: []string{"-v", "-race", "-tags", "-run", "-skip", "-count", "-short", "-timeout", "-bench",
 				"-benchmem", "-cover", "-cpu", "-failfast", "-json", "-list", "-parallel", "-shuffle", "-p"},
-			can: configtype.Mistakef("-exec 和 -toolexec 会运行别的程序，-o 能写任何文件",
+			can: i18n.Mistakef("-exec 和 -toolexec 会运行别的程序，-o 能写任何文件",
 				"-exec and -toolexec run other programs, and -o writes any file"),
 		},
 		"npm": {can: runsOthers},
 		"npm test": {options: []string{"-s",
-			"--silent"}, can: configtype.Mistakef("--script-shell 会运行别的程序", "--script-shell runs other programs")},
-		"cargo": {can: configtype.Mistakef("--config 能让它运行别的程序",
+			"--silent"}, can: i18n.Mistakef("--script-shell 会运行别的程序", "--script-shell runs other programs")},
+		"cargo": {can: i18n.Mistakef("--config 能让它运行别的程序",
 			"--config makes it run other programs")},
 		"cargo build": {
 			options: []string{"-r", "--release", "-p", "--package", "--workspace", "--all", "--lib", "--bin", "--bins",
 				"--features", "--all-features", "--no-default-features", "-v", "-q", "--locked", "--offline"},
-			can: configtype.Mistakef("--config 能让它运行别的程序", "--config makes it run other programs"),
+			can: i18n.Mistakef("--config 能让它运行别的程序", "--config makes it run other programs"),
 		},
 		"cargo test": {
 			options: []string{"-r", "--release", "-p", "--package", "--workspace", "--all", "--lib", "--bin", "--bins",
 				"--test", "--tests", "--doc", "--features", "--all-features", "--no-default-features", "--no-run", "-v",
 				"-q", "--locked", "--offline"},
-			can: configtype.Mistakef("--config 能让它运行别的程序", "--config makes it run other programs"),
+			can: i18n.Mistakef("--config 能让它运行别的程序", "--config makes it run other programs"),
 		},
-		"find": {can: configtype.Mistakef("-exec 会运行别的命令，-delete 和 -fprint 会改动文件",
+		"find": {can: i18n.Mistakef("-exec 会运行别的命令，-delete 和 -fprint 会改动文件",
 			"-exec runs other commands, and -delete and -fprint change files")},
-		"fd":    {can: configtype.Mistakef("-x 会运行别的命令", "-x runs other commands")},
-		"rg":    {can: configtype.Mistakef("--pre 会运行别的命令", "--pre runs other commands")},
-		"ag":    {can: configtype.Mistakef("--pager 会运行别的命令", "--pager runs other commands")},
-		"ack":   {can: configtype.Mistakef("--pager 会运行别的命令", "--pager runs other commands")},
-		"ugrep": {can: configtype.Mistakef("--filter 会运行别的命令", "--filter runs other commands")},
-		"bat":   {can: configtype.Mistakef("--pager 会运行别的命令", "--pager runs other commands")},
-		"sed": {can: configtype.Mistakef("它的 e 和 w 命令会运行别的命令、写任何文件，-i 会改动文件",
+		"fd":    {can: i18n.Mistakef("-x 会运行别的命令", "-x runs other commands")},
+		"rg":    {can: i18n.Mistakef("--pre 会运行别的命令", "--pre runs other commands")},
+		"ag":    {can: i18n.Mistakef("--pager 会运行别的命令", "--pager runs other commands")},
+		"ack":   {can: i18n.Mistakef("--pager 会运行别的命令", "--pager runs other commands")},
+		"ugrep": {can: i18n.Mistakef("--filter 会运行别的命令", "--filter runs other commands")},
+		"bat":   {can: i18n.Mistakef("--pager 会运行别的命令", "--pager runs other commands")},
+		"sed": {can: i18n.Mistakef("它的 e 和 w 命令会运行别的命令、写任何文件，-i 会改动文件",
 			"its commands e and w run other commands and write any file, and -i changes files")},
-		"tar": {can: configtype.Mistakef("--to-command 和 --checkpoint-action 会运行别的命令，它还能写任何文件",
+		"tar": {can: i18n.Mistakef("--to-command 和 --checkpoint-action 会运行别的命令，它还能写任何文件",
 			"--to-command and --checkpoint-action run other commands, and it writes any file")},
-		"bsdtar": {can: configtype.Mistakef("--use-compress-program 会运行别的命令，它还能写任何文件",
+		"bsdtar": {can: i18n.Mistakef("--use-compress-program 会运行别的命令，它还能写任何文件",
 			"--use-compress-program runs other commands, and it writes any file")},
-		"tcpdump": {can: configtype.Mistakef("-z 会运行别的命令，-w 能写任何文件",
+		"tcpdump": {can: i18n.Mistakef("-z 会运行别的命令，-w 能写任何文件",
 			"-z runs other commands, and -w writes any file")},
-		"rsync": {can: configtype.Mistakef("-e 会运行别的命令，它还能写任何文件",
+		"rsync": {can: i18n.Mistakef("-e 会运行别的命令，它还能写任何文件",
 			"-e runs other commands, and it writes any file")},
-		"scp": {can: configtype.Mistakef("-S 会运行别的命令，它还能写任何文件",
+		"scp": {can: i18n.Mistakef("-S 会运行别的命令，它还能写任何文件",
 			"-S runs other commands, and it writes any file")},
-		"sort": {can: configtype.Mistakef("-o 能写任何文件，--compress-program 会运行别的命令",
+		"sort": {can: i18n.Mistakef("-o 能写任何文件，--compress-program 会运行别的命令",
 			"-o writes any file, and --compress-program runs other commands")},
-		"curl":   {can: configtype.Mistakef("-o 能写任何文件", "-o writes any file")},
-		"wget":   {can: configtype.Mistakef("-O 能写任何文件", "-O writes any file")},
-		"aria2c": {can: configtype.Mistakef("-o 能写任何文件", "-o writes any file")},
-		"date":   {can: configtype.Mistakef("-s 会改系统时间", "-s sets the clock")},
+		"curl":   {can: i18n.Mistakef("-o 能写任何文件", "-o writes any file")},
+		"wget":   {can: i18n.Mistakef("-O 能写任何文件", "-O writes any file")},
+		"aria2c": {can: i18n.Mistakef("-o 能写任何文件", "-o writes any file")},
+		"date":   {can: i18n.Mistakef("-s 会改系统时间", "-s sets the clock")},
 	}
 	for alias, name := range map[string]string{"gfind": "find", "gsed": "sed", "gtar": "tar", "sftp": "scp"} {
 		all[alias] = all[name]
@@ -171,7 +171,7 @@ func checkBashRule(rule string) error {
 	}
 	words = slices.DeleteFunc(words, isAssignment)
 	if len(words) == 0 {
-		return configtype.Mistakef(`%q：命令名里的通配符也会允许别的命令；请写完整的命令，要全部允许就写 "Bash"`,
+		return i18n.Mistakef(`%q：命令名里的通配符也会允许别的命令；请写完整的命令，要全部允许就写 "Bash"`,
 			`%q: a wildcard in the command's name allows other commands, too; name the whole command, or write "Bash" to allow all`,
 			rule)
 	}
@@ -179,7 +179,7 @@ func checkBashRule(rule string) error {
 	if can == nil {
 		return nil
 	}
-	return configtype.Mistakef(
+	return i18n.Mistakef(
 		`%q 允许的比看起来多：%s 换些参数就能做别的事：%s。请写实际运行的命令，不带通配符，例如 "Bash(go vet ./...)"；`+
 			`或者不写：聊天里会问人，可以在那里允许。"Bash" 允许所有命令`,
 		`%q allows more than it seems to: %s with other words: %s. Allow the command as it is run, without a wildcard, `+
@@ -242,7 +242,7 @@ func checkAllowed(where string, rules []string) error {
 	for _, entry := range rules {
 		for _, rule := range splitRules(entry) {
 			if err := checkBashRule(rule); err != nil {
-				errs = append(errs, configtype.Mistakef("%s：%v", "%s %v", where, err))
+				errs = append(errs, i18n.Mistakef("%s：%v", "%s %v", where, err))
 			}
 		}
 	}

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"magpie/internal/configtype"
+	"magpie/internal/i18n"
 )
 
 // A rule that is refused is explained in Chinese, too, whatever the command can do.
@@ -13,7 +13,7 @@ func TestRefusedRulesAreExplainedInChinese(t *testing.T) {
 		if c.can == nil {
 			continue
 		}
-		got := configtype.Chinese(checkBashRule("Bash(" + name + " *)"))
+		got := i18n.ErrorText(i18n.Chinese, checkBashRule("Bash("+name+" *)"))
 		if strings.Contains(got, c.can.Error()) || !strings.Contains(got, "能做别的事：") || strings.Contains(got, "：。") {
 			t.Errorf("%s: %s", name, got)
 		}

@@ -9,7 +9,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"magpie/internal/configtype"
+	"magpie/internal/i18n"
 )
 
 // CheckStart starts the CLI as for a new chat that works in dir in this permission mode, and ends it as soon as it runs:
@@ -42,7 +42,7 @@ func CheckStart(ctx context.Context, c Config, dir, mode string, limit time.Dura
 		return endOf(exit.Err, exit.Stderr)
 	}
 	if err != nil && limited.Err() != nil && ctx.Err() == nil {
-		return configtype.Mistakef("%v 内没有应答", "no answer within %v", limit)
+		return i18n.Mistakef("%v 内没有应答", "no answer within %v", limit)
 	}
 	return err
 }

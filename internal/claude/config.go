@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"magpie/internal/configtype"
+	"magpie/internal/i18n"
 )
 
 // Duration is a length of time in the configuration.
@@ -157,16 +158,16 @@ func HasNPM() bool {
 // MissingCLI is the mistake that the configured CLI was not found, and how to install it; err is that of
 // [exec.LookPath].
 func MissingCLI(err error) error {
-	return configtype.Mistakef("[claude] command：%v（%v）", "[claude] command: %v (%v)", err, InstallCLI())
+	return i18n.Mistakef("[claude] command：%v（%v）", "[claude] command: %v (%v)", err, InstallCLI())
 }
 
 // InstallCLI says how to install the CLI on this machine.
 func InstallCLI() error {
 	if !HasNPM() {
-		return configtype.Mistakef("先安装带 npm 的 Node.js %d 或更新的版本，再执行 npm install -g @anthropic-ai/claude-code",
+		return i18n.Mistakef("先安装带 npm 的 Node.js %d 或更新的版本，再执行 npm install -g @anthropic-ai/claude-code",
 			"install Node.js %d or later, with npm, then: npm install -g @anthropic-ai/claude-code", NodeForCLI)
 	}
-	return configtype.Mistakef("安装：npm install -g @anthropic-ai/claude-code",
+	return i18n.Mistakef("安装：npm install -g @anthropic-ai/claude-code",
 		"install it with: npm install -g @anthropic-ai/claude-code")
 }
 
@@ -179,12 +180,12 @@ func (c Config) Validate() error {
 		errs = append(errs, err)
 	}
 	if !slices.Contains(PermissionModes, c.PermissionMode) {
-		errs = append(errs, configtype.Mistakef("[claude] permission_mode %q：应为 %s 之一",
-			"[claude] permission_mode %q: must be one of %s", c.PermissionMode, configtype.Listing(PermissionModes)))
+		errs = append(errs, i18n.Mistakef("[claude] permission_mode %q：应为 %s 之一",
+			"[claude] permission_mode %q: must be one of %s", c.PermissionMode, i18n.Listing(PermissionModes)))
 	}
 	errs = append(errs, checkAsk(c))
 	if err := c.MCP.check(); err != nil {
-		errs = append(errs, configtype.Mistakef("[claude] mcp：%v", "[claude] mcp: %v", err))
+		errs = append(errs, i18n.Mistakef("[claude] mcp：%v", "[claude] mcp: %v", err))
 	}
 	errs = append(errs, c.checkModels()...)
 	errs = append(errs, c.SlashCommands().validate()...)
@@ -192,22 +193,22 @@ func (c Config) Validate() error {
 	// Zero is "auto"; only a negative number is a mistake.
 	for name, n := range map[string]AutoCount{"max_turns": c.MaxTurns, "max_processes": c.MaxProcesses} {
 		if n < 0 {
-			errs = append(errs, configtype.Mistakef(`[claude] %s %d：应为 1 或更大的整数，或 "auto"`,
+			errs = append(errs, i18n.Mistakef(`[claude] %s %d：应为 1 或更大的整数，或 "auto"`,
 				`[claude] %s %d: must be a whole number, 1 or more, or "auto"`, name, int(n)))
 		}
 	}
 	if c.WhileBusy != Queues && c.WhileBusy != Steers {
-		errs = append(errs, configtype.Mistakef("[claude] while_busy %q：应为 %s 或 %s",
+		errs = append(errs, i18n.Mistakef("[claude] while_busy %q：应为 %s 或 %s",
 			"[claude] while_busy %q: must be %s or %s", c.WhileBusy, Queues, Steers))
 	}
 	if c.Spare < 0 {
-		errs = append(errs, configtype.Mistakef("[claude] spare：不能是负数", "[claude] spare: must be 0 or more"))
+		errs = append(errs, i18n.Mistakef("[claude] spare：不能是负数", "[claude] spare: must be 0 or more"))
 	}
 	if c.KeepAlive.Duration < 0 && c.KeepAlive != AutoKeepAlive {
-		errs = append(errs, configtype.Mistakef("[claude] keep_alive：%v", "[claude] keep_alive: %v", errKeepAlive))
+		errs = append(errs, i18n.Mistakef("[claude] keep_alive：%v", "[claude] keep_alive: %v", errKeepAlive))
 	}
 	if c.BackgroundLimit.Duration < 0 {
-		errs = append(errs, configtype.Mistakef("[claude] background_limit：不能是负数",
+		errs = append(errs, i18n.Mistakef("[claude] background_limit：不能是负数",
 			"[claude] background_limit: must be 0 or more"))
 	}
 	for name, d := range map[string]Duration{
@@ -215,7 +216,7 @@ func (c Config) Validate() error {
 		"background_timeout": c.TaskLimit,
 	} {
 		if d.Duration <= 0 {
-			errs = append(errs, configtype.Mistakef("[claude] %s：必须大于 0", "[claude] %s: must be more than 0", name))
+			errs = append(errs, i18n.Mistakef("[claude] %s：必须大于 0", "[claude] %s: must be more than 0", name))
 		}
 	}
 	return errors.Join(append(errs, c.checkPolicy())...)
@@ -225,10 +226,10 @@ func (c Config) Validate() error {
 func explainMissing(command string, err error) error {
 	switch {
 	case errors.Is(err, fs.ErrPermission):
-		return configtype.Mistakef("[claude] command：%s 没有执行权限：运行 chmod +x %[1]s，或者写另一个程序",
+		return i18n.Mistakef("[claude] command：%s 没有执行权限：运行 chmod +x %[1]s，或者写另一个程序",
 			"[claude] command: %s is not executable: run chmod +x %[1]s, or name another program", command)
 	case errors.Is(err, syscall.EISDIR):
-		return configtype.Mistakef("[claude] command：%s 是文件夹：要写里面的程序",
+		return i18n.Mistakef("[claude] command：%s 是文件夹：要写里面的程序",
 			"[claude] command: %s is a folder: name the program in it", command)
 	}
 	return MissingCLI(err)
@@ -241,7 +242,7 @@ func refuseBatchFile(system, path string) error {
 	if system != "windows" || ext != ".cmd" && ext != ".bat" {
 		return nil
 	}
-	return configtype.Mistakef("[claude] command：%s 是批处理文件，无法安全地传递参数：请写它启动的程序 claude.exe",
+	return i18n.Mistakef("[claude] command：%s 是批处理文件，无法安全地传递参数：请写它启动的程序 claude.exe",
 		"[claude] command: %s is a batch file, and arguments cannot be passed to it safely: name the program that it starts, claude.exe",
 		path)
 }
@@ -250,18 +251,18 @@ func refuseBatchFile(system, path string) error {
 func (c Config) Resolve() (Config, error) {
 	command, err := exec.LookPath(c.Command)
 	if err != nil {
-		return c, configtype.Mistakef("[claude] command：%v", "[claude] command: %v", err)
+		return c, i18n.Mistakef("[claude] command：%v", "[claude] command: %v", err)
 	}
 	// LookPath may return a relative path, which would be looked up in the project's folder.
 	if c.Command, err = filepath.Abs(command); err != nil {
-		return c, configtype.Mistakef("[claude] command：%v", "[claude] command: %v", err)
+		return c, i18n.Mistakef("[claude] command：%v", "[claude] command: %v", err)
 	}
 	if c.Project, err = filepath.Abs(c.Project); err != nil {
-		return c, configtype.Mistakef("[claude] project：%v", "[claude] project: %v", err)
+		return c, i18n.Mistakef("[claude] project：%v", "[claude] project: %v", err)
 	}
 	if s := strings.TrimSpace(c.Settings); s != "" && !strings.HasPrefix(s, "{") {
 		if c.Settings, err = filepath.Abs(s); err != nil {
-			return c, configtype.Mistakef("[claude] settings：%v", "[claude] settings: %v", err)
+			return c, i18n.Mistakef("[claude] settings：%v", "[claude] settings: %v", err)
 		}
 	}
 	return c, nil

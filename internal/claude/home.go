@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"magpie/internal/configtype"
+	"magpie/internal/i18n"
 )
 
 // The values of [Config.ConfigDir].
@@ -27,12 +27,12 @@ func (c Config) checkPolicy() error {
 	var errs []error
 	for _, s := range c.SettingSources {
 		if !slices.Contains(settingSources, s) {
-			errs = append(errs, configtype.Mistakef("[claude] setting_sources %q：应为 %s 之一",
-				"[claude] setting_sources %q: must be one of %s", s, configtype.Listing(settingSources)))
+			errs = append(errs, i18n.Mistakef("[claude] setting_sources %q：应为 %s 之一",
+				"[claude] setting_sources %q: must be one of %s", s, i18n.Listing(settingSources)))
 		}
 	}
 	if c.ConfigDir != "" && c.ConfigDir != perChatDir && c.ConfigDir != isolatedDir {
-		errs = append(errs, configtype.Mistakef("[claude] config_dir %q：应为 %s 或 %s",
+		errs = append(errs, i18n.Mistakef("[claude] config_dir %q：应为 %s 或 %s",
 			"[claude] config_dir %q: must be %s or %s", c.ConfigDir, perChatDir, isolatedDir))
 	}
 	if _, err := readSettings(c.Settings); err != nil {
@@ -73,7 +73,7 @@ func (c Config) StateDir() string {
 // Prepare writes settings that cannot be passed as arguments. It must be called before the first agent starts.
 func (c Config) Prepare() error {
 	if c.Folder != nil && c.StateDir() == "" {
-		return configtype.Mistakef("[claude] config_dir：没有存放各个聊天设置的文件夹",
+		return i18n.Mistakef("[claude] config_dir：没有存放各个聊天设置的文件夹",
 			"[claude] config_dir: there is no folder for the chats' own settings")
 	}
 	s, err := readSettings(c.Settings)

@@ -5,7 +5,7 @@ import (
 	"strconv"
 	"time"
 
-	"magpie/internal/configtype"
+	"magpie/internal/i18n"
 )
 
 // AutoCount is a configured number, such as that of processes, or [Auto]. The zero value is Auto.
@@ -35,7 +35,7 @@ func (n *AutoCount) UnmarshalText(text []byte) error {
 	}
 	i, err := strconv.Atoi(string(text))
 	if err != nil || i < 1 {
-		return configtype.Mistakef(`应为 1 或更大的整数，或 "auto"`, `must be a whole number, 1 or more, or "auto"`)
+		return i18n.Mistakef(`应为 1 或更大的整数，或 "auto"`, `must be a whole number, 1 or more, or "auto"`)
 	}
 	*n = AutoCount(i)
 	return nil
@@ -65,7 +65,7 @@ func (k *KeepAlive) UnmarshalText(text []byte) error {
 	}
 	var d Duration
 	if err := d.UnmarshalText(text); err != nil {
-		return configtype.Mistakef(`%v，或 "auto"`, `%v, or "auto"`, err)
+		return i18n.Mistakef(`%v，或 "auto"`, `%v, or "auto"`, err)
 	}
 	if d.Duration < 0 {
 		return errKeepAlive
@@ -75,7 +75,7 @@ func (k *KeepAlive) UnmarshalText(text []byte) error {
 }
 
 // errKeepAlive describes valid values of keep_alive.
-var errKeepAlive = configtype.Mistakef(`不能是负数；也可以写 "auto"`, `must be 0 or more, or "auto"`)
+var errKeepAlive = i18n.Mistakef(`不能是负数；也可以写 "auto"`, `must be 0 or more, or "auto"`)
 
 // longestIdle is the default of how long a process waits for its chat's next message. It only uses memory that nothing
 // else needs.

@@ -23,7 +23,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"magpie/internal/claude/proctree"
-	"magpie/internal/configtype"
+	"magpie/internal/i18n"
 	"magpie/internal/text"
 )
 
@@ -162,7 +162,7 @@ func (a agent) checkServer(ctx context.Context, dir string, definition []byte) e
 		err = d.tryURL(limited, a.env)
 	}
 	if err != nil && limited.Err() != nil && ctx.Err() == nil {
-		return configtype.Mistakef("%v 内没有应答", "no answer within %v", limit)
+		return i18n.Mistakef("%v 内没有应答", "no answer within %v", limit)
 	}
 	if err == nil && time.Since(began) > a.env.serverTime(serverWait) {
 		return ErrServerSlow
@@ -232,20 +232,20 @@ func (a agent) tryProcess(ctx context.Context, dir string, d serverDefinition) e
 // endOf says how a program has ended that was to go on, and the last line that it has written.
 func endOf(err error, output string) error {
 	if err == nil {
-		err = configtype.Mistakef("没有应答就结束了", "it ended without an answer")
+		err = i18n.Mistakef("没有应答就结束了", "it ended without an answer")
 	}
 	line := text.SafeLine(output[strings.LastIndexByte(output, '\n')+1:])
 	if line == "" {
 		return err
 	}
-	return configtype.Mistakef("%v（%s）", "%v (%s)", err, line)
+	return i18n.Mistakef("%v（%s）", "%v (%s)", err, line)
 }
 
 // tryURL connects to a server on the network.
 func (d serverDefinition) tryURL(ctx context.Context, env environment) error {
 	to, err := url.Parse(d.URL)
 	if err != nil {
-		return configtype.Mistakef("网址不正确", "its URL is not valid") // without the URL, which may hold a secret
+		return i18n.Mistakef("网址不正确", "its URL is not valid") // without the URL, which may hold a secret
 	}
 	network := http.DefaultTransport.(*http.Transport).Clone()
 	network.TLSClientConfig = &tls.Config{RootCAs: env.authorities()}
@@ -306,7 +306,7 @@ func (s *serverRequests) RoundTrip(req *http.Request) (*http.Response, error) {
 	case resp.StatusCode == http.StatusUnauthorized && !authorized:
 		s.fail(ErrServerLogin)
 	case resp.StatusCode >= http.StatusBadRequest:
-		s.fail(configtype.Mistakef("HTTP 状态 %d", "HTTP status %d", resp.StatusCode))
+		s.fail(i18n.Mistakef("HTTP 状态 %d", "HTTP status %d", resp.StatusCode))
 	}
 	return resp, err
 }

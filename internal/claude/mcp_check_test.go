@@ -19,7 +19,7 @@ import (
 
 	"magpie/internal/claude"
 	"magpie/internal/claude/claudetest"
-	"magpie/internal/configtype"
+	"magpie/internal/i18n"
 	"magpie/internal/text"
 )
 
@@ -118,7 +118,7 @@ func TestCheckServers(t *testing.T) {
 		"silent":  "it ended without an answer", "wrong": "HTTP status 401",
 		"away": "127.0.0.1:1: the connection was refused", "nobody": "127.0.0.1:1: the connection was refused",
 	} {
-		if err := got[name]; err == nil || !strings.Contains(configtype.English(err), want) {
+		if err := got[name]; err == nil || !strings.Contains(i18n.ErrorText(i18n.English, err), want) {
 			t.Errorf("%s: %v, want %q", name, err, want)
 		}
 	}
@@ -167,7 +167,7 @@ func TestAHangingServerLeavesNothing(t *testing.T) {
 
 	c.Env = map[string]string{"MCP_TIMEOUT": "20"}
 	got, err := c.CheckServers(t.Context(), c.Project)
-	if err != nil || got["hangs"] == nil || configtype.English(got["hangs"]) != "no answer within 20ms" {
+	if err != nil || got["hangs"] == nil || i18n.ErrorText(i18n.English, got["hangs"]) != "no answer within 20ms" {
 		t.Errorf("%v, %v", got, err)
 	}
 }

@@ -14,7 +14,7 @@ import (
 
 	"github.com/tidwall/gjson"
 
-	"magpie/internal/configtype"
+	"magpie/internal/i18n"
 	"magpie/internal/safepath"
 )
 
@@ -45,7 +45,7 @@ func (m *MCPServers) UnmarshalText(text []byte) error {
 // check reports problems with m.
 func (m MCPServers) check() error {
 	if len(m) > 1 && (slices.Contains(m, allServers) || slices.Contains(m, noServers)) {
-		return configtype.Mistakef(`应为 "%s"、"%s"，或名字的列表`, `must be "%s", "%s", or a list of names`, allServers, noServers)
+		return i18n.Mistakef(`应为 "%s"、"%s"，或名字的列表`, `must be "%s", "%s", or a list of names`, allServers, noServers)
 	}
 	return nil
 }

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"magpie/internal/configtype"
+	"magpie/internal/i18n"
 )
 
 // Efforts are the CLI's levels of thinking effort.
@@ -49,13 +49,13 @@ func (c Config) MayUse(model string) bool {
 func (c Config) checkModels() (errs []error) {
 	for _, m := range append([]string{c.Model}, c.Models...) {
 		if m != "" && !modelName.MatchString(m) {
-			errs = append(errs, configtype.Mistakef("[claude] model %q：没有这样的模型名",
+			errs = append(errs, i18n.Mistakef("[claude] model %q：没有这样的模型名",
 				"[claude] model %q: no model has such a name", m))
 		}
 	}
 	if c.Effort != "" && !slices.Contains(Efforts, c.Effort) {
-		errs = append(errs, configtype.Mistakef("[claude] effort %q：应为 %s 之一",
-			"[claude] effort %q: must be one of %s", c.Effort, configtype.Listing(Efforts)))
+		errs = append(errs, i18n.Mistakef("[claude] effort %q：应为 %s 之一",
+			"[claude] effort %q: must be one of %s", c.Effort, i18n.Listing(Efforts)))
 	}
 	return errs
 }

@@ -10,7 +10,7 @@ import (
 
 	"github.com/tidwall/gjson"
 
-	"magpie/internal/configtype"
+	"magpie/internal/i18n"
 )
 
 // settings are settings of the CLI, by their keys.
@@ -48,22 +48,22 @@ func readSettings(text string) (settings, error) {
 	if !strings.HasPrefix(text, "{") {
 		data, err := os.ReadFile(text)
 		if err != nil {
-			return nil, configtype.Mistakef("%s：%v", "%s: %v", where, err)
+			return nil, i18n.Mistakef("%s：%v", "%s: %v", where, err)
 		}
 		where, text = where+": "+text, string(data)
 	}
 	var s settings
 	if err := json.Unmarshal([]byte(text), &s); err != nil {
-		return nil, configtype.Mistakef("%s：不是 JSON 对象：%v", "%s: not a JSON object: %v", where, jsonMistake(err))
+		return nil, i18n.Mistakef("%s：不是 JSON 对象：%v", "%s: not a JSON object: %v", where, jsonMistake(err))
 	}
 	// "null" is valid JSON and leaves a nil map.
 	if s == nil {
-		return nil, configtype.Mistakef("%s：不是 JSON 对象：null", "%s: not a JSON object: null", where)
+		return nil, i18n.Mistakef("%s：不是 JSON 对象：null", "%s: not a JSON object: null", where)
 	}
 	var errs []error
 	for _, key := range slices.Sorted(maps.Keys(s)) {
 		if err := checkSetting(key, gjson.ParseBytes(s[key])); err != nil {
-			errs = append(errs, configtype.Mistakef("%s：%v", "%s: %v", where, err))
+			errs = append(errs, i18n.Mistakef("%s：%v", "%s: %v", where, err))
 		}
 	}
 	return s, errors.Join(errs...)
@@ -75,11 +75,11 @@ func jsonMistake(err error) error {
 	var kind *json.UnmarshalTypeError
 	switch {
 	case errors.As(err, &syntax):
-		return configtype.Mistakef("第 %d 个字节处有误", "mistake at byte %d", syntax.Offset)
+		return i18n.Mistakef("第 %d 个字节处有误", "mistake at byte %d", syntax.Offset)
 	case errors.As(err, &kind):
-		return configtype.Mistakef("它的类型是 %s", "it is of the type %s", kind.Value)
+		return i18n.Mistakef("它的类型是 %s", "it is of the type %s", kind.Value)
 	}
-	return configtype.Mistakef("读不出来", "it cannot be read")
+	return i18n.Mistakef("读不出来", "it cannot be read")
 }
 
 // checkSetting reports problems with one setting that affect what agents may do. The CLI has more keys, and other
@@ -92,18 +92,18 @@ func checkSetting(key string, v gjson.Result) error {
 		return checkHooks(v)
 	case "env":
 		if !allMatch(v, gjson.Result.IsObject, isString) {
-			return configtype.Mistakef("env：应为对象，值都是字符串", "env: must be an object whose values are strings")
+			return i18n.Mistakef("env：应为对象，值都是字符串", "env: must be an object whose values are strings")
 		}
 	case "model", "apiKeyHelper", "awsAuthRefresh", "awsCredentialExport", "outputStyle":
 		if !isString(v) {
-			return configtype.Mistakef("%s：应为字符串", "%s: must be a string", key)
+			return i18n.Mistakef("%s：应为字符串", "%s: must be a string", key)
 		}
 	case "cleanupPeriodDays", "crossSessionInbound", "useAutoModeDuringPlan", "autoMemoryEnabled":
 		// Two sources for one setting would hide which one applies.
-		return configtype.Mistakef("%s：由鹊桥设置", "%s: this is set by Magpie", key)
+		return i18n.Mistakef("%s：由鹊桥设置", "%s: this is set by Magpie", key)
 	case "disableAllHooks", "includeCoAuthoredBy", "enableAllProjectMcpServers":
 		if !v.IsBool() {
-			return configtype.Mistakef("%s：应为 true 或 false", "%s: must be true or false", key)
+			return i18n.Mistakef("%s：应为 true 或 false", "%s: must be true or false", key)
 		}
 	}
 	return nil
@@ -125,33 +125,33 @@ func allMatch(v gjson.Result, kind, inner func(gjson.Result) bool) bool {
 // without effect gives a false sense of protection.
 func checkPermissions(v gjson.Result) error {
 	if !v.IsObject() {
-		return configtype.Mistakef("permissions：应为对象", "permissions: must be an object")
+		return i18n.Mistakef("permissions：应为对象", "permissions: must be an object")
 	}
 	var errs []error
 	v.ForEach(func(key, v gjson.Result) bool {
 		switch name := key.String(); name {
 		case "allow", "deny", "ask":
 			if !allMatch(v, gjson.Result.IsArray, isRule) {
-				errs = append(errs, configtype.Mistakef(`permissions.%s：应为规则的列表，例如 "Read"、"Bash(go vet ./...)"`,
+				errs = append(errs, i18n.Mistakef(`permissions.%s：应为规则的列表，例如 "Read"、"Bash(go vet ./...)"`,
 					`permissions.%s: must be a list of rules such as "Read" or "Bash(go vet ./...)"`, name))
 			} else if name == "allow" {
 				errs = append(errs, checkAllowed("permissions.allow", stringList(v)))
 			}
 		case "additionalDirectories":
 			if !allMatch(v, gjson.Result.IsArray, isString) {
-				errs = append(errs, configtype.Mistakef("permissions.additionalDirectories：应为文件夹的列表",
+				errs = append(errs, i18n.Mistakef("permissions.additionalDirectories：应为文件夹的列表",
 					"permissions.additionalDirectories: must be a list of folders"))
 			}
 		case "defaultMode":
-			errs = append(errs, configtype.Mistakef("permissions.defaultMode：请用 [claude] permission_mode，或项目的 mode",
+			errs = append(errs, i18n.Mistakef("permissions.defaultMode：请用 [claude] permission_mode，或项目的 mode",
 				"permissions.defaultMode: this is [claude] permission_mode, or the mode of a project"))
 		case "disableBypassPermissionsMode":
 			if v.String() != "disable" {
-				errs = append(errs, configtype.Mistakef(`permissions.disableBypassPermissionsMode：应为 "disable"`,
+				errs = append(errs, i18n.Mistakef(`permissions.disableBypassPermissionsMode：应为 "disable"`,
 					`permissions.disableBypassPermissionsMode: must be "disable"`))
 			}
 		default:
-			errs = append(errs, configtype.Mistakef("permissions.%s：没有这个键", "permissions.%s: no such key", name))
+			errs = append(errs, i18n.Mistakef("permissions.%s：没有这个键", "permissions.%s: no such key", name))
 		}
 		return true
 	})
@@ -183,7 +183,7 @@ func checkHooks(v gjson.Result) error {
 	if !allMatch(v, gjson.Result.IsObject, func(event gjson.Result) bool {
 		return allMatch(event, gjson.Result.IsArray, matchers)
 	}) {
-		return configtype.Mistakef(`hooks：应为对象，值都是列表，例如 {"PreToolUse": [{"matcher": "Bash", "hooks": [{"type": "command", "command": "…"}]}]}`,
+		return i18n.Mistakef(`hooks：应为对象，值都是列表，例如 {"PreToolUse": [{"matcher": "Bash", "hooks": [{"type": "command", "command": "…"}]}]}`,
 			`hooks: must be an object whose values are lists, as in {"PreToolUse": [{"matcher": "Bash", "hooks": [{"type": "command", "command": "…"}]}]}`)
 	}
 	return nil

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"magpie/internal/configtype"
+	"magpie/internal/i18n"
 )
 
 // safeCommands are the CLI's slash commands that only show something, or tidy up their own session. Others may change
@@ -39,10 +39,10 @@ func (s SlashCommands) validate() (errs []error) {
 	for _, name := range s {
 		switch {
 		case !slashName.MatchString(name):
-			errs = append(errs, configtype.Mistakef("[claude] slash_commands：%q 不是命令名；不要写斜杠",
+			errs = append(errs, i18n.Mistakef("[claude] slash_commands：%q 不是命令名；不要写斜杠",
 				"[claude] slash_commands: %q is not the name of a command; write it without the slash", name))
 		case slices.Contains([]string{"config", "permissions", "login", "logout"}, strings.ToLower(name)):
-			errs = append(errs, configtype.Mistakef("[claude] slash_commands：%q 会让聊天修改 CLI 的设置",
+			errs = append(errs, i18n.Mistakef("[claude] slash_commands：%q 会让聊天修改 CLI 的设置",
 				"[claude] slash_commands: %q would let chats change the settings of the CLI", name))
 		}
 	}

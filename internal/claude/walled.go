@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"magpie/internal/claude/wall"
-	"magpie/internal/configtype"
+	"magpie/internal/i18n"
 	"magpie/internal/safepath"
 )
 
@@ -36,10 +36,10 @@ func (m WallMode) check() error {
 	known := []string{string(wallAuto), string(wallOff), string(wallRequire)}
 	switch {
 	case m != "" && !slices.Contains(known, string(m)):
-		return configtype.Mistakef("[claude] wall %q：应为 %s 之一", "[claude] wall %q: must be one of %s", m,
-			configtype.Listing(known))
+		return i18n.Mistakef("[claude] wall %q：应为 %s 之一", "[claude] wall %q: must be one of %s", m,
+			i18n.Listing(known))
 	case m == wallRequire && m.Missing() != nil:
-		return configtype.Mistakef(
+		return i18n.Mistakef(
 			`[claude] wall = "require"：这台机器上做不到：%v；要让没有这道墙的助手也能运行，就写 "auto"`,
 			`[claude] wall = "require": this machine cannot do that: %v; to let agents run without it, write "auto"`,
 			m.Missing())

@@ -1,12 +1,13 @@
-// Package configtype holds types shared by configuration sections, such as durations. It is a leaf.
+// Package configtype holds the types of values in configuration files, such as durations.
 //
 // Sections, their defaults and their meaning are elsewhere.
 package configtype
 
 import (
 	"regexp"
-	"strings"
 	"time"
+
+	"magpie/internal/i18n"
 )
 
 // Duration is a time.Duration that a configuration file writes as "5m".
@@ -16,7 +17,7 @@ type Duration struct{ time.Duration }
 func (d *Duration) UnmarshalText(text []byte) error {
 	v, err := time.ParseDuration(string(text))
 	if err != nil {
-		return Mistakef(`应为数字加单位（s、m 或 h），例如 "90s"、"48h"`,
+		return i18n.Mistakef(`应为数字加单位（s、m 或 h），例如 "90s"、"48h"`,
 			`must be a number and a unit (s, m or h), such as "90s" or "48h"`)
 	}
 	d.Duration = v
@@ -25,14 +26,7 @@ func (d *Duration) UnmarshalText(text []byte) error {
 
 // String writes a duration as in a configuration file, without units that are zero at its end: "24h", "1m30s".
 func (d Duration) String() string {
-	text := d.Duration.String()
-	if d.Duration != 0 && d.Duration%time.Minute == 0 {
-		text = strings.TrimSuffix(text, "0s")
-	}
-	if d.Duration != 0 && d.Duration%time.Hour == 0 {
-		text = strings.TrimSuffix(text, "0m")
-	}
-	return text
+	return i18n.SettingDuration(d.Duration)
 }
 
 // MarshalText is the inverse of UnmarshalText.

@@ -20,7 +20,7 @@ import (
 
 	"github.com/sony/gobreaker/v2"
 
-	"magpie/internal/configtype"
+	"magpie/internal/i18n"
 )
 
 // Batch is how many texts one call may carry.
@@ -60,10 +60,10 @@ func (c Config) Validate() error {
 	u, err := url.Parse(c.URL)
 	switch {
 	case err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http":
-		return configtype.Mistakef("应为地址，例如 https://host/v1/embeddings",
+		return i18n.Mistakef("应为地址，例如 https://host/v1/embeddings",
 			"must be an address such as https://host/v1/embeddings")
 	case u.User != nil:
-		return configtype.Mistakef("地址里不能有用户名或密码", "must not hold a user or a password")
+		return i18n.Mistakef("地址里不能有用户名或密码", "must not hold a user or a password")
 	}
 	return nil
 }

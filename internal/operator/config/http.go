@@ -1,0 +1,52 @@
+package config
+
+import (
+	"net"
+	"strings"
+
+	"magpie/internal/i18n"
+)
+
+// HTTP is the section of the pages for the operator's machines.
+type HTTP struct {
+	// host:port of /metrics, /healthz and /readyz; without a host this machine only; empty = none
+	Listen string `toml:"listen" env:"LISTEN"`
+	// names under which they are served, besides addresses, localhost and known names
+	Hosts []string `toml:"hosts" env:"HOSTS"`
+}
+
+// Address is the address to listen on. Without a host it is only reachable from this machine: the pages have no login.
+func (c HTTP) Address() string {
+	if strings.HasPrefix(c.Listen, ":") {
+		return "127.0.0.1" + c.Listen
+	}
+	return c.Listen
+}
+
+// Validate reports the invalid key.
+func (c HTTP) Validate() error {
+	if c.Listen == "" {
+		return nil
+	}
+	_, port, err := net.SplitHostPort(c.Listen)
+	if err != nil {
+		return i18n.Mistakef("[http] listen %q：应为 host:port，只限本机时写 :port",
+			"[http] listen %q: must be host:port, or :port for this machine only", c.Listen)
+	}
+	if _, err := net.LookupPort("tcp", port); err != nil {
+		return i18n.Mistakef("[http] listen %q：端口应为 1 到 65535 的数字",
+			"[http] listen %q: the port must be a number from 1 to 65535", c.Listen)
+	}
+	return c.validateHosts()
+}
+
+// validateHosts reports names that no Host header can hold.
+func (c HTTP) validateHosts() error {
+	for _, name := range c.Hosts {
+		if name == "" || strings.ContainsAny(name, ":/* ") {
+			return i18n.Mistakef(`[http] hosts %q：应为不带端口的名字，例如 "magpie.example.com"`,
+				`[http] hosts %q: must be names without a port, as in "magpie.example.com"`, name)
+		}
+	}
+	return nil
+}

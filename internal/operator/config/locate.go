@@ -1,0 +1,136 @@
+package config
+
+import (
+	"errors"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/caarlos0/env/v11"
+	"github.com/pelletier/go-toml/v2/unstable"
+
+	"magpie/internal/i18n"
+)
+
+// VariableError is a mistake in the value of a variable of the environment, which overrides the file.
+type VariableError struct {
+	Name string
+	Err  error
+}
+
+func (e *VariableError) Error() string { return e.describe().Error() }
+
+// In is the error message in a language.
+func (e *VariableError) In(l i18n.Lang) string { return i18n.ErrorText(l, e.describe()) }
+
+func (e *VariableError) describe() error {
+	return i18n.Mistakef("环境变量 %s：%v", "environment: %s: %v", e.Name, e.Err)
+}
+
+// Unwrap implements the interface of [errors.Is] and [errors.As].
+func (e *VariableError) Unwrap() error { return e.Err }
+
+// locate adds to each mistake in a value where the value was set: the line of the file, or the variable that overrides
+// it. What follows from a mistake that was found before is left out.
+func locate(err error, environ []string, found reading) (inFile []mistake, inEnviron []error) {
+	lines, vars := keyLines(found.text), env.ToMap(environ)
+	for _, e := range leaves(err) {
+		section, key := keyOfMistake(e)
+		name := variableOf(section, key)
+		if vars[name] == "" && vars[name+"_FILE"] != "" {
+			name += "_FILE"
+		}
+		if found.isWrongVariable(name) {
+			continue
+		}
+		if vars[name] != "" {
+			inEnviron = append(inEnviron, &VariableError{name, e})
+			continue
+		}
+		full := strings.TrimPrefix(section+"."+key, ".")
+		line := lines[full]
+		if found.wrong[full] || found.wrong[section] || line == 0 && found.stopped {
+			continue
+		}
+		if line != 0 {
+			e = i18n.Mistakef("第 %d 行：%v", "line %d: %v", line, e)
+		}
+		inFile = append(inFile, mistake{line, e})
+	}
+	return inFile, inEnviron
+}
+
+// joinMistakes returns all mistakes as an [Error], in the order of the lines; nil if there are none.
+func joinMistakes(file string, inFile []mistake, inEnviron []error) error {
+	if len(inFile) == 0 {
+		file = ""
+	}
+	slices.SortStableFunc(inFile, func(a, b mistake) int { return a.line - b.line })
+	var all []error
+	for _, m := range inFile {
+		all = append(all, m.error)
+	}
+	if all = append(all, inEnviron...); len(all) == 0 {
+		return nil
+	}
+	return &Error{File: file, Err: errors.Join(all...)}
+}
+
+// leaves are the errors that were joined to one.
+func leaves(err error) (list []error) {
+	if err == nil {
+		return nil
+	}
+	many, ok := err.(interface{ Unwrap() []error }) //nolint:errorlint // only what was joined is taken apart
+	if !ok {
+		return []error{err}
+	}
+	for _, e := range many.Unwrap() {
+		list = append(list, leaves(e)...)
+	}
+	return list
+}
+
+// mistakenKey matches the key with which messages about a value begin, and mistakenProject the name of a project, which
+// operators choose.
+var (
+	mistakenKey     = regexp.MustCompile(`^(?:\[([\w.-]+)\] )?([\w-]+)`)
+	mistakenProject = regexp.MustCompile(`^\[(projects)\] (.+?): `)
+)
+
+// keyOfMistake is the key that a mistake is about, and its section; both are empty if it names none.
+func keyOfMistake(err error) (section, key string) {
+	for _, form := range []*regexp.Regexp{mistakenProject, mistakenKey} {
+		if m := form.FindStringSubmatch(err.Error()); m != nil {
+			return m[1], m[2]
+		}
+	}
+	return "", ""
+}
+
+// variableOf is the variable that overrides a key.
+func variableOf(section, key string) string {
+	return EnvPrefix + strings.ToUpper(strings.TrimPrefix(section+"_"+key, "_"))
+}
+
+// keyLines are the numbers of the lines that set each key, as section.key, and that open each section.
+func keyLines(data []byte) map[string]int {
+	lines := map[string]int{}
+	var p unstable.Parser
+	p.Reset(data)
+	var section []string
+	for p.NextExpression() {
+		e := p.Expression()
+		it := e.Key()
+		if (e.Kind != unstable.Table && e.Kind != unstable.KeyValue) || !it.Next() {
+			continue
+		}
+		key := keyOf(section, e)
+		if e.Kind == unstable.Table {
+			key = keyOf(nil, e)
+			section = key
+		}
+		lines[strings.Join(key, ".")] = p.Shape(it.Node().Raw).Start.Line
+	}
+	return lines
+}

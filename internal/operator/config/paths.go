@@ -1,0 +1,89 @@
+package config
+
+import (
+	"errors"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"magpie/internal/claude"
+	"magpie/internal/i18n"
+)
+
+// expandPaths replaces the home folder's short forms at the beginning of paths, as a shell would.
+func (c *Config) expandPaths() {
+	for _, path := range []*string{&c.Claude.Project, &c.Claude.Command, &c.Claude.Settings} {
+		*path = ExpandHome(*path)
+	}
+	for name, p := range c.Projects {
+		p.Path = ExpandHome(p.Path)
+		c.Projects[name] = p
+	}
+	if path, ok := strings.CutPrefix(c.DB.URL, "sqlite://"); ok {
+		c.DB.URL = "sqlite://" + ExpandHome(path)
+	}
+}
+
+// MakeDefaultProject creates the working folder of agents if the operator has named none. Only a program that is about
+// to run agents calls it, so that others leave no folder behind.
+func (c Config) MakeDefaultProject() error {
+	if c.Claude.Project != ExpandHome(claude.DefaultProject) {
+		return nil
+	}
+	if err := os.MkdirAll(c.Claude.Project, 0o755); err != nil {
+		return &Error{Err: i18n.Mistakef("[claude] project：%v", "[claude] project: %v", err)}
+	}
+	return nil
+}
+
+// checkFolders reports all problems with the folders that agents work in, or that these folders are not known.
+func (c Config) checkFolders() error {
+	b := c.BridgeConfig()
+	b.Guard.Later = ExpandHome(claude.DefaultProject)
+	_, err := os.UserHomeDir()
+	if err == nil {
+		return b.CheckProjects()
+	}
+	var errs []error
+	if _, short := cutHome(c.Claude.Project); short {
+		errs = append(errs, i18n.Mistakef("[claude] project：%v", "[claude] project: %v", err))
+	}
+	for _, name := range slices.Sorted(maps.Keys(c.Projects)) {
+		if _, short := cutHome(c.Projects[name].Path); short {
+			errs = append(errs, i18n.Mistakef("[projects] %s：%v", "[projects] %s: %v", name, err))
+		}
+	}
+	if path, _ := strings.CutPrefix(c.DB.URL, "sqlite://"); path != c.DB.URL {
+		if _, short := cutHome(path); short {
+			errs = append(errs, i18n.Mistakef("[db] url：%v", "[db] url: %v", err))
+		}
+	}
+	if errs == nil {
+		return b.CheckProjects()
+	}
+	return errors.Join(errs...)
+}
+
+// ExpandHome replaces a short form of the home folder at the beginning of a path. Without a home folder the path stays
+// as it is.
+func ExpandHome(path string) string {
+	if rest, short := cutHome(path); short {
+		if home, err := os.UserHomeDir(); err == nil {
+			return filepath.Join(home, rest)
+		}
+	}
+	return path
+}
+
+// cutHome returns what follows ~, $HOME or ${HOME} in a path, and whether it begins with one of them.
+func cutHome(path string) (rest string, short bool) {
+	for _, home := range []string{"~", "$HOME", "${HOME}"} {
+		rest, ok := strings.CutPrefix(path, home)
+		if ok && (rest == "" || strings.HasPrefix(rest, "/")) {
+			return rest, true
+		}
+	}
+	return path, false
+}

@@ -1,0 +1,85 @@
+package doctor
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"syscall"
+
+	"magpie/internal/i18n"
+	"magpie/internal/operator/config"
+)
+
+// checkConfig reads the configuration, reports its mistakes, and returns as much of it as can be read, and whether
+// there is one that this user may read.
+func checkConfig(r *Report, path string, environ []string) (_ config.Config, found, readable bool) {
+	if path == "" {
+		path = config.Find()
+	}
+	c, err := config.Load(path, environ)
+	if unread := (*fs.PathError)(nil); errors.As(err, &unread) && unread.Path == path {
+		r.AddFinding(Fail, explainUnread(r, unread), textConfigWrong, unread)
+		return c, true, false
+	}
+	switch {
+	case path == "" && err != nil:
+		r.AddFinding(Fail, r.text(textWriteConfig), textNoConfig)
+	case path == "":
+		r.AddFinding(OK, "", textFromEnvironment)
+	case err == nil:
+		r.AddFinding(OK, "", textConfigAt, path)
+	}
+	if found = !errors.Is(err, config.ErrNotFound); found { // otherwise it was reported
+		inEnviron := r.text(textCorrectIn, r.text(textTheEnvironment))
+		for _, e := range splitMistakes(err) {
+			do := inEnviron
+			if path != "" && !errors.As(e, new(*config.VariableError)) {
+				do = r.text(textCorrectIn, path)
+			}
+			r.AddFinding(Fail, do, textConfigWrong, e)
+		}
+	}
+	checkPermissions(r, path)
+	return c, found, true
+}
+
+// explainUnread says what to do about a file that cannot be read.
+func explainUnread(r *Report, err *fs.PathError) string {
+	switch {
+	case errors.Is(err, fs.ErrPermission):
+		if owner := ownerOf(existingParent(err.Path)); owner != "" {
+			return r.text(textRunAsOwner, owner)
+		}
+		return r.text(textRunAsAnother)
+	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.EISDIR):
+		return r.text(textNameFile)
+	}
+	return r.text(textCorrectIn, err.Path)
+}
+
+// checkPermissions checks whether other users can read secrets in the file.
+func checkPermissions(r *Report, path string) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return // already reported, or there is no file
+	}
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return
+	}
+	c := config.Config{}
+	_ = config.Decode(data, &c) // mistakes are already reported; c has what could be read
+	switch secret := c.Feishu.AppSecret != "" || c.Memory.EmbeddingsKey != "" || len(c.Claude.Env) > 0; {
+	case secret && info.Mode().Perm()&0o077 != 0:
+		r.AddFinding(Warn, "chmod 600 "+path, textOthersRead, path, info.Mode().Perm())
+	default:
+		r.AddFinding(OK, "", textMode, path, info.Mode().Perm())
+	}
+}
+
+// checkRules reports tool rules that allow agents more than their author probably meant.
+func checkRules(r *Report, c config.Config) {
+	if bare := c.Claude.BareRules(); len(bare) > 0 {
+		r.AddFinding(Warn, r.text(textRulesNarrow), textRulesBare, i18n.Listing(bare))
+	}
+}

@@ -1,0 +1,198 @@
+package doctor
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"magpie/bridge"
+	"magpie/db"
+	"magpie/db/sqlite"
+	"magpie/internal/operator/config"
+)
+
+// readTimeout limits a read of the whole database, which takes some seconds per GB on a good disk.
+const readTimeout = 5 * time.Minute
+
+// checkDatabase checks whether the database can be read and is intact, even while a service uses it.
+func checkDatabase(ctx context.Context, r *Report, c config.Config) {
+	// A wrong URL is reported with the configuration.
+	if c.DB.Validate() != nil {
+		return
+	}
+	path := c.DatabasePath()
+	if absolute, err := filepath.Abs(path); err == nil {
+		path = absolute
+	}
+	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+		checkMissingDatabase(r, c.DB, path)
+		return
+	}
+	if unread := unreadable(path); unread != nil && errors.Is(unread, fs.ErrPermission) {
+		r.AddFinding(Fail, explainUnread(r, unread), textDBBroken, unread)
+		return
+	}
+	// A check of a large database may take long; doctor must come to an end.
+	reads, cancel := context.WithTimeout(ctx, readTimeout)
+	defer cancel()
+	var corrupt *sqlite.CorruptError
+	switch err := readDatabase(reads, c.DB); {
+	case errors.Is(err, sqlite.ErrEmpty):
+		checkEmptyDatabase(r, c.DB, path)
+		return
+	case errors.Is(err, sqlite.ErrForeign):
+		r.AddFinding(Fail, r.text(textOtherDB), textDBBroken, err)
+		return
+	case errors.As(err, &corrupt):
+		r.AddFinding(Fail, r.text(textRestore), textDBBroken, err)
+		return
+	case err != nil && reads.Err() != nil:
+		r.AddFinding(Warn, r.text(textCheckCopy), textDBSlow, path, readTimeout)
+		return
+	case err != nil:
+		r.AddFinding(Fail, r.text(textMayRead), textDBUnread, path, err)
+		return
+	}
+	if pid := servingPID(path); pid != 0 {
+		r.AddFinding(OK, "", textDBServed, path, pid)
+	} else {
+		r.AddFinding(OK, "", textDBWhole, path)
+	}
+	checkRows(reads, r, c.DB, path)
+}
+
+// unreadable is why a file cannot be opened for reading; nil = it can.
+func unreadable(path string) *fs.PathError {
+	f, err := os.Open(path)
+	if err == nil {
+		_ = f.Close() // it was only opened
+		return nil
+	}
+	var unread *fs.PathError
+	if !errors.As(err, &unread) {
+		return &fs.PathError{Path: path, Err: err}
+	}
+	return unread
+}
+
+// maxNamedRows is how many unreadable rows are listed.
+const maxNamedRows = 10
+
+// checkRows lists rows of the database that cannot be decoded.
+func checkRows(ctx context.Context, r *Report, c db.Config, path string) {
+	store, err := db.OpenReadOnly(ctx, c)
+	if err != nil {
+		r.AddFinding(Warn, r.text(textMayRead), textDBUnread, path, err)
+		return
+	}
+	defer store.Close() //nolint:errcheck // it was only read
+	if store.CheckSchema(ctx) != nil {
+		return // an older schema; its rows can be read once the bridge has started
+	}
+	checkSilenced(ctx, r, store)
+	checkUndelivered(ctx, r, store)
+	rows, err := store.History().Unreadable(ctx)
+	if err != nil {
+		r.AddFinding(Warn, r.text(textMayRead), textDBUnread, path, err)
+		return
+	}
+	if len(rows) == 0 {
+		return
+	}
+	var names []string
+	for _, row := range rows[:min(len(rows), maxNamedRows)] {
+		names = append(names, row.String())
+	}
+	if len(rows) > maxNamedRows {
+		names = append(names, "…")
+	}
+	r.AddFinding(Warn, r.text(textCorrectRows, path), textRowsUnread, len(rows), strings.Join(names, "; "))
+}
+
+// checkSilenced lists chats in which the platform does not let the bot write.
+func checkSilenced(ctx context.Context, r *Report, store *db.DB) {
+	list, err := store.Chats().Silences().List(ctx)
+	if err != nil {
+		r.AddFinding(Warn, "", textSilencedUnread, err)
+		return
+	}
+	for _, s := range list[:min(len(list), maxNamedRows)] {
+		r.AddFinding(Warn, r.text(textLetSpeak), textSilenced,
+			cmp.Or(s.Title, s.Key.String()), s.Since.Format(time.DateTime), s.Why)
+	}
+}
+
+// checkUndelivered reports messages that the platform does not take for now.
+func checkUndelivered(ctx context.Context, r *Report, store *db.DB) {
+	list, err := store.Outbox().Undelivered(ctx)
+	if err != nil {
+		r.AddFinding(Warn, "", textUndeliveredUnread, err)
+		return
+	}
+	for _, u := range list {
+		r.AddFinding(Warn, bridge.ObstacleIn(u.Obstacle, r.Lang), textUndelivered, u.Posts,
+			u.Since.Format(time.DateTime), u.Why)
+	}
+}
+
+// checkEmptyDatabase reports why nothing is in the database: Magpie has not set it up yet, or its content was lost.
+func checkEmptyDatabase(r *Report, c db.Config, path string) {
+	if copies, err := c.RescuedCopies(); err != nil || len(copies) > 0 {
+		checkMissingDatabase(r, c, path)
+		return
+	}
+	r.AddFinding(Warn, r.text(textFillEmpty), textDBEmpty, path)
+}
+
+// checkMissingDatabase reports why there is no database: none was created yet, or one was lost.
+func checkMissingDatabase(r *Report, c db.Config, path string) {
+	copies, err := c.RescuedCopies()
+	switch pid := servingPID(path); {
+	case err != nil:
+		r.AddFinding(Fail, r.text(textMayRead), textDBUnread, path, err)
+	case len(copies) > 0:
+		last := copies[len(copies)-1]
+		r.AddFinding(Fail, r.text(textPutBack, path, last), textDBRescued, path, last)
+	case pid != 0:
+		r.AddFinding(Fail, r.text(textSeeLog), textDBLost, path, pid)
+	default:
+		if err := unwritable(existingParent(filepath.Dir(path))); err != nil {
+			r.AddFinding(Fail, r.text(textMayWrite), textDBUncreated, path, err)
+			return
+		}
+		r.AddFinding(OK, "", textDBLater, path)
+	}
+}
+
+// readDatabase reads the whole database.
+func readDatabase(ctx context.Context, c db.Config) error {
+	store, err := db.OpenReadOnly(ctx, c)
+	if err != nil {
+		return err
+	}
+	return errors.Join(store.Check(ctx), store.Close())
+}
+
+// servingPID returns the process that serves the database, 0 if none does. It does not try the lock: the lock file
+// outlives the lock, and trying could make a bridge fail that starts at this moment.
+func servingPID(path string) int {
+	path += ".lock"
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return 0
+	}
+	pid, err := strconv.Atoi(strings.TrimSpace(string(text)))
+	if err != nil || pid <= 0 {
+		return 0
+	}
+	if !holdsLock(pid, path) {
+		return 0
+	}
+	return pid
+}

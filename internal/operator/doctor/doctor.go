@@ -1,0 +1,56 @@
+// Package doctor checks whether everything that the bridge needs is there, even while it runs: the configuration, the
+// CLI and its login, the database, the platform's settings of the app, disk space, a service manager. Each finding says
+// what to do. The package neither does it nor prints the report.
+package doctor
+
+import (
+	"context"
+	"maps"
+	"os/exec"
+	"slices"
+
+	"magpie/internal/operator/config"
+)
+
+// Examine runs all checks with this environment and the configuration at path; an empty path means the one that the
+// bridge would find. Checks that need a value missing from a broken configuration are skipped.
+func Examine(ctx context.Context, r *Report, path string, environ []string) {
+	c, found, readable := checkConfig(r, path, environ)
+	if !readable {
+		checkManagers(r)
+		return
+	}
+	checkRules(r, c)
+	cli := CLI{Config: c.Claude, Environ: environ, NoConfig: !found}
+	if _, err := exec.LookPath(c.Claude.Command); err != nil && !found {
+		cli.AddMissing(r)
+	}
+	if path, _ := cli.Check(ctx, r); path != "" && c.Claude.Validate() == nil {
+		cli.CheckStart(ctx, r, c.BridgeConfig())
+	}
+	cli.checkServers(ctx, r, projectsOf(c)...)
+	platform := CheckPlatform(ctx, r, c)
+	checkOwner(ctx, r, c, platform.App)
+	if c.Feishu.Validate() == nil && platform.Credentials == nil {
+		checkIDs(ctx, r, c)
+	}
+	if !found { // setup decides where the data will be
+		checkManagers(r)
+		return
+	}
+	CheckDisk(r, c)
+	checkListen(r, c)
+	checkManagers(r)
+	checkDatabase(ctx, r, c) // last: a large one takes a while
+}
+
+// projectsOf are the folders of all projects, the default one first.
+func projectsOf(c config.Config) []string {
+	list := []string{c.Claude.Project}
+	for _, name := range slices.Sorted(maps.Keys(c.Projects)) {
+		if path := c.Projects[name].Path; !slices.Contains(list, path) {
+			list = append(list, path)
+		}
+	}
+	return list
+}
