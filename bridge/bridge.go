@@ -56,8 +56,8 @@ type Config struct {
 	Waits   Waits        // timeouts; tests on a busy machine need longer ones
 	// a message that is older on arrival is answered only on request; 0 = no limit
 	MaxAge time.Duration
-	// how long ago a time of the platform was; nil = by this machine's clock
-	Age        func(time.Time) time.Duration
+	// how long ago a message was written; nil = by this machine's clock
+	Age        func(chat.Incoming) time.Duration
 	Mention    chat.MentionRule // default for groups; empty = they must mention the bot
 	Outgoing   string           // folder for outgoing files; empty = agents cannot send files
 	Private    []string         // folders and files that agents must never send, wherever they are
@@ -159,5 +159,5 @@ func (cfg Config) spool() delivery.Spool {
 
 // isLate reports whether a message is so old that its author may no longer want an answer.
 func (cfg Config) isLate(m chat.Incoming) bool {
-	return cfg.MaxAge > 0 && cfg.Age(m.Time) > cfg.MaxAge
+	return cfg.MaxAge > 0 && cfg.Age(m) > cfg.MaxAge
 }

@@ -63,7 +63,7 @@ type shipper struct {
 	files []chat.Upload
 }
 
-func (s *shipper) Upload(_ context.Context, u chat.Upload) (string, error) {
+func (s *shipper) Upload(_ context.Context, _ chat.Ref, u chat.Upload) (string, error) {
 	s.Mu.Lock()
 	defer s.Mu.Unlock()
 	s.files = append(s.files, u)

@@ -44,7 +44,7 @@ func (hangingMessenger) SetReaction(ctx context.Context, _ chat.Ref, _ chat.Reac
 	return hang(ctx)
 }
 
-func (hangingMessenger) Upload(ctx context.Context, _ chat.Upload) (string, error) {
+func (hangingMessenger) Upload(ctx context.Context, _ chat.Ref, _ chat.Upload) (string, error) {
 	return "", hang(ctx)
 }
 

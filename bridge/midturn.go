@@ -36,7 +36,7 @@ func (rc *receiver) answerTo(ctx context.Context, m chat.Incoming) (approval.Typ
 	if running == 0 && m.Quoted() == "" && goOn.MatchString(m.Text) { // without an answer
 		return approval.TypedAnswer{}, nil
 	}
-	m.Time = time.Now().Add(-rc.cfg.Age(m.Time)) // by the clock that says when the agent asked
+	m.Time = time.Now().Add(-rc.cfg.Age(m)) // by the clock that says when the agent asked
 	return rc.approvals.TypedAnswer(ctx, running, m), nil
 }
 

@@ -115,6 +115,8 @@ func (r *turnRunner) mendedBy(ctx context.Context, c db.Claim, end turncard.Outc
 	if len(names) == 0 {
 		return end.Followed(i18n.TellAdmin)
 	}
-	tell := func(l i18n.Lang) string { return i18n.TellPerson.Sprintf(l, strings.Join(names, i18n.Enumeration.In(l))) }
+	tell := func(l i18n.Lang) string {
+		return i18n.TellPerson.Sprintf(l, strings.Join(names, i18n.Enumeration.In(l)))
+	}
 	return end.Followed(i18n.Phrase{ZH: tell(i18n.Chinese), EN: tell(i18n.English)})
 }

@@ -99,7 +99,7 @@ func (rc *receiver) handleMessage(ctx context.Context, m chat.Incoming) error {
 	case strings.TrimSpace(m.Text) == "" && len(m.Files) == 0:
 		p, args = say(i18n.AskMe), ""
 	case name != "" && rc.cfg.isLate(m):
-		p = tooLatePlan(name, rc.cfg.Age(m.Time))
+		p = tooLatePlan(name, rc.cfg.Age(m))
 	case cmd != nil:
 		p = rc.commands.planOf(cmd, m.Actor)
 	case name != "":
@@ -128,7 +128,7 @@ func (rc *receiver) acceptQuestion(ctx context.Context, m chat.Incoming) error {
 	case err != nil:
 		return err
 	case rc.cfg.isLate(m):
-		e.Held = new(heldCard(l, rc.cfg.Age(m.Time)))
+		e.Held = new(heldCard(l, rc.cfg.Age(m)))
 	case answer.Interrupted:
 		if err := rc.approvals.Continue(ctx, &answer, &e, l); err != nil {
 			return err

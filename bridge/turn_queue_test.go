@@ -145,7 +145,7 @@ func TestAgesAreThoseOfThePlatform(t *testing.T) {
 			t.Parallel()
 			theirs := func() time.Time { return time.Now().Add(-ahead) }
 			l := newRig(t)
-			l.remake(func(c *Config) { c.Age = func(sent time.Time) time.Duration { return theirs().Sub(sent) } })
+			l.remake(func(c *Config) { c.Age = func(m chat.Incoming) time.Duration { return theirs().Sub(m.Time) } })
 			l.open() // nobody runs the turns yet
 			m := incoming("om_1", "are you there?")
 			m.Time = theirs().Add(-2 * l.cfg().MaxAge)

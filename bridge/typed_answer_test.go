@@ -30,7 +30,7 @@ func TestAMessageFromBeforeTheQuestionDoesNotAnswerIt(t *testing.T) {
 	t.Parallel()
 	const ahead = 10 * time.Minute // of the platform's clock
 	l := newRig(t)
-	l.remake(func(c *Config) { c.Age = func(at time.Time) time.Duration { return time.Since(at) + ahead } })
+	l.remake(func(c *Config) { c.Age = func(m chat.Incoming) time.Duration { return time.Since(m.Time) + ahead } })
 	turn := asksInTurn(l)
 	l.open()
 	list, err := l.store.Approvals().Open(t.Context(), room)

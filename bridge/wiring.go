@@ -12,6 +12,7 @@ import (
 	"magpie/bridge/workqueue"
 	"magpie/contextmgr"
 	"magpie/db"
+	"magpie/internal/chat"
 	"magpie/internal/claude"
 )
 
@@ -19,7 +20,7 @@ import (
 // others that it uses.
 func New(config Config, store *db.DB, pool *claude.Pool, messenger delivery.Messenger, log zerolog.Logger) *Bridge {
 	if config.Age == nil {
-		config.Age = time.Since
+		config.Age = func(m chat.Incoming) time.Duration { return time.Since(m.Time) }
 	}
 	cfg := &config
 	// The messenger is wrapped first, so that no part can send a secret.

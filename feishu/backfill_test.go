@@ -14,6 +14,7 @@ import (
 
 	"magpie/feishu/openapi"
 	"magpie/internal/chat"
+	"magpie/internal/door"
 	"magpie/internal/feishusim"
 )
 
@@ -99,7 +100,7 @@ func (h *storingHandler) await(p *platform, n int) {
 }
 
 // start runs a client until stop is called.
-func (p *platform) start(c *Client, h Handler) (stop func()) {
+func (p *platform) start(c *Client, h door.Handler) (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() { done <- c.Run(ctx, h) }()

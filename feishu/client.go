@@ -8,7 +8,6 @@ package feishu
 
 import (
 	"cmp"
-	"context"
 	"crypto/sha1" //nolint:gosec // a short name for one send, not a security measure
 	"encoding/hex"
 	"fmt"
@@ -18,34 +17,9 @@ import (
 
 	"magpie/feishu/openapi"
 	"magpie/internal/chat"
+	"magpie/internal/door"
+	"magpie/internal/i18n"
 )
-
-// Handler receives what arrives. After an error the platform delivers the message again (after 15 s, 5 min, 1 h and 6
-// h), so HandleMessage must return nil only when the message is stored. All methods must return within about a second.
-type Handler interface {
-	HandleMessage(ctx context.Context, m chat.Incoming) error
-	// HandleEdit receives the new version of a message that its author has edited. The message may be unknown.
-	HandleEdit(ctx context.Context, m chat.Incoming) error
-	// HandleRecall reports that a message of a chat, or of one of its topics, was recalled. The message may be unknown,
-	// and may still arrive.
-	HandleRecall(ctx context.Context, room chat.Key, id string) error
-	// HandlePress handles a button. toast is shown to the person who pressed it; an empty toast shows nothing, or a
-	// general text if err is set. ctx ends before the platform shows an error. A press is never delivered again, so
-	// it should take a second only if it would fail otherwise.
-	HandlePress(ctx context.Context, p chat.Press) (toast string, err error)
-	// ActiveChats lists the recently active chats, the latest first. The client fetches their missed messages after
-	// each connect; a message that is known already may be passed to HandleMessage again then.
-	ActiveChats(ctx context.Context) ([]chat.Activity, error)
-	// HandleMembership reports a change of the bot's membership in a chat. It may arrive late, and more than once.
-	HandleMembership(ctx context.Context, c chat.Change) error
-	// HandleRead reports that a person has read what the bot wrote in a private chat. It comes for each message.
-	HandleRead(ctx context.Context, key chat.Key, reader chat.Actor)
-	// PrivateChat is the private chat with a person who has written there before; the zero key if there is none.
-	PrivateChat(ctx context.Context, user string) (chat.Key, error)
-	// HandleNames reports names by user id when they become known. Messages of these users may have been passed on
-	// without a name before.
-	HandleNames(ctx context.Context, names map[string]string) error
-}
 
 // Client is one app of the platform.
 type Client struct {
@@ -68,8 +42,8 @@ type Client struct {
 
 // timeouts limit calls whose result someone is waiting for. Tests on a busy machine use longer ones.
 type timeouts struct {
-	message  time.Duration // of a Handler call that stores something
-	press    time.Duration // of a Handler call that answers a press
+	message  time.Duration // of a [door.Handler] call that stores something
+	press    time.Duration // of a [door.Handler] call that answers a press
 	backfill time.Duration // how long a message waits for missed messages
 }
 
@@ -93,6 +67,23 @@ func New(cfg Config, log zerolog.Logger) *Client {
 		waits:     timeouts{message: n * messageTimeout, press: n * pressTimeout, backfill: n * backfillTimeout},
 
 		transcriber: &transcriber{api: a}, uploads: newUploads(ms, log),
+	}
+}
+
+// Channel begins the keys of Feishu's chats.
+func (c *Client) Channel() string { return chat.FeishuChat("").Channel }
+
+// Traits are facts about the platform that change what the bridge does.
+func (c *Client) Traits() door.Traits {
+	name := c.cfg.PlatformName()
+	return door.Traits{Name: i18n.Phrase{ZH: i18n.ErrorText(i18n.Chinese, name), EN: i18n.ErrorText(i18n.English, name)}}
+}
+
+// Health is whether the client is connected and its calls are answered.
+func (c *Client) Health() door.Health {
+	s := c.Status()
+	return door.Health{
+		Connected: s.Connected, Since: s.Since, LastError: s.LastError, Hint: s.Hint, CircuitOpen: s.CircuitOpen,
 	}
 }
 

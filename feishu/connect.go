@@ -14,13 +14,14 @@ import (
 	"github.com/rs/zerolog"
 
 	"magpie/feishu/openapi"
+	"magpie/internal/door"
 	"magpie/internal/i18n"
 )
 
 // Run receives events and passes them to h until ctx is done. It reconnects after every lost connection, and then
 // fetches the messages sent meanwhile. The log and [Client.Status] tell why it cannot connect. It returns nil when ctx
 // is done and all calls of h have returned.
-func (c *Client) Run(ctx context.Context, h Handler) error {
+func (c *Client) Run(ctx context.Context, h door.Handler) error {
 	ctx = c.log.WithContext(ctx)
 	g := &backfill{eventHandler: eventHandler{c, h}}
 	limiter := &eventLimiter{}

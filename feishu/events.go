@@ -16,6 +16,7 @@ import (
 	"magpie/feishu/cardjson"
 	"magpie/feishu/openapi"
 	"magpie/internal/chat"
+	"magpie/internal/door"
 )
 
 // Timeouts of the Handler: the platform waits 3 s for an acknowledgement (page "Event subscription overview").
@@ -35,7 +36,7 @@ var sdkEvents string
 // arrived.
 type eventHandler struct {
 	client  *Client
-	handler Handler
+	handler door.Handler
 }
 
 // dispatcher routes the SDK's events. The handlers get ctx instead of the SDK's context, which ends with each

@@ -14,6 +14,7 @@ import (
 	"go.uber.org/goleak"
 
 	"magpie/internal/chat"
+	"magpie/internal/door"
 	"magpie/internal/feishusim"
 	"magpie/internal/leaktest"
 )
@@ -87,7 +88,7 @@ func (p *platform) await(what string, cond func(*feishusim.View) bool) {
 }
 
 // run receives events until the test ends.
-func (p *platform) run(h Handler) {
+func (p *platform) run(h door.Handler) {
 	p.t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)

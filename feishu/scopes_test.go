@@ -37,7 +37,7 @@ func (p *platform) useEverything(ask chat.Ref) (missing []string) {
 	p.reactions.typing.Purge() // as after a restart
 	_ = p.SetReaction(ctx, ask, chat.Finished)
 	_ = p.Download(ctx, chat.File{Kind: chat.Document, Key: key, Of: file}, 100, &bytes.Buffer{})
-	_, _ = p.Client.Upload(ctx, chat.Upload{Name: "b.txt", Data: []byte("b")})
+	_, _ = p.Client.Upload(ctx, chat.Ref{}, chat.Upload{Name: "b.txt", Data: []byte("b")})
 	_, _ = p.FetchQuoted(ctx, ask.Key, file)
 	_, _ = p.topics.groupMode(ctx, group)
 	_ = p.names.fetchMembers(ctx, group)

@@ -213,7 +213,7 @@ func TestEachRequestIsMade(t *testing.T) {
 	p.transcriber.decoder = decoder(t, "32000")
 	_, err = p.Transcribe(ctx, recording(t), time.Second)
 	p.must(err)
-	_, err = p.Client.Upload(ctx, chat.Upload{Name: "a.png", Data: pixels(t), Picture: true})
+	_, err = p.Client.Upload(ctx, chat.Ref{}, chat.Upload{Name: "a.png", Data: pixels(t), Picture: true})
 	p.must(err)
 	_, err = p.Reply(ctx, chat.Ref{Key: ask.Key}, "unasked", "unasked")
 	p.must(err)
@@ -300,7 +300,7 @@ func TestTheSDKIsRead(t *testing.T) {
 		t.Errorf("parameters %v", got)
 	}
 	p, ask := newQuestion(t, feishusim.Config{})
-	_, err := p.Client.Upload(p.ctx(), chat.Upload{Name: "a.txt", Data: []byte("a")})
+	_, err := p.Client.Upload(p.ctx(), chat.Ref{}, chat.Upload{Name: "a.txt", Data: []byte("a")})
 	p.must(err)
 	_, err = p.Reply(p.ctx(), ask, strings.Repeat("long ", 2000), "seed")
 	p.must(err)

@@ -70,7 +70,7 @@ func TestAnswersStayInTheTopic(t *testing.T) {
 	p.must(err)
 	_, err = p.Reply(p.ctx(), chat.Ref{Key: key}, "to nobody", "nobody")
 	p.must(err)
-	name, err := p.Client.Upload(p.ctx(), chat.Upload{Name: "a.txt", Data: []byte("a")})
+	name, err := p.Client.Upload(p.ctx(), chat.Ref{}, chat.Upload{Name: "a.txt", Data: []byte("a")})
 	p.must(err)
 	_, err = p.Attach(p.ctx(), to, name, "caption", "file")
 	p.must(err)

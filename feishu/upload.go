@@ -49,7 +49,7 @@ func newUploads(ms messages, log zerolog.Logger) *uploads {
 
 // Upload uploads a file and returns its durable key, which Attach accepts in any process. The file is not visible yet,
 // so a repeated upload is harmless. A picture that the platform refuses as an image is uploaded as a file.
-func (us *uploads) Upload(ctx context.Context, u chat.Upload) (name string, err error) {
+func (us *uploads) Upload(ctx context.Context, _ chat.Ref, u chat.Upload) (name string, err error) {
 	defer func() { err = markRefused(ctx, err) }()
 	select {
 	case us.slots <- struct{}{}:

@@ -57,7 +57,7 @@ func TestFilesAreShownAsWhatTheyAre(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			before := len(p.answers(ask.Key.ID))
-			name, err := p.Client.Upload(p.ctx(), tt.up)
+			name, err := p.Client.Upload(p.ctx(), chat.Ref{}, tt.up)
 			p.must(err)
 			var first string
 			for range 2 { // the second call has no effect
@@ -102,17 +102,17 @@ func TestUploadsGoThroughTheSameBreaker(t *testing.T) {
 	p, _ := newQuestion(t, feishusim.Config{})
 	p.Inject(feishusim.Fault{Path: "/open-apis/im/v1/files", Times: 1, Apply: true, Reset: true})
 	u := chat.Upload{Name: "a.txt", Data: []byte("words")}
-	if name, err := p.Client.Upload(p.ctx(), u); err != nil || !strings.HasPrefix(name, "file/file_") {
+	if name, err := p.Client.Upload(p.ctx(), chat.Ref{}, u); err != nil || !strings.HasPrefix(name, "file/file_") {
 		t.Errorf("%q, %v", name, err)
 	}
 	p.Inject(feishusim.Fault{Path: "/open-apis/im/v1/files", Status: 503})
 	for range 2 {
-		if _, err := p.Client.Upload(p.ctx(), u); err == nil {
+		if _, err := p.Client.Upload(p.ctx(), chat.Ref{}, u); err == nil {
 			t.Fatal("uploaded to nobody")
 		}
 	}
 	before := len(p.Calls())
-	if _, err := p.Client.Upload(p.ctx(), u); err == nil || !p.Client.CircuitOpen() || len(p.Calls()) != before {
+	if _, err := p.Client.Upload(p.ctx(), chat.Ref{}, u); err == nil || !p.Client.CircuitOpen() || len(p.Calls()) != before {
 		t.Errorf("%v, away %v, %d calls", err, p.Client.CircuitOpen(), len(p.Calls())-before)
 	}
 }

@@ -55,7 +55,7 @@ func (fd *fileDelivery) present(ctx context.Context, to chat.Ref, p db.Post, sen
 		if err != nil {
 			return "", err
 		}
-		if p.File.Upload, err = fd.out.Upload(ctx, u); err != nil {
+		if p.File.Upload, err = fd.out.Upload(ctx, to, u); err != nil {
 			return "", err
 		}
 		failpoint.At("file: uploaded")

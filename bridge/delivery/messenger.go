@@ -34,8 +34,8 @@ type Messenger interface {
 	// CardOf is the first message of the card of which a message shows a part, see [chat.FirstMessage]. Of a card that
 	// this process is not drawing only that one is known; any other message is its own.
 	CardOf(messageID string) (first string)
-	// Upload uploads a file without showing it, and returns its durable key.
-	Upload(ctx context.Context, u chat.Upload) (name string, err error)
+	// Upload uploads a file for a chat without showing it, and returns its durable key.
+	Upload(ctx context.Context, to chat.Ref, u chat.Upload) (name string, err error)
 	// Attach replies to a message with an uploaded file, and a caption; empty = none.
 	Attach(ctx context.Context, to chat.Ref, name, caption, idem string) (messageID string, err error)
 	// Find lists the bot's replies to a message, oldest first.

@@ -32,7 +32,7 @@ func (p *program) checks() []bridge.Check {
 		}),
 		ask("login", func(ctx context.Context, r *doctor.Report) { cli.CheckLogin(ctx, r) }),
 		{What: "platform", Look: func(context.Context) bridge.CheckState {
-			if s := p.client.Status(); !s.Connected || s.CircuitOpen {
+			if h := p.doors.Health(); !h.Connected || h.CircuitOpen {
 				return bridge.Fail
 			}
 			return bridge.OK

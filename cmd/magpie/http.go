@@ -13,7 +13,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"magpie/db/sqlite"
-	"magpie/feishu"
+	"magpie/internal/door"
 	"magpie/internal/i18n"
 	"magpie/internal/operator/config"
 	"magpie/internal/operator/doctor"
@@ -36,7 +36,7 @@ func listen(c config.HTTP, log zerolog.Logger) (net.Listener, error) {
 
 // healthPages serves /metrics, /healthz (liveness) and /readyz (readiness).
 func (p *program) healthPages() http.Handler {
-	h := health{probe: p.store.CheckHealth, status: p.client.Status}
+	h := health{probe: p.store.CheckHealth, doors: p.doors.Health}
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", p.metrics.handler())
 	mux.HandleFunc("GET /healthz", h.serveLive)
@@ -45,8 +45,8 @@ func (p *program) healthPages() http.Handler {
 }
 
 type health struct {
-	probe  func(context.Context) error // of the store; must return when its context ends
-	status func() feishu.Status
+	probe func(context.Context) error // of the store; must return when its context ends
+	doors func() door.Health
 }
 
 // storeHealth reports whether the store accepts writes.
@@ -76,7 +76,7 @@ func (h health) serveLive(w http.ResponseWriter, r *http.Request) {
 
 // serveReady reports whether messages are received and answered, and if not, why and since when.
 func (h health) serveReady(w http.ResponseWriter, r *http.Request) {
-	store, platform := h.checkStore(r.Context()), platformOf(h.status())
+	store, platform := h.checkStore(r.Context()), platformOf(h.doors())
 	ready := store.OK && platform.Connected && !platform.CircuitOpen
 	writeHealth(w, ready, struct {
 		Ready    bool           `json:"ready"`
@@ -95,7 +95,7 @@ func (h health) checkStore(ctx context.Context) storeHealth {
 	return storeHealth{OK: true}
 }
 
-func platformOf(st feishu.Status) platformHealth {
+func platformOf(st door.Health) platformHealth {
 	h := platformHealth{Connected: st.Connected, CircuitOpen: st.CircuitOpen}
 	if st.Hint != nil {
 		h.Do = errorText(st.Hint)
@@ -125,7 +125,7 @@ func writeHealth(w http.ResponseWriter, good bool, body any) {
 const probeTime = 5 * time.Second
 
 // statusLine describes the connection in one line.
-func statusLine(st feishu.Status) string {
+func statusLine(st door.Health) string {
 	var since string
 	if !st.Since.IsZero() {
 		since = " since " + st.Since.Format(time.DateTime)

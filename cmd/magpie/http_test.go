@@ -24,6 +24,7 @@ import (
 	"magpie/db/sqlite"
 	"magpie/feishu"
 	"magpie/internal/claude"
+	"magpie/internal/door"
 	"magpie/internal/feishusim"
 	"magpie/internal/operator/config"
 )
@@ -147,8 +148,8 @@ func (r *rig) readiness() (int, readiness) {
 // TestReadinessNamesTheCircuit: monitoring uses the field's name.
 func TestReadinessNamesTheCircuit(t *testing.T) {
 	h := health{
-		probe:  func(context.Context) error { return nil },
-		status: func() feishu.Status { return feishu.Status{Connected: true, CircuitOpen: true} },
+		probe: func(context.Context) error { return nil },
+		doors: func() door.Health { return door.Health{Connected: true, CircuitOpen: true} },
 	}
 	w := httptest.NewRecorder()
 	h.serveReady(w, httptest.NewRequest(http.MethodGet, "/readyz", nil))
@@ -206,8 +207,8 @@ func TestHealthAndReadiness(t *testing.T) {
 func TestHealthOfAStoreThatHangs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := health{
-			probe:  func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() },
-			status: func() feishu.Status { return feishu.Status{} },
+			probe: func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() },
+			doors: func() door.Health { return door.Health{} },
 		}
 		w, began := httptest.NewRecorder(), time.Now()
 		h.serveLive(w, httptest.NewRequest(http.MethodGet, "/healthz", nil))
@@ -330,7 +331,7 @@ func TestListen(t *testing.T) {
 
 func TestStatusLine(t *testing.T) {
 	at := time.Date(2026, 5, 4, 3, 2, 1, 0, time.UTC)
-	for want, st := range map[string]feishu.Status{
+	for want, st := range map[string]door.Health{
 		"connecting to the platform":                          {},
 		"connected to the platform since 2026-05-04 03:02:01": {Connected: true, Since: at},
 		"not connected to the platform: no route":             {LastError: errors.New("no route")},

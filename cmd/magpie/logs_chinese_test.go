@@ -18,6 +18,7 @@ import (
 
 	"magpie/feishu"
 	"magpie/feishu/openapi"
+	"magpie/internal/door"
 	"magpie/internal/operator/config"
 )
 
@@ -137,11 +138,11 @@ func TestWhatToDoAboutThePlatformInChinese(t *testing.T) {
 	service.stop()
 
 	e := &openapi.Error{Op: "open", Code: 10014, Msg: "no"}
-	got := platformOf(feishu.Status{Hint: e.Hint(), LastError: e})
+	got := platformOf(door.Health{Hint: e.Hint(), LastError: e})
 	if !strings.HasPrefix(got.Do, do) || !strings.Contains(got.Error, do) {
 		t.Errorf("the page says %+v", got)
 	}
-	if line := statusLine(feishu.Status{LastError: e}); !strings.Contains(line, do) {
+	if line := statusLine(door.Health{LastError: e}); !strings.Contains(line, do) {
 		t.Errorf("systemd shows %s", line)
 	}
 }

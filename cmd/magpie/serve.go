@@ -23,6 +23,7 @@ import (
 	"magpie/internal/agenttools"
 	"magpie/internal/claude"
 	"magpie/internal/claude/proctree"
+	"magpie/internal/door"
 	"magpie/internal/operator/config"
 	"magpie/internal/operator/doctor"
 	"magpie/internal/operator/systemd"
@@ -96,7 +97,8 @@ type program struct {
 	app    io.Closer // the lock on the Feishu app, see holdApp
 	store  *db.DB
 	pool   *claude.Pool
-	client *feishu.Client
+	feishu *feishu.Client
+	doors  door.Doors
 	tools  *agenttools.Server // nil = the agents get no tools
 	files  attachment.Config
 	bridge *bridge.Bridge
@@ -136,7 +138,8 @@ func newProgram(
 		return nil, err
 	}
 	p.cfg.Claude.Unknown = reportOnce(log)
-	p.pool, p.client = claude.NewPool(p.cfg.Claude), feishu.New(c.Feishu, log)
+	p.pool, p.feishu = claude.NewPool(p.cfg.Claude), feishu.New(c.Feishu, log)
+	p.doors = door.Doors{p.feishu}
 	p.metrics = newMetrics(p.snapshot)
 	// The tools are served over HTTP on the loopback interface; without tools there is no listener.
 	if c.Memory.Tools || c.Feishu.SendFiles {
@@ -144,13 +147,13 @@ func newProgram(
 			return nil, err
 		}
 	}
-	p.files.Source = p.client
+	p.files.Source = p.doors
 	b := p.bridgeConfig()
 	b.Found, b.Node, b.Outgoing, b.Private = found, node, outgoing, private
 	if change != nil {
 		change(&b)
 	}
-	p.bridge = bridge.New(b, p.store, p.pool, p.client, log)
+	p.bridge = bridge.New(b, p.store, p.pool, p.doors, log)
 	if c.HTTP.Listen != "" {
 		if p.http, err = listen(c.HTTP, log); err != nil {
 			return nil, err
@@ -202,7 +205,7 @@ func (p *program) closeUnused() error {
 // bridgeConfig is the bridge's configuration: the file's content and the parts of the program that the bridge uses.
 func (p *program) bridgeConfig() bridge.Config {
 	b := p.cfg.BridgeConfig()
-	b.Founder, b.Departments, b.Groups, b.Age = p.client, p.client, p.client, p.client.Age
+	b.Founder, b.Departments, b.Groups, b.Age = p.feishu, p.doors, p.doors, p.doors.Age
 	b.Tools, b.Files, b.Checks, b.Reload = p.tools, p.files, p.checks(), p.requestReload
 	b.Version, b.OnTurnEnd, b.WriteRecord = version(), p.metrics.countTurn, appendRecord
 	return b
@@ -221,10 +224,10 @@ func folderBeside(c db.Config, name string) (string, error) {
 // agent needs them any more.
 func (p *program) run(ctx context.Context) error {
 	m := systemd.NewNotifier(
-		watchdogProbe(p.store.CheckHealth), func() string { return statusLine(p.client.Status()) }, p.log)
+		watchdogProbe(p.store.CheckHealth), func() string { return statusLine(p.doors.Health()) }, p.log)
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error { return p.bridge.Run(ctx) })
-	g.Go(func() error { return p.client.Run(ctx, p.bridge) })
+	g.Go(func() error { return p.doors.Run(ctx, p.bridge) })
 	g.Go(func() error {
 		left := unreadableLog{log: p.log}
 		runSweeps(ctx, p.log, func(ctx context.Context) (db.Swept, error) {
@@ -304,7 +307,7 @@ func (p *program) logStoreLoss(err error) {
 // snapshot reads the state for the metrics.
 func (p *program) snapshot(ctx context.Context) snapshot {
 	s := snapshot{
-		Platform: p.client.Status(), CLI: p.pool.Stats(), Limits: p.pool.Limits(), Oldest: p.bridge.OldestEvent(),
+		Platform: p.feishu.Status(), CLI: p.pool.Stats(), Limits: p.pool.Limits(), Oldest: p.bridge.OldestEvent(),
 	}
 	if backlog, err := p.store.Outbox().Backlog(ctx); err != nil {
 		p.log.Error().Err(err).Msg("metrics: the database could not be read")

@@ -23,6 +23,7 @@ import (
 	"magpie/db/sqlite"
 	"magpie/feishu"
 	"magpie/internal/claude/claudetest"
+	"magpie/internal/door"
 	"magpie/internal/feishusim"
 	"magpie/internal/modelsim"
 	"magpie/internal/operator/config"
@@ -263,7 +264,7 @@ func (r *rig) second() (stop func()) {
 	r.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
-	go func(b feishu.Handler) {
+	go func(b door.Handler) {
 		defer close(done)
 		_ = feishu.New(r.cfg.Feishu, zerolog.Nop()).Run(ctx, b)
 	}(r.prog.bridge)

@@ -57,7 +57,9 @@ func (r *Recorder) Post(_ context.Context, _ chat.Ref, c chat.Card, _ string) (s
 }
 
 // Upload accepts any file, with the key "file/1".
-func (r *Recorder) Upload(context.Context, chat.Upload) (string, error) { return "file/1", nil }
+func (r *Recorder) Upload(context.Context, chat.Ref, chat.Upload) (string, error) {
+	return "file/1", nil
+}
 
 // Attach accepts any file.
 func (r *Recorder) Attach(context.Context, chat.Ref, string, string, string) (string, error) {
@@ -164,7 +166,7 @@ type FileRecorder struct {
 }
 
 // Upload records a file, with the key "file/" and its number.
-func (g *FileRecorder) Upload(_ context.Context, u chat.Upload) (string, error) {
+func (g *FileRecorder) Upload(_ context.Context, _ chat.Ref, u chat.Upload) (string, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.FailUpload != nil {
