@@ -22,7 +22,7 @@ func TestWhatTheAgentDidIsNotLost(t *testing.T) {
 	if _, err := store.Messages().Accept(t.Context(), db.Inbound{Incoming: m, Class: chat.Talk}); err != nil {
 		t.Fatal(err)
 	}
-	c, err := store.Queue().Claim(t.Context(), key, db.TurnIDs{Session: "s", Prompt: "p"}, true)
+	c, err := store.Turns().Claim(t.Context(), key, db.TurnIDs{Session: "s", Prompt: "p"}, true)
 	must(t, err)
 	must(t, gone.Close())
 	l := newActionLog(&Config{}, gone, c.Turn)

@@ -43,7 +43,7 @@ func (cs *commandSet) stop(ctx context.Context, o invocation) (commandResult, er
 	if err != nil {
 		return commandResult{}, err
 	}
-	unasked, err := cs.db.Turns().FollowUps().Open(ctx, key)
+	unasked, err := cs.db.Turns().OpenFollowUp(ctx, key)
 	if err != nil && !errors.Is(err, db.ErrNotFound) {
 		return commandResult{}, err
 	}

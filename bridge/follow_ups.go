@@ -73,7 +73,7 @@ func (f followUps) begin(ctx context.Context, key chat.Key, owners []string) (t 
 	for _, someone := range owners {
 		id, _ := strconv.ParseInt(someone, 10, 64) // 0 is no turn
 		var c db.Claim
-		c, err = f.store.FollowUps().FindOrCreate(ctx, db.Turn{ID: id, Key: key})
+		c, err = f.store.FollowUp(ctx, db.Turn{ID: id, Key: key})
 		if !errors.Is(err, db.ErrNotFound) {
 			return c.Turn, err
 		}
@@ -153,7 +153,7 @@ func (f followUps) forWhom(ctx context.Context, t db.Turn) db.Turn {
 		if err != nil {
 			continue
 		}
-		next, err := f.store.FollowUps().Replace(ctx, t, db.Turn{ID: id, Key: t.Key})
+		next, err := f.store.ReplaceFollowUp(ctx, t, db.Turn{ID: id, Key: t.Key})
 		if err == nil {
 			return next
 		}
@@ -174,7 +174,7 @@ func (f followUps) requestDecision(ctx context.Context, last db.Turn, p *claude.
 	if id, err := strconv.ParseInt(q.For, 10, 64); err == nil {
 		last = db.Turn{ID: id, Key: last.Key}
 	}
-	c, err := f.store.FollowUps().FindOrCreate(ctx, last)
+	c, err := f.store.FollowUp(ctx, last)
 	if err != nil {
 		f.log.Error().Err(err).Stringer("chat", last.Key).Msg("nobody could be asked; tool refused")
 		p.Unasked().Answer(q.ID, claude.Decision{Why: nobodyAsked})
@@ -190,9 +190,9 @@ func (f followUps) requestDecision(ctx context.Context, last db.Turn, p *claude.
 
 // openFollowUp returns the chat's unfinished follow-up. It retries until the store answers.
 func (f followUps) openFollowUp(ctx context.Context, key chat.Key) (t db.Turn, err error) {
-	for t, err = f.store.FollowUps().Open(ctx, key); err != nil && !db.Permanent(err) && ctx.Err() == nil; {
+	for t, err = f.store.OpenFollowUp(ctx, key); err != nil && !db.Permanent(err) && ctx.Err() == nil; {
 		workqueue.Sleep(ctx, workqueue.StoreRetry)
-		t, err = f.store.FollowUps().Open(ctx, key)
+		t, err = f.store.OpenFollowUp(ctx, key)
 	}
 	return t, err
 }

@@ -78,7 +78,7 @@ func TestASubagentAsksNobodyInAGroupThatIsLeft(t *testing.T) {
 		l.start()
 		l.say("om_1", "你好")
 		l.awaitTurns(1)
-		c, err := l.store.Turns().FollowUps().FindOrCreate(t.Context(), db.Turn{ID: 1, Key: room})
+		c, err := l.store.Turns().FollowUp(t.Context(), db.Turn{ID: 1, Key: room})
 		l.must(err)
 		free := sync.OnceFunc(l.takePlaces())
 		t.Cleanup(free)

@@ -51,7 +51,7 @@ func (r *cutOffTurns) continueNewest(ctx context.Context, e *db.Inbound, l i18n.
 	if err := r.turns.awaitRecovery(ctx, e.Key); err != nil {
 		return err
 	}
-	t, err := r.db.Turns().Interruptions().Newest(ctx, e.Key)
+	t, err := r.db.Turns().NewestInterrupted(ctx, e.Key)
 	if errors.Is(err, db.ErrNotFound) {
 		return nil // an ordinary message
 	} else if err != nil {
@@ -76,7 +76,7 @@ func (r *cutOffTurns) decidedCard(
 // endWith adds to a command that ends the conversation what ends with it: the interrupted turns that wait for a
 // decision.
 func (r *cutOffTurns) endWith(ctx context.Context, o invocation, done commandResult) (commandResult, error) {
-	list, err := r.db.Turns().Interruptions().Undecided(ctx, o.Key)
+	list, err := r.db.Turns().Undecided(ctx, o.Key)
 	for _, t := range list {
 		over, err := r.decidedCard(ctx, t.Key, t.ID, o.lang, i18n.ConversationOver)
 		if err != nil {
@@ -94,14 +94,14 @@ func (r *cutOffTurns) endOutdated(ctx context.Context, key chat.Key) error {
 	if err != nil {
 		return err
 	}
-	list, err := r.db.Turns().Interruptions().Undecided(ctx, key)
+	list, err := r.db.Turns().Undecided(ctx, key)
 	for _, t := range list {
 		if t.Epoch == c.Epoch {
 			continue
 		}
 		over, err := r.decidedCard(ctx, t.Key, t.ID, r.cfg.langOf(c), i18n.ConversationOver)
 		if err == nil {
-			err = r.db.Turns().Interruptions().Decide(ctx, db.Decision{Key: t.Key, Turn: t.ID, Over: over})
+			err = r.db.Turns().Decide(ctx, db.Decision{Key: t.Key, Turn: t.ID, Over: over})
 		}
 		if err != nil && !errors.Is(err, db.ErrNotFound) { // somebody has dropped it just now
 			return err
@@ -119,15 +119,14 @@ func (r *cutOffTurns) view(
 	if err != nil {
 		return v, err
 	}
-	parts, err := r.db.Turns().Drafts().Parts(ctx, turn, answer)
+	parts, err := r.db.Turns().Parts(ctx, turn, answer)
 	return turncard.New(turn, l, time.Now()).WithAnswer(parts...), err
 }
 
 // AskNoMore draws the card of an interrupted turn again, which waits for no decision after that of an approval has come
 // too late. What an interrupted turn has said stays as it is, so the card still holds if the turn may still continue.
 func (r *cutOffTurns) AskNoMore(ctx context.Context, a db.Approval, l i18n.Lang) error {
-	list := r.db.Turns().Interruptions()
-	t, err := list.Get(ctx, a.Key, a.NeededBy)
+	t, err := r.db.Turns().Interrupted(ctx, a.Key, a.NeededBy)
 	if err != nil {
 		return err
 	}
@@ -135,7 +134,7 @@ func (r *cutOffTurns) AskNoMore(ctx context.Context, a db.Approval, l i18n.Lang)
 	if err != nil {
 		return err
 	}
-	err = list.Redraw(ctx, t.Key, t.ID, a.ID, v.Finish(cutOutcome(t)).Card(time.Now()))
+	err = r.db.Turns().Redraw(ctx, t.Key, t.ID, a.ID, v.Finish(cutOutcome(t)).Card(time.Now()))
 	if err == nil {
 		r.outbox.Wake(t.Key)
 	}
@@ -155,7 +154,7 @@ func (r *cutOffTurns) decide(ctx context.Context, p chat.Press, l i18n.Lang) (st
 		return "", err
 	}
 	// The database decides which press counts: two people may press at the same moment.
-	switch err := r.db.Turns().Interruptions().Decide(ctx, w); {
+	switch err := r.db.Turns().Decide(ctx, w); {
 	case errors.Is(err, db.ErrRepeated):
 		return "", nil
 	case errors.Is(err, db.ErrNotFound):

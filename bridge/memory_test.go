@@ -97,7 +97,7 @@ func (w *memoryRig) chat(p place) db.Chat {
 // claim begins a chat's next turn.
 func (w *memoryRig) claim(p place) db.Claim {
 	w.Helper()
-	c, err := w.store.Queue().Claim(w.ctx, p.key, newIDs(), true)
+	c, err := w.store.Turns().Claim(w.ctx, p.key, newIDs(), true)
 	w.must(err)
 	return c
 }

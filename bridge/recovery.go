@@ -45,7 +45,7 @@ type cutOffTurns struct {
 // chats that have work.
 func (r *cutOffTurns) run(ctx context.Context) error {
 	// A message that arrives from here on wakes its chat itself: a picture first waits for its text.
-	waiting, err := r.db.Queue().Chats(ctx)
+	waiting, err := r.db.Turns().Queued(ctx)
 	if err != nil {
 		return err
 	}
@@ -147,7 +147,7 @@ func (r *cutOffTurns) settle(ctx context.Context, t db.Turn, cut turncard.Outcom
 	ctx = log.WithContext(ctx)
 	c, noChat := r.db.Chats().Get(ctx, t.Key)
 	life, noLife := r.db.Turns().Of(ctx, t.Key)
-	seen, noParts := r.db.Turns().Drafts().Parts(ctx, t.ID, t.Draft)
+	seen, noParts := r.db.Turns().Parts(ctx, t.ID, t.Draft)
 	known, unknown := r.knownPrompts(ctx, t)
 	lost := errors.Join(noChat, noLife, noParts, unknown)
 	if lost != nil && !errors.Is(lost, db.ErrUnreadable) {
@@ -164,7 +164,7 @@ func (r *cutOffTurns) settle(ctx context.Context, t db.Turn, cut turncard.Outcom
 		if err := r.bookUnread(ctx, t); err != nil {
 			log.Error().Err(err).Msg("cost of a turn that runs again is not known")
 		}
-		return r.db.Queue().Requeue(ctx, t, r.halfDone(t, did, dir))
+		return r.db.Turns().Requeue(ctx, t, r.halfDone(t, did, dir))
 	}
 	e := db.TurnResult{Turn: t, SteersRead: did.Steered, Unstopped: !t.Stopped}
 	e.Usage = r.usage(ctx, dir, t, did, time.Time{})
@@ -193,7 +193,7 @@ func (r *cutOffTurns) settle(ctx context.Context, t db.Turn, cut turncard.Outcom
 func (r *cutOffTurns) end(ctx context.Context, e db.TurnResult, l i18n.Lang, text string, end turncard.Outcome) error {
 	view, t := turncard.New(e.Turn.ID, l, time.Now()), e.Turn
 	if text != "" {
-		parts, err := r.db.Turns().Drafts().Parts(ctx, t.ID, text)
+		parts, err := r.db.Turns().Parts(ctx, t.ID, text)
 		if err != nil {
 			return err
 		}
@@ -221,7 +221,7 @@ func (r *cutOffTurns) end(ctx context.Context, e db.TurnResult, l i18n.Lang, tex
 // one that its agent has started by itself, what earlier ones have read.
 func (r *cutOffTurns) knownPrompts(ctx context.Context, t db.Turn) ([]string, error) {
 	if t.Follows != 0 {
-		return r.db.Turns().FollowUps().PromptIDs(ctx, t.Session)
+		return r.db.Turns().PromptIDs(ctx, t.Session)
 	}
 	return r.db.Turns().Steered(ctx, t.ID)
 }

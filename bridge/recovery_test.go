@@ -46,7 +46,7 @@ func TestTheMessagesOfAnAnswerStayWhereTheyAre(t *testing.T) {
 	l := newRig(t)
 	l.abandonedTurn("om_1", "hello")
 	left := l.left()
-	l.must(l.store.Turns().Drafts().Set(t.Context(), left.ID, "I will run it.", "It has run."))
+	l.must(l.store.Turns().SetDraft(t.Context(), left.ID, "I will run it.", "It has run."))
 	l.start()
 	seen := func(cards int) {
 		t.Helper()

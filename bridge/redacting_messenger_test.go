@@ -65,7 +65,7 @@ func TestNoStoredCardHasASecret(t *testing.T) {
 		}
 	}
 	clean()
-	l.must(l.store.Turns().Interruptions().Decide(t.Context(), db.Decision{Key: room, Turn: 1, GoOn: true}))
+	l.must(l.store.Turns().Decide(t.Context(), db.Decision{Key: room, Turn: 1, GoOn: true}))
 	l.claim(room)
 	edited := db.Inbound{Incoming: incoming("om_2", "edited"), Class: chat.Talk, Held: card}
 	if _, err := h.edit(t.Context(), edited); err != nil {

@@ -195,7 +195,7 @@ func (l *bridgeRig) accept(m chat.Incoming) db.AcceptResult {
 // claim begins a chat's next turn as another process does.
 func (l *bridgeRig) claim(key chat.Key) db.Claim {
 	l.Helper()
-	c, err := l.store.Queue().Claim(l.Context(), key, newIDs(), true)
+	c, err := l.store.Turns().Claim(l.Context(), key, newIDs(), true)
 	l.must(err)
 	return c
 }

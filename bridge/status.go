@@ -39,7 +39,7 @@ func (cs *commandSet) status(ctx context.Context, o invocation) (commandResult, 
 	case c.Session.ID != "":
 		session = i18n.StatusSession
 	}
-	waiting, err := cs.db.Queue().Waiting(ctx, c.Key)
+	waiting, err := cs.db.Turns().Waiting(ctx, c.Key)
 	if err != nil {
 		return commandResult{}, err
 	}

@@ -73,7 +73,7 @@ func (r *cutOffTurns) await(ctx context.Context, t db.Turn, stray claude.Stray) 
 	one := newTurn(r.cfg, r.db, db.Claim{Turn: t, Chat: c, Asked: asked})
 	one.Turn.Attempts++ // it may have a card already
 	shown := func(text string) {
-		parts, err := r.db.Turns().Drafts().Parts(work, t.ID, text)
+		parts, err := r.db.Turns().Parts(work, t.ID, text)
 		if err != nil {
 			parts = []string{text}
 		}

@@ -252,7 +252,7 @@ func (r *turnRunner) store(ctx context.Context, t *turn, end turncard.Outcome) e
 		if r.cfg.Context.Resumes() {
 			begun = t.session.kept
 		}
-		return r.db.Queue().Requeue(ctx, t.Turn, begun)
+		return r.db.Turns().Requeue(ctx, t.Turn, begun)
 	}
 	e := db.TurnResult{
 		Turn: t.Turn, Answer: t.view.Answer(), Usage: t.usage, Report: t.report, Actions: t.actions.unstored(),

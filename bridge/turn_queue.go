@@ -20,7 +20,7 @@ import (
 // turnQueue runs the turns waiting in the database, one at a time per chat.
 type turnQueue struct {
 	cfg   *Config
-	store db.Queue
+	store db.Turns
 	turns db.Turns
 	jobs  *workqueue.Queue
 	busy  *busyChats

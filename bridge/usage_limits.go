@@ -37,7 +37,7 @@ func (u *usageLimits) modelOf(c db.Chat) string {
 
 // until is the time until which a chat's model is limited; zero = it is not. Without the database nobody waits.
 func (u *usageLimits) until(ctx context.Context, c db.Chat) time.Time {
-	l, err := u.store.Queue().Limits().Reached(ctx, u.modelOf(c))
+	l, err := u.store.Turns().LimitReached(ctx, u.modelOf(c))
 	if err != nil && !errors.Is(err, db.ErrNotFound) && ctx.Err() == nil {
 		u.log.Error().Err(err).Msg("limits of the model not available")
 	}
@@ -58,7 +58,7 @@ func (u *usageLimits) postpone(ctx context.Context, c db.Claim) bool {
 	at := u.clock(until)
 	end := turncard.Outcome{State: db.Queued, Until: at, Notice: i18n.AsksLater.With(at)}
 	card := turncard.New(c.Turn.ID, u.cfg.langOf(c.Chat), time.Now()).Finish(end).Card(time.Now())
-	err := u.store.Queue().Postponed().Postpone(context.WithoutCancel(ctx), c.Turn, until, card)
+	err := u.store.Turns().Postpone(context.WithoutCancel(ctx), c.Turn, until, card)
 	if err != nil {
 		u.log.Error().Err(err).Stringer("chat", c.Turn.Key).Msg("turn not postponed; it is asked at once")
 		return false
@@ -84,7 +84,7 @@ func (u *usageLimits) refused(ctx context.Context, c db.Claim, r claude.Result, 
 		return end
 	}
 	l := db.Limit{Model: u.modelOf(c.Chat), Kind: r.Limit, Used: -1, Reached: true, Ends: r.Resets}
-	if err := u.store.Queue().Limits().Note(context.WithoutCancel(ctx), l); err != nil {
+	if err := u.store.Turns().NoteLimits(context.WithoutCancel(ctx), l); err != nil {
 		u.log.Error().Err(err).Msg("limit of the model not stored; other questions fail, too")
 	}
 	at := u.clock(r.Resets)
@@ -108,7 +108,7 @@ func (u *usageLimits) report(ctx context.Context, c db.Chat, e claude.RateLimit)
 	for _, w := range e.Windows {
 		list = append(list, db.Limit{Model: model, Kind: w.Kind, Used: w.Used, Ends: w.Resets})
 	}
-	if err := u.store.Queue().Limits().Note(ctx, list...); err != nil {
+	if err := u.store.Turns().NoteLimits(ctx, list...); err != nil {
 		u.log.Error().Err(err).Msg("limits of the model not stored")
 	}
 }
@@ -118,11 +118,11 @@ func (u *usageLimits) lift(ctx context.Context, c db.Chat, before time.Time) {
 	if u.until(ctx, c).IsZero() {
 		return
 	}
-	u.lifted(u.store.Queue().Limits().Lift(ctx, u.modelOf(c), before))
+	u.lifted(u.store.Turns().Lift(ctx, u.modelOf(c), before))
 }
 
 // loggedIn ends all waits: the limits were those of another account.
-func (u *usageLimits) loggedIn() { u.lifted(u.store.Queue().Limits().LiftAll(context.Background())) }
+func (u *usageLimits) loggedIn() { u.lifted(u.store.Turns().LiftAll(context.Background())) }
 
 // lifted begins the turns that wait, if limits were lifted.
 func (u *usageLimits) lifted(some bool, err error) {
@@ -155,7 +155,7 @@ func (u *usageLimits) askAgain(ctx context.Context, p chat.Press, l i18n.Lang) (
 		end.Notice = i18n.AsksAgain.With(end.Until)
 	}
 	w.Card = turncard.New(w.Turn, l, time.Now()).Finish(end).Card(time.Now())
-	switch err := u.store.Queue().Postponed().AskAgain(ctx, w); {
+	switch err := u.store.Turns().AskAgain(ctx, w); {
 	case errors.Is(err, db.ErrRepeated):
 		return "", nil
 	case errors.Is(err, db.ErrNotFound):
@@ -174,7 +174,7 @@ const mostSleep = 30 * time.Second
 // Run begins turns whose wait is over, until ctx is done.
 func (u *usageLimits) Run(ctx context.Context) {
 	for {
-		keys, next, err := u.store.Queue().Postponed().Due(ctx)
+		keys, next, err := u.store.Turns().Due(ctx)
 		if err != nil && ctx.Err() == nil {
 			u.log.Error().Err(err).Msg("waiting turns not found; trying again")
 		}
@@ -199,7 +199,7 @@ func (u *usageLimits) Run(ctx context.Context) {
 
 // windows describes how much of the limits is used; empty = the agent has reported none.
 func (u *usageLimits) windows(ctx context.Context, l i18n.Lang) (lines []string, err error) {
-	list, err := u.store.Queue().Limits().Current(ctx)
+	list, err := u.store.Turns().Limits(ctx)
 	for _, w := range list {
 		used := i18n.LimitOpen.In(l)
 		switch {

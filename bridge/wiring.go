@@ -34,7 +34,7 @@ func New(config Config, store *db.DB, pool *claude.Pool, messenger delivery.Mess
 	display := turnDisplay{out, outbox, reactions, store.Turns(), cfg}
 	busy := &busyChats{}
 	turns := &turnQueue{
-		busy: busy, cfg: cfg, store: store.Queue(), turns: store.Turns(),
+		busy: busy, cfg: cfg, store: store.Turns(), turns: store.Turns(),
 		jobs: workqueue.New(pool.Limits().MostTurns + onlookers), listed: make(chan struct{}), log: log,
 	}
 	listening := listening{store, cfg.Mention, log}

@@ -60,7 +60,7 @@ func group(t *testing.T, n int) (*db.DB, chat.Key) {
 			t.Fatal(err)
 		}
 		if e.Class == chat.Talk {
-			c, err := d.Queue().Claim(t.Context(), key, db.TurnIDs{Session: "s"}, true)
+			c, err := d.Turns().Claim(t.Context(), key, db.TurnIDs{Session: "s"}, true)
 			if err == nil {
 				err = d.Turns().Finish(t.Context(), db.TurnResult{
 					Turn: c.Turn, State: db.Done, Session: db.Session{ID: "s"},

@@ -139,7 +139,7 @@ func TestASessionDoesNotGetItsOwnTurns(t *testing.T) {
 		if _, err := d.Messages().Accept(t.Context(), e); err != nil {
 			t.Fatal(err)
 		}
-		c, err := d.Queue().Claim(t.Context(), key, db.TurnIDs{Session: session, Prompt: "p"}, false)
+		c, err := d.Turns().Claim(t.Context(), key, db.TurnIDs{Session: session, Prompt: "p"}, false)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -211,7 +211,7 @@ func TestTheQuestionIsNotRetrieved(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		c, err := d.Queue().Claim(t.Context(), key, db.TurnIDs{Session: "s", Prompt: "p"}, true)
+		c, err := d.Turns().Claim(t.Context(), key, db.TurnIDs{Session: "s", Prompt: "p"}, true)
 		if err == nil {
 			err = d.Turns().Finish(t.Context(), db.TurnResult{Turn: c.Turn, State: db.Done})
 		}

@@ -309,7 +309,7 @@ func (as Approvals) settle(ctx context.Context, tx *sql.Tx, a Approval, s Settli
 		}
 	}
 	if s.GoOn != nil {
-		if err := as.db.Turns().Interruptions().continueAfterDecision(ctx, tx, a.Key, neededBy, *s.GoOn); err != nil {
+		if err := as.db.Turns().continueAfterDecision(ctx, tx, a.Key, neededBy, *s.GoOn); err != nil {
 			return err
 		}
 	}

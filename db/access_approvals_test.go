@@ -265,13 +265,13 @@ func TestAMessageDecidesAnApproval(t *testing.T) {
 			return d.Approvals().Settle(t.Context(), a, db.Settling{From: db.Waiting})
 		}, false},
 		"turn dropped before": {func(d *db.DB, a db.Approval) error {
-			return d.Turns().Interruptions().Decide(t.Context(), db.Decision{Key: oc, Turn: a.Turn})
+			return d.Turns().Decide(t.Context(), db.Decision{Key: oc, Turn: a.Turn})
 		}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := fresh(t)
 			accept(t, d, say("om_1", "go"))
-			claim, err := d.Queue().Claim(t.Context(), oc, db.TurnIDs{Session: "s", Prompt: "p"}, true)
+			claim, err := d.Turns().Claim(t.Context(), oc, db.TurnIDs{Session: "s", Prompt: "p"}, true)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -294,7 +294,7 @@ func TestAMessageDecidesAnApproval(t *testing.T) {
 			if err != nil || !got.Fresh || got.Turn == 0 || got.Decided != tc.want {
 				t.Fatalf("%+v, %v", got, err)
 			}
-			next, err := d.Queue().Claim(t.Context(), oc, db.TurnIDs{Session: "s2", Prompt: "p2"}, true)
+			next, err := d.Turns().Claim(t.Context(), oc, db.TurnIDs{Session: "s2", Prompt: "p2"}, true)
 			if err != nil || next.Turn.ID != got.Turn || (next.Turn.Continues == a.Turn) != tc.want {
 				t.Errorf("%+v, %v", next.Turn, err)
 			}
@@ -383,7 +383,7 @@ func TestTheCardOfAnInterruptedTurnIsRedrawn(t *testing.T) {
 			asking(t, d, turn.ID)
 		}},
 		"dropped": {since: func(d *db.DB, turn db.Turn) {
-			if err := d.Turns().Interruptions().Decide(t.Context(), db.Decision{Key: oc, Turn: turn.ID}); err != nil {
+			if err := d.Turns().Decide(t.Context(), db.Decision{Key: oc, Turn: turn.ID}); err != nil {
 				t.Fatal(err)
 			}
 		}},
@@ -401,14 +401,14 @@ func TestTheCardOfAnInterruptedTurnIsRedrawn(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			d := fresh(t)
 			turn := interruptedTurn(t, d)
-			read, err := d.Turns().Interruptions().Get(t.Context(), oc, turn.ID)
+			read, err := d.Turns().Interrupted(t.Context(), oc, turn.ID)
 			if err != nil || read.ID != turn.ID || read.State != db.Interrupted {
 				t.Fatalf("%+v, %v", read, err)
 			}
 			tc.since(d, turn)
 			deliver(t, d)
 			for range 2 { // while one is on its way there is no other
-				err := d.Turns().Interruptions().Redraw(t.Context(), oc, turn.ID, "a_1", chat.Card{Body: "half"})
+				err := d.Turns().Redraw(t.Context(), oc, turn.ID, "a_1", chat.Card{Body: "half"})
 				if tc.holds != (err == nil) || !tc.holds && !errors.Is(err, db.ErrNotFound) {
 					t.Errorf("%v", err)
 				}

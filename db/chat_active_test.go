@@ -40,7 +40,7 @@ func TestAPressDoesNotHideWhatWasMissed(t *testing.T) {
 	turn := interruptedTurn(t, d)
 	w := db.Decision{Key: oc, Turn: turn.ID, GoOn: true,
 		ContinueMessage: chat.Message{Text: "继续", Time: time.UnixMilli(1_000_000)}}
-	if err := d.Turns().Interruptions().Decide(t.Context(), w); err != nil {
+	if err := d.Turns().Decide(t.Context(), w); err != nil {
 		t.Fatal(err)
 	}
 	press := say(db.PressID("ev_1"), "/status")

@@ -298,7 +298,7 @@ func TestSessionsOfOtherMachinesAreDropped(t *testing.T) {
 			d := fresh(t)
 			for i, node := range []string{"here", "there"} {
 				accept(t, d, say(fmt.Sprint("om_", i), "hello"))
-				c, err := d.Queue().Claim(t.Context(), oc, db.TurnIDs{Session: "s-" + node, Prompt: node, Node: node}, true)
+				c, err := d.Turns().Claim(t.Context(), oc, db.TurnIDs{Session: "s-" + node, Prompt: node, Node: node}, true)
 				if err != nil || c.Turn.Session != "s-"+node && i == 0 {
 					t.Fatalf("%+v %v", c.Turn, err)
 				}
@@ -309,7 +309,7 @@ func TestSessionsOfOtherMachinesAreDropped(t *testing.T) {
 			}
 			for _, node := range []string{"there", "here"} {
 				accept(t, d, say("om_"+node, "hello"))
-				c, err := d.Queue().Claim(t.Context(), oc, db.TurnIDs{Session: "new-" + node, Prompt: "p-" + node, Node: node},
+				c, err := d.Turns().Claim(t.Context(), oc, db.TurnIDs{Session: "new-" + node, Prompt: "p-" + node, Node: node},
 					true)
 				if err != nil || c.Resume && c.Turn.Session != "new-there" {
 					t.Errorf("%s resumes %s, %v", node, c.Turn.Session, err)

@@ -64,7 +64,7 @@ func TestMembershipOfTheBot(t *testing.T) {
 	if again, _ := out(2000); again {
 		t.Error("removed twice")
 	}
-	if keys, err := d.Queue().Chats(t.Context()); err != nil || !slices.Equal(keys, []chat.Key{elsewhere.Key}) {
+	if keys, err := d.Turns().Queued(t.Context()); err != nil || !slices.Equal(keys, []chat.Key{elsewhere.Key}) {
 		t.Errorf("still queued: %v, %v", keys, err)
 	}
 	if p, err := d.Outbox().Next(t.Context(), oc); !errors.Is(err, db.ErrNotFound) {

@@ -67,7 +67,7 @@ type Sessions struct{ db *DB }
 // Sessions returns the sessions of chats in the database.
 func (cs Chats) Sessions() Sessions { return Sessions(cs) }
 
-// On is the session that [Queue.Claim] would resume on a machine; each machine has its own.
+// On is the session that [Turns.Claim] would resume on a machine; each machine has its own.
 func (ss Sessions) On(ctx context.Context, c Chat, node string) (Session, error) {
 	if c.Session.ID == "" || c.Session.Node == "" || c.Session.Node == node {
 		return c.Session, nil

@@ -18,7 +18,7 @@ func onNode(t *testing.T, d *db.DB, node, message string) db.Claim {
 	accept(t, d, say(message, "q"))
 	n := turnIDs("s-" + message)
 	n.Node = node
-	c, err := d.Queue().Claim(t.Context(), oc, n, true)
+	c, err := d.Turns().Claim(t.Context(), oc, n, true)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -38,7 +38,7 @@ func TestEachMachineHasASession(t *testing.T) {
 	accept(t, d, say("om_3", "q"))
 	n := turnIDs("s-b")
 	n.Node = "b"
-	c, err := d.Queue().Claim(t.Context(), oc, n, true)
+	c, err := d.Turns().Claim(t.Context(), oc, n, true)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -105,7 +105,7 @@ func TestAllNamesOfAQuestionAreKnown(t *testing.T) {
 	if err := d.Turns().SetIDs(t.Context(), second.ID, db.TurnIDs{Session: "2", Prompt: "p-2b"}); err != nil {
 		t.Fatal(err)
 	}
-	if err := d.Queue().Requeue(t.Context(), second, db.Session{}); err != nil {
+	if err := d.Turns().Requeue(t.Context(), second, db.Session{}); err != nil {
 		t.Fatal(err)
 	}
 	claim(t, d, "2c")

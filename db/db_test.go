@@ -65,7 +65,7 @@ func TestAMessageIsClaimedAsItIsAccepted(t *testing.T) {
 	if again := accept(t, d, in); again.Fresh || again.Claim != nil {
 		t.Errorf("delivered again: %+v", again)
 	}
-	if _, err := d.Queue().Claim(t.Context(), oc, turnIDs("x"), true); !errors.Is(err, db.ErrNotFound) {
+	if _, err := d.Turns().Claim(t.Context(), oc, turnIDs("x"), true); !errors.Is(err, db.ErrNotFound) {
 		t.Errorf("claimed twice: %v", err)
 	}
 	finish(t, d, db.TurnResult{Turn: a.Claim.Turn, Answer: "yes", Session: db.Session{ID: "s"}})
@@ -86,13 +86,13 @@ func TestMessagesThatComeWhileATurnRunsAreAskedTogetherByTheNext(t *testing.T) {
 	early := say("om_3", "two")
 	early.Time = time.UnixMilli(2000)
 	accept(t, d, early)
-	if _, err := d.Queue().Claim(t.Context(), oc, turnIDs("x"), true); !errors.Is(err, db.ErrNotFound) {
+	if _, err := d.Turns().Claim(t.Context(), oc, turnIDs("x"), true); !errors.Is(err, db.ErrNotFound) {
 		t.Fatalf("two turns at once: %v", err)
 	}
 	finish(t, d, db.TurnResult{Turn: first.Turn, Answer: "1"})
 	second := claim(t, d, "x")
 	finish(t, d, db.TurnResult{Turn: second.Turn, Answer: "2"})
-	if _, err := d.Queue().Claim(t.Context(), oc, turnIDs("x"), true); !errors.Is(err, db.ErrNotFound) {
+	if _, err := d.Turns().Claim(t.Context(), oc, turnIDs("x"), true); !errors.Is(err, db.ErrNotFound) {
 		t.Fatalf("a third turn: %v", err)
 	}
 	if texts(second.Asked) != "u:two u:three" {
@@ -154,7 +154,7 @@ func TestAClaimMayRefuseTheSession(t *testing.T) {
 	accept(t, d, say("om_1", "q1"))
 	finish(t, d, db.TurnResult{Turn: claim(t, d, "s").Turn, Session: db.Session{ID: "s"}})
 	accept(t, d, say("om_2", "q2"))
-	c, err := d.Queue().Claim(t.Context(), oc, turnIDs("new"), false)
+	c, err := d.Turns().Claim(t.Context(), oc, turnIDs("new"), false)
 	if err != nil || c.Resume || c.Turn.Session != "new" {
 		t.Errorf("claim = %+v, %v", c, err)
 	}
@@ -284,7 +284,7 @@ func TestATurnCanBeRequeued(t *testing.T) {
 	accept(t, d, say("om_1", "q1"))
 	c := claim(t, d, "s")
 	if err := errors.Join(d.Turns().SetCard(t.Context(), c.Turn.ID, "card_1"),
-		d.Queue().Requeue(t.Context(), c.Turn, db.Session{})); err != nil {
+		d.Turns().Requeue(t.Context(), c.Turn, db.Session{})); err != nil {
 		t.Fatal(err)
 	}
 	again := claim(t, d, "s2")
@@ -293,10 +293,10 @@ func TestATurnCanBeRequeued(t *testing.T) {
 		t.Errorf("claimed again: %+v", again)
 	}
 	finish(t, d, db.TurnResult{Turn: again.Turn})
-	if err := d.Queue().Requeue(t.Context(), c.Turn, db.Session{}); err != nil {
+	if err := d.Turns().Requeue(t.Context(), c.Turn, db.Session{}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := d.Queue().Claim(t.Context(), oc, turnIDs("s3"), true); !errors.Is(err, db.ErrNotFound) {
+	if _, err := d.Turns().Claim(t.Context(), oc, turnIDs("s3"), true); !errors.Is(err, db.ErrNotFound) {
 		t.Errorf("a turn that has ended was put back: %v", err)
 	}
 }
@@ -349,7 +349,7 @@ func TestARestartFindsWhatWasOpen(t *testing.T) {
 	if err != nil || len(cut) != 1 || cut[0].Card != "card_1" || cut[0].Session != "s" || cut[0].Key != oc {
 		t.Fatalf("running = %+v, %v", cut, err)
 	}
-	keys, err := again.Queue().Chats(t.Context())
+	keys, err := again.Turns().Queued(t.Context())
 	if err != nil || len(keys) != 1 || keys[0] != oc {
 		t.Fatalf("queued = %v, %v", keys, err)
 	}

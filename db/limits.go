@@ -22,24 +22,18 @@ type Limit struct {
 	noted   time.Time
 }
 
-// Limits stores the limits on the use of the model. All agents of the program share them, as they share a login.
-type Limits struct{ db *DB }
-
-// Limits returns the limits in the database.
-func (q Queue) Limits() Limits { return Limits(q) }
-
 // What was not said of a window stays as it was, unless it is about a later one.
 const noteLimit = `INSERT INTO limits (model, kind, used, reached, ends_at, noted_at) VALUES (?1, ?2, ?3, ?4, ?5, ?6)
 	ON CONFLICT (model, kind) DO UPDATE SET ends_at = excluded.ends_at,
 	reached = excluded.reached OR reached AND ends_at = excluded.ends_at, noted_at = excluded.noted_at,
 	used = CASE WHEN excluded.used < 0 AND ends_at = excluded.ends_at THEN used ELSE excluded.used END`
 
-// Note stores what was reported of limits.
-func (ls Limits) Note(ctx context.Context, list ...Limit) error {
-	err := ls.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
+// NoteLimits stores what was reported of limits.
+func (ts Turns) NoteLimits(ctx context.Context, list ...Limit) error {
+	err := ts.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
 		for _, l := range list {
 			if _, err := tx.ExecContext(
-				ctx, noteLimit, l.Model, l.Kind, l.Used, l.Reached, millis(l.Ends), millis(ls.db.now()),
+				ctx, noteLimit, l.Model, l.Kind, l.Used, l.Reached, millis(l.Ends), millis(ts.db.now()),
 			); err != nil {
 				return err
 			}
@@ -55,9 +49,9 @@ func (ls Limits) Note(ctx context.Context, list ...Limit) error {
 const reachedLimit = `SELECT model, kind, used, reached, ends_at, noted_at FROM limits
 	WHERE model = ?1 AND reached AND ends_at > ?2 ORDER BY ends_at DESC LIMIT 1`
 
-// Reached returns the limit that a model has reached and that ends last, or [ErrNotFound].
-func (ls Limits) Reached(ctx context.Context, model string) (Limit, error) {
-	l, err := queryOne(ctx, ls.db.read, scanLimit, reachedLimit, model, millis(ls.db.now()))
+// LimitReached returns the limit that a model has reached and that ends last, or [ErrNotFound].
+func (ts Turns) LimitReached(ctx context.Context, model string) (Limit, error) {
+	l, err := queryOne(ctx, ts.db.read, scanLimit, reachedLimit, model, millis(ts.db.now()))
 	if err != nil && !errors.Is(err, ErrNotFound) {
 		return Limit{}, fmt.Errorf("limit of %q: %w", model, err)
 	}
@@ -68,9 +62,9 @@ func (ls Limits) Reached(ctx context.Context, model string) (Limit, error) {
 const currentLimits = `SELECT model, kind, used, reached, ends_at, MAX(noted_at) FROM limits
 	WHERE ends_at > ?1 GROUP BY kind ORDER BY ends_at`
 
-// Current lists the limits whose windows have not ended, as last reported, the one that ends first before the others.
-func (ls Limits) Current(ctx context.Context) ([]Limit, error) {
-	list, err := queryAll(ctx, ls.db.read, scanLimit, currentLimits, millis(ls.db.now()))
+// Limits lists the limits whose windows have not ended, as last reported, the one that ends first before the others.
+func (ts Turns) Limits(ctx context.Context) ([]Limit, error) {
+	list, err := queryAll(ctx, ts.db.read, scanLimit, currentLimits, millis(ts.db.now()))
 	if err != nil {
 		return nil, fmt.Errorf("limits: %w", err)
 	}
@@ -88,17 +82,17 @@ const liftLimits = `UPDATE limits SET reached = FALSE WHERE reached AND (?1 OR m
 
 // Lift ends the wait for the limits that a model had reached before a time, because it answers again. It reports
 // whether there was one; then the turns that wait are due.
-func (ls Limits) Lift(ctx context.Context, model string, before time.Time) (bool, error) {
-	return ls.lift(ctx, false, model, before)
+func (ts Turns) Lift(ctx context.Context, model string, before time.Time) (bool, error) {
+	return ts.lift(ctx, false, model, before)
 }
 
 // LiftAll does the same for all models: the agents have another login.
-func (ls Limits) LiftAll(ctx context.Context) (bool, error) {
-	return ls.lift(ctx, true, "", ls.db.now().Add(time.Hour))
+func (ts Turns) LiftAll(ctx context.Context) (bool, error) {
+	return ts.lift(ctx, true, "", ts.db.now().Add(time.Hour))
 }
 
-func (ls Limits) lift(ctx context.Context, all bool, model string, before time.Time) (lifted bool, err error) {
-	err = ls.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
+func (ts Turns) lift(ctx context.Context, all bool, model string, before time.Time) (lifted bool, err error) {
+	err = ts.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
 		res, err := tx.ExecContext(ctx, liftLimits, all, model, millis(before))
 		if err != nil {
 			return err
@@ -112,7 +106,7 @@ func (ls Limits) lift(ctx context.Context, all bool, model string, before time.T
 			return err
 		}
 		for _, key := range keys {
-			if _, err := ls.db.decide(ctx, tx, key, convo.Due{}); err != nil {
+			if _, err := ts.db.decide(ctx, tx, key, convo.Due{}); err != nil {
 				return err
 			}
 		}

@@ -97,6 +97,6 @@ func (ms Messages) replace(ctx context.Context, tx *sql.Tx, old version, e Inbou
 		return 0, err
 	}
 	var a AcceptResult
-	_, err := ms.db.Queue().ask(ctx, tx, &a, m, e)
+	_, err := ms.db.Turns().ask(ctx, tx, &a, m, e)
 	return a.Turn, err
 }

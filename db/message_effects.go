@@ -82,7 +82,7 @@ type DropTurn struct {
 }
 
 func (e DropTurn) apply(ctx context.Context, tx *sql.Tx, a *acceptance) error {
-	err := a.db.Turns().Interruptions().drop(ctx, tx, a.in.Key, e.Turn, e.Over)
+	err := a.db.Turns().drop(ctx, tx, a.in.Key, e.Turn, e.Over)
 	if errors.Is(err, ErrNotFound) {
 		return nil
 	}

@@ -134,7 +134,7 @@ func TestAnImportOfAnExportIsTheSameHistory(t *testing.T) {
 func TestImportedMessagesAreNotAnswered(t *testing.T) {
 	d := fresh(t)
 	imported(t, d, record("om_1", chat.User, 1))
-	if keys, err := d.Queue().Chats(t.Context()); err != nil || len(keys) != 0 {
+	if keys, err := d.Turns().Queued(t.Context()); err != nil || len(keys) != 0 {
 		t.Errorf("chats with work: %v, %v", keys, err)
 	}
 	if b, err := d.Outbox().Backlog(t.Context()); err != nil || b != (db.Backlog{}) {

@@ -14,7 +14,7 @@ import (
 func goOn(t testing.TB, d *db.DB, turn int64) {
 	t.Helper()
 	w := db.Decision{Key: oc, Turn: turn, GoOn: true, ContinueMessage: chat.Message{Text: "continue", Time: time.Now()}}
-	if err := d.Turns().Interruptions().Decide(t.Context(), w); err != nil {
+	if err := d.Turns().Decide(t.Context(), w); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -39,7 +39,7 @@ func interrupted(t testing.TB, d *db.DB) db.Turn {
 // noTurn checks that nothing waits to be asked.
 func noTurn(t testing.TB, d *db.DB) {
 	t.Helper()
-	if c, err := d.Queue().Claim(t.Context(), oc, turnIDs("s-9"), true); !errors.Is(err, db.ErrNotFound) {
+	if c, err := d.Turns().Claim(t.Context(), oc, turnIDs("s-9"), true); !errors.Is(err, db.ErrNotFound) {
 		t.Errorf("asked next: %q, %v", texts(c.Asked), err)
 	}
 }

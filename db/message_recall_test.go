@@ -53,7 +53,7 @@ func TestAQueuedQuestionIsRecalled(t *testing.T) {
 	if r := recall(t, d, "om_1"); r.Key != oc || r.Running != 0 {
 		t.Errorf("%+v", r)
 	}
-	if _, err := d.Queue().Claim(t.Context(), oc, turnIDs("s"), true); !errors.Is(err, db.ErrNotFound) {
+	if _, err := d.Turns().Claim(t.Context(), oc, turnIDs("s"), true); !errors.Is(err, db.ErrNotFound) {
 		t.Errorf("it is still asked: %v", err)
 	}
 	empty(t, d)
@@ -107,7 +107,7 @@ func TestOtherQuestionsAreAskedAgain(t *testing.T) {
 		}
 		finish(t, d, db.TurnResult{Turn: c.Turn, State: db.Cancelled, Answer: "two is",
 			Session: db.Session{ID: c.Turn.Session}})
-		again, err := d.Queue().Claim(t.Context(), oc, turnIDs("s2"), true)
+		again, err := d.Turns().Claim(t.Context(), oc, turnIDs("s2"), true)
 		if acted {
 			if !errors.Is(err, db.ErrNotFound) {
 				t.Errorf("a tool may run twice: %v", err)
@@ -158,7 +158,7 @@ func TestTheRestOfARecalledTurnWaitsForItsEnd(t *testing.T) {
 				}
 			}
 			finish(t, d, db.TurnResult{Turn: c.Turn, State: tc.end, Answer: "one is"})
-			switch again, err := d.Queue().Claim(t.Context(), oc, turnIDs("s2"), true); {
+			switch again, err := d.Turns().Claim(t.Context(), oc, turnIDs("s2"), true); {
 			case tc.again && (err != nil || texts(again.Asked) != "u:one"):
 				t.Errorf("asked again: %q, %v", texts(again.Asked), err)
 			case !tc.again && !errors.Is(err, db.ErrNotFound):
@@ -242,7 +242,7 @@ func TestAnAnsweredQuestionIsEdited(t *testing.T) {
 	delivered(t, d, next(t, d), "")
 	edit(t, d, "om_1", "two")
 	a := edit(t, d, "om_1", "three")
-	if _, err := d.Queue().Claim(t.Context(), oc, turnIDs("s"), true); !errors.Is(err, db.ErrNotFound) {
+	if _, err := d.Turns().Claim(t.Context(), oc, turnIDs("s"), true); !errors.Is(err, db.ErrNotFound) {
 		t.Fatalf("it is answered without a request: %v", err)
 	}
 	p := next(t, d)
@@ -251,7 +251,7 @@ func TestAnAnsweredQuestionIsEdited(t *testing.T) {
 	}
 	delivered(t, d, p, "")
 	empty(t, d)
-	if err := d.Turns().Interruptions().Decide(t.Context(),
+	if err := d.Turns().Decide(t.Context(),
 		db.Decision{Key: oc, Turn: a.Turn, Event: "e1", GoOn: true}); err != nil {
 		t.Fatal(err)
 	}
@@ -479,7 +479,7 @@ func TestNothingReadsRecalledMessages(t *testing.T) {
 			accept(t, d, e)
 			ids, of[id], words[word] = append(ids, id), append(of[id], word), false
 		case roll < 7:
-			c, err := d.Queue().Claim(t.Context(), oc, turnIDs(fmt.Sprint("s", n)), true)
+			c, err := d.Turns().Claim(t.Context(), oc, turnIDs(fmt.Sprint("s", n)), true)
 			if errors.Is(err, db.ErrNotFound) {
 				continue
 			} else if err != nil {

@@ -135,7 +135,7 @@ func (ms Messages) Accept(ctx context.Context, e Inbound) (AcceptResult, error) 
 		if e.Class != chat.Talk {
 			return nil
 		}
-		return d.Queue().accept(ctx, tx, in.in, &a)
+		return d.Turns().accept(ctx, tx, in.in, &a)
 	})
 	if err != nil {
 		return AcceptResult{}, fmt.Errorf("accept message %s: %w", e.ID, err)

@@ -101,16 +101,16 @@ func TestACommandAndItsReplyAreOne(t *testing.T) {
 func TestAnInterruptedTurnGoesOnOnce(t *testing.T) {
 	d := fresh(t)
 	turn := interruptedTurn(t, d)
-	if got, err := d.Turns().Interruptions().Newest(t.Context(), oc); err != nil || got.ID != turn.ID {
+	if got, err := d.Turns().NewestInterrupted(t.Context(), oc); err != nil || got.ID != turn.ID {
 		t.Fatalf("interrupted %+v, %v", got, err)
 	}
 	w := db.Decision{Key: oc, Turn: turn.ID, GoOn: true,
 		ContinueMessage: chat.Message{Actor: chat.Actor{ID: "ou_1"}, Text: "继续", Time: time.UnixMilli(2000)},
 		Over:            chat.Card{Body: "over"}}
-	if err := d.Turns().Interruptions().Decide(t.Context(), w); err != nil {
+	if err := d.Turns().Decide(t.Context(), w); err != nil {
 		t.Fatal(err)
 	}
-	if err := d.Turns().Interruptions().Decide(t.Context(), w); !errors.Is(err, db.ErrNotFound) {
+	if err := d.Turns().Decide(t.Context(), w); !errors.Is(err, db.ErrNotFound) {
 		t.Errorf("pressed twice: %v", err)
 	}
 	if p := next(t, d); p.Turn != turn.ID || p.Card.Body != "over" {
@@ -123,7 +123,7 @@ func TestAnInterruptedTurnGoesOnOnce(t *testing.T) {
 	if got := history(t, d, 0, c.Turn.ID); got != "a:half u:question" {
 		t.Errorf("history %q", got)
 	}
-	if _, err := d.Turns().Interruptions().Newest(t.Context(), oc); !errors.Is(err, db.ErrNotFound) {
+	if _, err := d.Turns().NewestInterrupted(t.Context(), oc); !errors.Is(err, db.ErrNotFound) {
 		t.Errorf("interrupted: %v", err)
 	}
 }
@@ -139,7 +139,7 @@ func TestAnInterruptedTurnGoesOnByWord(t *testing.T) {
 	if c.Turn.Continues != turn.ID || c.Turn.ReplyTo != "om_2" || next(t, d).Card.Body != "over" {
 		t.Errorf("claim %+v", c)
 	}
-	if err := d.Turns().Interruptions().Decide(t.Context(),
+	if err := d.Turns().Decide(t.Context(),
 		db.Decision{Key: oc, Turn: turn.ID}); !errors.Is(err, db.ErrNotFound) {
 		t.Errorf("dropped afterwards: %v", err)
 	}
@@ -152,18 +152,18 @@ func TestADecisionThatIsVoid(t *testing.T) {
 		"another chat's turn": {Key: chat.FeishuChat("oc_2"), Turn: turn.ID, GoOn: true},
 		"no such turn":        {Key: oc, Turn: 99, GoOn: true},
 	} {
-		if err := d.Turns().Interruptions().Decide(t.Context(), w); !errors.Is(err, db.ErrNotFound) {
+		if err := d.Turns().Decide(t.Context(), w); !errors.Is(err, db.ErrNotFound) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if err := d.Turns().Interruptions().Decide(t.Context(), db.Decision{Key: oc, Turn: turn.ID,
+	if err := d.Turns().Decide(t.Context(), db.Decision{Key: oc, Turn: turn.ID,
 		Over: chat.Card{Body: "dropped"}}); err != nil {
 		t.Fatal(err)
 	}
 	if p := next(t, d); p.Card.Body != "dropped" {
 		t.Errorf("post %+v", p)
 	}
-	if _, err := d.Queue().Claim(t.Context(), oc, turnIDs("x"), true); !errors.Is(err, db.ErrNotFound) {
+	if _, err := d.Turns().Claim(t.Context(), oc, turnIDs("x"), true); !errors.Is(err, db.ErrNotFound) {
 		t.Errorf("a dropped turn runs: %v", err)
 	}
 	second := d
@@ -173,7 +173,7 @@ func TestADecisionThatIsVoid(t *testing.T) {
 	restart := say("om_3", "/new")
 	restart.Class, restart.Effects = chat.Command, []db.Effect{db.StartConversation{}}
 	accept(t, second, restart)
-	if err := d.Turns().Interruptions().Decide(t.Context(),
+	if err := d.Turns().Decide(t.Context(),
 		db.Decision{Key: oc, Turn: again.ID, GoOn: true}); !errors.Is(err, db.ErrNotFound) {
 		t.Errorf("continued a turn from before /new: %v", err)
 	}
@@ -198,12 +198,12 @@ func TestLateQuestionsWaitForARequest(t *testing.T) {
 				p.ReplyTo != "om_1" {
 				t.Errorf("post %+v", p)
 			}
-			if _, err := d.Queue().Claim(t.Context(), oc, turnIDs("x"), true); !errors.Is(err, db.ErrNotFound) {
+			if _, err := d.Turns().Claim(t.Context(), oc, turnIDs("x"), true); !errors.Is(err, db.ErrNotFound) {
 				t.Fatalf("a late turn runs without a request: %v", err)
 			}
 			want := "u:one u:two"
 			if how == "button" {
-				if err := d.Turns().Interruptions().Decide(t.Context(),
+				if err := d.Turns().Decide(t.Context(),
 					db.Decision{Key: oc, Turn: first.Turn, GoOn: true}); err != nil {
 					t.Fatal(err)
 				}
@@ -226,14 +226,14 @@ func TestARequeuedTurnAnswersTheSameMessage(t *testing.T) {
 	accept(t, d, say("om_1", "one"))
 	turn := claim(t, d, "s").Turn
 	_, err := d.Turns().Happens(t.Context(), oc, convo.Acts{Turn: turn.ID, Acted: true})
-	if err := errors.Join(err, d.Turns().Drafts().Set(t.Context(), turn.ID, "so far")); err != nil {
+	if err := errors.Join(err, d.Turns().SetDraft(t.Context(), turn.ID, "so far")); err != nil {
 		t.Fatal(err)
 	}
 	list, err := d.Turns().Running(t.Context())
 	if err != nil || len(list) != 1 || list[0].Draft != "so far" || !list[0].Acted || list[0].Prompt != "p-s" {
 		t.Errorf("running %+v, %v", list, err)
 	}
-	if err := d.Queue().Requeue(t.Context(), turn, db.Session{}); err != nil {
+	if err := d.Turns().Requeue(t.Context(), turn, db.Session{}); err != nil {
 		t.Fatal(err)
 	}
 	accept(t, d, say("om_2", "two"))
@@ -247,12 +247,12 @@ func TestAnEventCountsOnce(t *testing.T) {
 	d.At(t, now)
 	w := db.Decision{Key: oc, Turn: interruptedTurn(t, d).ID, Event: "ev_1"}
 	for i, want := range []error{nil, db.ErrRepeated, db.ErrRepeated} {
-		if err := d.Turns().Interruptions().Decide(t.Context(), w); !errors.Is(err, want) {
+		if err := d.Turns().Decide(t.Context(), w); !errors.Is(err, want) {
 			t.Errorf("time %d: %v", i, err)
 		}
 	}
 	w.Event = "ev_2"
-	if err := d.Turns().Interruptions().Decide(t.Context(), w); !errors.Is(err, db.ErrNotFound) {
+	if err := d.Turns().Decide(t.Context(), w); !errors.Is(err, db.ErrNotFound) {
 		t.Errorf("another: %v", err)
 	}
 	// The event is remembered for thirty days, and then deleted.
@@ -267,7 +267,7 @@ func TestAnEventCountsOnce(t *testing.T) {
 		if err != nil || (s.Events == 1) != (after > 30*24*time.Hour) {
 			t.Errorf("after %v: %+v %v", after, s, err)
 		}
-		if err := d.Turns().Interruptions().Decide(t.Context(), w); !errors.Is(err, want) {
+		if err := d.Turns().Decide(t.Context(), w); !errors.Is(err, want) {
 			t.Errorf("after %v: %v, want %v", after, err, want)
 		}
 	}
@@ -299,7 +299,7 @@ func TestAPressDoesNotChangeWhatTheNextTurnAnswers(t *testing.T) {
 	accept(t, d, say("om_2", "something else"))
 	w := db.Decision{Key: oc, Turn: turn.ID, GoOn: true,
 		ContinueMessage: chat.Message{Actor: chat.Actor{ID: "ou_1"}, Text: "继续", Time: time.UnixMilli(2000)}}
-	if err := d.Turns().Interruptions().Decide(t.Context(), w); err != nil {
+	if err := d.Turns().Decide(t.Context(), w); err != nil {
 		t.Fatal(err)
 	}
 	if c := claim(t, d, "s2"); c.Turn.ReplyTo != "om_2" || c.Turn.Continues != turn.ID ||
@@ -351,7 +351,7 @@ func TestTheCardsOfWhatATurnGoesOnWith(t *testing.T) {
 	turn := interruptedTurn(t, d)
 	for _, card := range []string{"card_1", "card_2", "card_3"} {
 		if err := errors.Join(d.Turns().SetCard(t.Context(), turn.ID, card),
-			d.Turns().Interruptions().Decide(t.Context(), db.Decision{Key: oc, Turn: turn.ID, GoOn: true})); err != nil {
+			d.Turns().Decide(t.Context(), db.Decision{Key: oc, Turn: turn.ID, GoOn: true})); err != nil {
 			t.Fatal(err)
 		}
 		turn = claim(t, d, "s").Turn
@@ -370,7 +370,7 @@ func TestALateTurnDoesNotMakeTheSessionForget(t *testing.T) {
 	accept(t, d, say("om_2", "two"))
 	second := claim(t, d, "s").Turn
 	finish(t, d, db.TurnResult{Turn: second, Answer: "a2", Session: db.Session{ID: "s"}})
-	if err := d.Turns().Interruptions().Decide(t.Context(),
+	if err := d.Turns().Decide(t.Context(),
 		db.Decision{Key: oc, Turn: first.Turn, GoOn: true}); err != nil {
 		t.Fatal(err)
 	}
@@ -395,7 +395,7 @@ func TestALateQuestionKnowsWhatWasAnsweredMeanwhile(t *testing.T) {
 	later := say("om_4", "late, too")
 	later.Held = held
 	accept(t, d, later)
-	if err := d.Turns().Interruptions().Decide(t.Context(),
+	if err := d.Turns().Decide(t.Context(),
 		db.Decision{Key: oc, Turn: turn, Event: "e1", GoOn: true}); err != nil {
 		t.Fatal(err)
 	}

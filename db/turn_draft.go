@@ -8,16 +8,10 @@ import (
 	"unicode/utf8"
 )
 
-// Drafts stores what people have seen of the answers of running turns.
-type Drafts Turns
-
-// Drafts returns the drafts in the database.
-func (ts Turns) Drafts() Drafts { return Drafts(ts) }
-
 const setTurnDraft = `UPDATE turns SET draft = ?2, part_ends = ?3 WHERE id = ?1 AND state = 'running'`
 
-// Set stores what people are about to see of a running turn's answer, by message.
-func (ds Drafts) Set(ctx context.Context, turn int64, parts ...string) error {
+// SetDraft stores what people are about to see of a running turn's answer, by message.
+func (ts Turns) SetDraft(ctx context.Context, turn int64, parts ...string) error {
 	var draft string
 	var ends []int
 	for i, part := range parts {
@@ -36,7 +30,7 @@ func (ds Drafts) Set(ctx context.Context, turn int64, parts ...string) error {
 		}
 		stored = string(data)
 	}
-	if _, err := ds.db.engine.Exec(ctx, setTurnDraft, turn, draft, stored); err != nil {
+	if _, err := ts.db.engine.Exec(ctx, setTurnDraft, turn, draft, stored); err != nil {
 		return fmt.Errorf("set draft of turn %d: %w", turn, err)
 	}
 	return nil
@@ -49,8 +43,8 @@ const turnPartEnds = `SELECT part_ends FROM turns WHERE id = ?1`
 
 // Parts divides the answer of a turn like its last draft: whatever is drawn later must keep what people have seen in
 // its place. If nobody can read any more where that was, the answer is one part.
-func (ds Drafts) Parts(ctx context.Context, turn int64, answer string) ([]string, error) {
-	stored, err := queryOne(ctx, ds.db.read, scanText, turnPartEnds, turn)
+func (ts Turns) Parts(ctx context.Context, turn int64, answer string) ([]string, error) {
+	stored, err := queryOne(ctx, ts.db.read, scanText, turnPartEnds, turn)
 	if err != nil {
 		return nil, fmt.Errorf("parts of turn %d: %w", turn, err)
 	}

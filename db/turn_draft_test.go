@@ -22,8 +22,8 @@ func TestTheAnswerOfATurnKeepsItsParts(t *testing.T) {
 		{[]string{"one", "two"}, "一二三", []string{"一", "二三"}},
 		{[]string{"one", "two"}, "", []string{"", ""}},
 	} {
-		must(t, d.Turns().Drafts().Set(t.Context(), turn, tt.parts...))
-		if got, err := d.Turns().Drafts().Parts(t.Context(), turn, tt.answer); err != nil ||
+		must(t, d.Turns().SetDraft(t.Context(), turn, tt.parts...))
+		if got, err := d.Turns().Parts(t.Context(), turn, tt.answer); err != nil ||
 			!slices.Equal(got, tt.want) {
 			t.Errorf("%q divided as %q: %q, %v", tt.answer, tt.parts, got, err)
 		}

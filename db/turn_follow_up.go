@@ -11,21 +11,16 @@ import (
 	"magpie/internal/convo"
 )
 
-// FollowUps stores the turns that agents start by themselves when one of their background tasks has ended. Such a turn
-// is created in the transaction that ends the turn which started the task, so that a crash does not lose it. It waits
-// until the agent starts it; then it is queued and claimed like any other. It has no questions of its own: it continues
-// those of the turn that it follows. A chat has at most one.
-type FollowUps struct{ db *DB }
-
-// FollowUps returns the follow-ups in the database.
-func (ts Turns) FollowUps() FollowUps { return FollowUps(ts) }
-
+// A follow-up is a turn that an agent starts by itself when one of its background tasks has ended. It is created in the
+// transaction that ends the turn which started the task, so that a crash does not lose it. It waits until the agent
+// starts it; then it is queued and claimed like any other. It has no questions of its own: it continues those of the
+// turn that it follows. A chat has at most one.
 const openFollowUp = `SELECT ` + turnColumns + ` FROM turns INDEXED BY turns_open WHERE chat_key = ?1
 	AND follows > 0` + isOpen + ` ORDER BY id LIMIT 1`
 
-// Open returns the waiting or queued follow-up of a chat, or [ErrNotFound].
-func (fs FollowUps) Open(ctx context.Context, key chat.Key) (Turn, error) {
-	t, err := queryOne(ctx, fs.db.read, scanTurn, openFollowUp, key.String())
+// OpenFollowUp returns the waiting or queued follow-up of a chat, or [ErrNotFound].
+func (ts Turns) OpenFollowUp(ctx context.Context, key chat.Key) (Turn, error) {
+	t, err := queryOne(ctx, ts.db.read, scanTurn, openFollowUp, key.String())
 	if err != nil && !errors.Is(err, ErrNotFound) {
 		err = fmt.Errorf("follow-up in %v: %w", key, err)
 	}
@@ -33,7 +28,7 @@ func (fs FollowUps) Open(ctx context.Context, key chat.Key) (Turn, error) {
 }
 
 // worksOn is what happens when the agent of a turn works on in the background after it.
-func (fs FollowUps) worksOn(ctx context.Context, tx *sql.Tx, last Turn) (e convo.WorksOn, err error) {
+func (ts Turns) worksOn(ctx context.Context, tx *sql.Tx, last Turn) (e convo.WorksOn, err error) {
 	if e.After, err = loadOver(ctx, tx, last.Key, last.ID); err == nil {
 		e.Recalled, err = allRecalled(ctx, tx, last.Key, cmp.Or(e.After.Follows, e.After.ID))
 	}
@@ -42,8 +37,8 @@ func (fs FollowUps) worksOn(ctx context.Context, tx *sql.Tx, last Turn) (e convo
 
 const inSessionOf = `UPDATE turns SET session_id = (SELECT session_id FROM turns WHERE id = ?2) WHERE id = ?1`
 
-// begin stores where a follow-up will run that was made after a turn.
-func (fs FollowUps) begin(ctx context.Context, tx *sql.Tx, last int64, effects []convo.Effect) error {
+// beginFollowUp stores where a follow-up will run that was made after a turn.
+func (ts Turns) beginFollowUp(ctx context.Context, tx *sql.Tx, last int64, effects []convo.Effect) error {
 	for _, f := range effects {
 		if f, ok := f.(convo.Follows); ok {
 			if _, err := tx.ExecContext(ctx, inSessionOf, f.Turn, last); err != nil {
@@ -54,17 +49,19 @@ func (fs FollowUps) begin(ctx context.Context, tx *sql.Tx, last int64, effects [
 	return nil
 }
 
-// make makes the follow-up of a turn, unless one is open already, and returns the open one. If there is none, as the
-// questions of the turn were recalled, it returns [ErrNotFound].
-func (fs FollowUps) make(ctx context.Context, tx *sql.Tx, last Turn, instead int64) (t Turn, isNew bool, err error) {
-	e, err := fs.worksOn(ctx, tx, last)
+// makeFollowUp makes the follow-up of a turn, unless one is open already, and returns the open one. If there is none,
+// as the questions of the turn were recalled, it returns [ErrNotFound].
+func (ts Turns) makeFollowUp(
+	ctx context.Context, tx *sql.Tx, last Turn, instead int64,
+) (t Turn, isNew bool, err error) {
+	e, err := ts.worksOn(ctx, tx, last)
 	if err != nil {
 		return Turn{}, false, err
 	}
 	e.Instead = instead
-	effects, err := fs.db.decide(ctx, tx, last.Key, e)
+	effects, err := ts.db.decide(ctx, tx, last.Key, e)
 	if err == nil {
-		err = fs.begin(ctx, tx, last.ID, effects)
+		err = ts.beginFollowUp(ctx, tx, last.ID, effects)
 	}
 	if err != nil {
 		return Turn{}, false, err
@@ -73,12 +70,12 @@ func (fs FollowUps) make(ctx context.Context, tx *sql.Tx, last Turn, instead int
 	return t, len(effects) > 0, err
 }
 
-// FindOrCreate makes the follow-up of a turn, unless one waits already, which may be that of another turn. It returns
+// FollowUp makes the follow-up of a turn, unless one waits already, which may be that of another turn. It returns
 // the follow-up as a reply to the questions of the given turn, with these, and with those of the turns that this one
 // continues. The turn may still run. If its questions were recalled nothing follows it: the result is [ErrNotFound].
-func (fs FollowUps) FindOrCreate(ctx context.Context, last Turn) (c Claim, err error) {
-	err = fs.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) (err error) {
-		if c.Turn, _, err = fs.make(ctx, tx, last, 0); err != nil {
+func (ts Turns) FollowUp(ctx context.Context, last Turn) (c Claim, err error) {
+	err = ts.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) (err error) {
+		if c.Turn, _, err = ts.makeFollowUp(ctx, tx, last, 0); err != nil {
 			return err
 		}
 		if c.Chat, err = loadChat(ctx, tx, last.Key); err != nil {
@@ -118,12 +115,12 @@ func askedFor(ctx context.Context, tx *sql.Tx, t Turn) (list []chat.Message, err
 	}
 }
 
-// Replace ends a follow-up that nobody reads yet, and makes that of another turn in its place. If the questions of that
-// turn were recalled it changes nothing: the result is [ErrNotFound].
-func (fs FollowUps) Replace(ctx context.Context, old, last Turn) (t Turn, err error) {
-	err = fs.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
+// ReplaceFollowUp ends a follow-up that nobody reads yet, and makes that of another turn in its place. If the questions
+// of that turn were recalled it changes nothing: the result is [ErrNotFound].
+func (ts Turns) ReplaceFollowUp(ctx context.Context, old, last Turn) (t Turn, err error) {
+	err = ts.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
 		var isNew bool
-		if t, isNew, err = fs.make(ctx, tx, last, old.ID); err == nil && t.ID == old.ID && !isNew {
+		if t, isNew, err = ts.makeFollowUp(ctx, tx, last, old.ID); err == nil && t.ID == old.ID && !isNew {
 			return ErrNotFound
 		}
 		return err
@@ -138,8 +135,8 @@ const followUpPrompts = `SELECT prompt_id FROM turns WHERE session_id = ?1 AND s
 	AND prompt_id <> '' ORDER BY id`
 
 // PromptIDs lists what names the follow-ups that were read in a session: see [Turn.Prompt].
-func (fs FollowUps) PromptIDs(ctx context.Context, session string) ([]string, error) {
-	list, err := queryAll(ctx, fs.db.read, scanText, followUpPrompts, session)
+func (ts Turns) PromptIDs(ctx context.Context, session string) ([]string, error) {
+	list, err := queryAll(ctx, ts.db.read, scanText, followUpPrompts, session)
 	if err != nil {
 		return nil, fmt.Errorf("follow-ups in session %s: %w", session, err)
 	}

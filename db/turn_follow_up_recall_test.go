@@ -15,7 +15,7 @@ func watching(t testing.TB, d *db.DB) (asked, followUp db.Turn) {
 	c := claim(t, d, "s-1")
 	finish(t, d, db.TurnResult{Turn: c.Turn, State: db.Done, Answer: "I watch it", Unasked: true,
 		Session: db.Session{ID: "s-1", Node: "here"}})
-	f, err := d.Turns().FollowUps().Open(t.Context(), oc)
+	f, err := d.Turns().OpenFollowUp(t.Context(), oc)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -24,7 +24,6 @@ func watching(t testing.TB, d *db.DB) (asked, followUp db.Turn) {
 
 // A follow-up, which the agent starts by itself, answers the same question and is recalled with it.
 func TestAFollowUpIsRecalledWithItsQuestion(t *testing.T) {
-	fs := func(d *db.DB) db.FollowUps { return d.Turns().FollowUps() }
 	enqueue := func(t *testing.T, d *db.DB, f db.Turn) {
 		if _, err := d.Turns().Happens(t.Context(), oc, convo.Wakes{Turn: f.ID}); err != nil {
 			t.Fatal(err)
@@ -34,10 +33,10 @@ func TestAFollowUpIsRecalledWithItsQuestion(t *testing.T) {
 		if r.Running != 0 || r.FollowUp.ID != f.ID {
 			t.Errorf("recalled: %+v", r)
 		}
-		if _, err := fs(d).Open(t.Context(), oc); !errors.Is(err, db.ErrNotFound) {
+		if _, err := d.Turns().OpenFollowUp(t.Context(), oc); !errors.Is(err, db.ErrNotFound) {
 			t.Errorf("it still waits: %v", err)
 		}
-		if _, err := d.Queue().Claim(t.Context(), oc, turnIDs("s-2"), true); !errors.Is(err, db.ErrNotFound) {
+		if _, err := d.Turns().Claim(t.Context(), oc, turnIDs("s-2"), true); !errors.Is(err, db.ErrNotFound) {
 			t.Errorf("it still runs: %v", err)
 		}
 	}
@@ -89,7 +88,7 @@ func TestAFollowUpIsRecalledWithItsQuestion(t *testing.T) {
 		if r := recall(t, d, "om_1"); r.Running != 0 || r.FollowUp.ID != 0 {
 			t.Errorf("recalled: %+v", r)
 		}
-		if still, err := fs(d).Open(t.Context(), oc); err != nil || still.ID != f.ID {
+		if still, err := d.Turns().OpenFollowUp(t.Context(), oc); err != nil || still.ID != f.ID {
 			t.Errorf("it does not wait any more: %v", err)
 		}
 	})
@@ -103,10 +102,10 @@ func TestNoFollowUpOfARecalledQuestion(t *testing.T) {
 	c := claim(t, d, "s-1")
 	recall(t, d, "om_1")
 	finish(t, d, db.TurnResult{Turn: c.Turn, State: db.Done, Answer: "I watch it", Unasked: true})
-	if f, err := d.Turns().FollowUps().Open(t.Context(), oc); !errors.Is(err, db.ErrNotFound) {
+	if f, err := d.Turns().OpenFollowUp(t.Context(), oc); !errors.Is(err, db.ErrNotFound) {
 		t.Errorf("there is a follow-up: %+v, %v", f, err)
 	}
-	if f, err := d.Turns().FollowUps().FindOrCreate(t.Context(), c.Turn); !errors.Is(err, db.ErrNotFound) {
+	if f, err := d.Turns().FollowUp(t.Context(), c.Turn); !errors.Is(err, db.ErrNotFound) {
 		t.Errorf("there is a follow-up: %+v, %v", f.Turn, err)
 	}
 }
@@ -118,12 +117,12 @@ func TestNoFollowUpOfQuestionsThatAreAskedAgain(t *testing.T) {
 	accept(t, d, say("om_0", "watch the build"))
 	accept(t, d, say("om_1", "and tell me"))
 	c := claim(t, d, "s-1")
-	if _, err := d.Turns().FollowUps().FindOrCreate(t.Context(), c.Turn); err != nil { // its agent asks in the background
+	if _, err := d.Turns().FollowUp(t.Context(), c.Turn); err != nil { // its agent asks in the background
 		t.Fatal(err)
 	}
 	recall(t, d, "om_1")
 	finish(t, d, db.TurnResult{Turn: c.Turn, State: db.Cancelled, Unasked: true})
-	if f, err := d.Turns().FollowUps().Open(t.Context(), oc); !errors.Is(err, db.ErrNotFound) {
+	if f, err := d.Turns().OpenFollowUp(t.Context(), oc); !errors.Is(err, db.ErrNotFound) {
 		t.Errorf("there is a follow-up: %+v, %v", f, err)
 	}
 	if next := claim(t, d, "s-2"); texts(next.Asked) != "u:watch the build" {

@@ -16,12 +16,12 @@ import (
 // authors pay for it.
 func TestATurnThatFollows(t *testing.T) {
 	d := fresh(t)
-	fs := d.Turns().FollowUps()
+	fs := d.Turns()
 	accept(t, d, say("om_1", "go"))
 	first := claim(t, d, "s-1")
 	finish(t, d, db.TurnResult{Turn: first.Turn, State: db.Done, Answer: "begun", Unasked: true,
 		Session: db.Session{ID: "s-1", Node: "here"}})
-	f, err := fs.Open(t.Context(), oc)
+	f, err := fs.OpenFollowUp(t.Context(), oc)
 	if err != nil || f.State != db.Running || f.Follows != first.Turn.ID || f.ReplyTo != "om_1" {
 		t.Fatalf("%+v, %v", f, err)
 	}
@@ -52,7 +52,7 @@ func TestATurnThatFollows(t *testing.T) {
 	if next := claim(t, d, "s-4"); texts(next.Asked) != "u:later" {
 		t.Errorf("next: %q", texts(next.Asked))
 	}
-	if _, err := fs.Open(t.Context(), oc); !errors.Is(err, db.ErrNotFound) {
+	if _, err := fs.OpenFollowUp(t.Context(), oc); !errors.Is(err, db.ErrNotFound) {
 		t.Errorf("there is another follow-up: %v", err)
 	}
 }
@@ -61,26 +61,26 @@ func TestATurnThatFollows(t *testing.T) {
 // other chats do not see.
 func TestAFollowUpThatIsNotBegun(t *testing.T) {
 	d := fresh(t)
-	fs := d.Turns().FollowUps()
+	fs := d.Turns()
 	accept(t, d, say("om_1", "go"))
 	first := claim(t, d, "s-1")
-	made, err := fs.FindOrCreate(t.Context(), first.Turn) // while the turn runs
+	made, err := fs.FollowUp(t.Context(), first.Turn) // while the turn runs
 	if err != nil || texts(made.Asked) != "u:go" {
 		t.Fatalf("%+v, %v", made, err)
 	}
 	finish(t, d, db.TurnResult{Turn: first.Turn, State: db.Done, Unasked: true})
-	again, err := fs.FindOrCreate(t.Context(), first.Turn)
+	again, err := fs.FollowUp(t.Context(), first.Turn)
 	if err != nil || again.Turn.ID != made.Turn.ID {
 		t.Errorf("a second one: %+v, %v", again.Turn, err)
 	}
 	accept(t, d, say("om_2", "and this"))
 	other := claim(t, d, "s-3")
-	also, err := fs.FindOrCreate(t.Context(), other.Turn)
+	also, err := fs.FollowUp(t.Context(), other.Turn)
 	if err != nil || also.Turn.ID != made.Turn.ID || also.Turn.ReplyTo != "om_2" || texts(also.Asked) != "u:and this" {
 		t.Errorf("for another question: %+v, %v", also, err)
 	}
 	finish(t, d, db.TurnResult{Turn: other.Turn, State: db.Done})
-	if _, err := fs.Open(t.Context(), chat.FeishuChat("oc_other")); !errors.Is(err, db.ErrNotFound) {
+	if _, err := fs.OpenFollowUp(t.Context(), chat.FeishuChat("oc_other")); !errors.Is(err, db.ErrNotFound) {
 		t.Errorf("in another chat: %v", err)
 	}
 	for range 2 { // the second time there is nothing to claim
@@ -112,11 +112,11 @@ func TestAFollowUpThatIsNotBegun(t *testing.T) {
 // the prompt ids of their answers.
 func TestFollowUpsAfterACrash(t *testing.T) {
 	d := fresh(t)
-	fs := d.Turns().FollowUps()
+	fs := d.Turns()
 	accept(t, d, say("om_1", "go"))
 	first := claim(t, d, "s-1")
 	finish(t, d, db.TurnResult{Turn: first.Turn, State: db.Done, Unasked: true})
-	f, err := fs.Open(t.Context(), oc)
+	f, err := fs.OpenFollowUp(t.Context(), oc)
 	if err == nil {
 		_, err = d.Turns().Happens(t.Context(), oc, convo.Wakes{Turn: f.ID})
 	}
@@ -149,13 +149,13 @@ func TestWhoAskedDecidesAlsoAfterAFollowUp(t *testing.T) {
 	if got, err := d.Approvals().EarlierAskers(t.Context(), oc, c.Turn.ID); err != nil || !slices.Contains(got, want) {
 		t.Errorf("earlier askers of a turn that continues a follow-up: %q, %v", got, err)
 	}
-	made, err := d.Turns().FollowUps().FindOrCreate(t.Context(), c.Turn)
+	made, err := d.Turns().FollowUp(t.Context(), c.Turn)
 	asked := func(m chat.Message) bool { return m.Actor.ID == want }
 	if err != nil || !slices.ContainsFunc(made.Asked, asked) || texts(made.Asked[len(made.Asked)-1:]) != "u:continue" {
 		t.Errorf("a subagent works for %q, %v", texts(made.Asked), err)
 	}
 	raw(t, d, fmt.Sprintf(`DELETE FROM turns WHERE id = %d`, f.ID)) // as the sweep of the old History does
-	made, err = d.Turns().FollowUps().FindOrCreate(t.Context(), c.Turn)
+	made, err = d.Turns().FollowUp(t.Context(), c.Turn)
 	if err != nil || texts(made.Asked) != "u:continue" {
 		t.Errorf("without the earlier turn: %q, %v", texts(made.Asked), err)
 	}

@@ -27,12 +27,6 @@ func cardIdem(t Turn, what string) string {
 	return fmt.Sprintf("card:%d:%d:%s", t.ID, t.Attempts, what)
 }
 
-// Interruptions stores the decisions about interrupted turns.
-type Interruptions struct{ db *DB }
-
-// Interruptions returns the interrupted turns in the database.
-func (ts Turns) Interruptions() Interruptions { return Interruptions(ts) }
-
 // undecided matches the interrupted turns that wait for a decision.
 const undecided = `state = 'interrupted' AND failure NOT IN ('` + continued + `', '` + dropped + `')`
 
@@ -40,8 +34,8 @@ const undecidedTurns = `SELECT ` + turnColumns + ` FROM turns INDEXED BY turns_i
 	WHERE chat_key = ?1 AND ` + undecided
 
 // Undecided lists the interrupted turns of a chat that wait for a decision.
-func (is Interruptions) Undecided(ctx context.Context, key chat.Key) ([]Turn, error) {
-	list, err := queryAll(ctx, is.db.read, scanTurn, undecidedTurns, key.String())
+func (ts Turns) Undecided(ctx context.Context, key chat.Key) ([]Turn, error) {
+	list, err := queryAll(ctx, ts.db.read, scanTurn, undecidedTurns, key.String())
 	if err != nil {
 		return nil, fmt.Errorf("interrupted turns of %v: %w", key, err)
 	}
@@ -52,20 +46,20 @@ const interruptedTurn = `SELECT id FROM turns INDEXED BY turns_interrupted WHERE
 	AND state = 'interrupted' AND NOT EXISTS (
 	SELECT 1 FROM messages m WHERE m.chat_key = ?1 AND m.turn_id > turns.id AND m.turn_id > 0) ORDER BY id DESC LIMIT 1`
 
-// Newest returns the chat's newest turn if it was interrupted and is undecided, otherwise [ErrNotFound].
-func (is Interruptions) Newest(ctx context.Context, key chat.Key) (Turn, error) {
+// NewestInterrupted returns the chat's newest turn if it was interrupted and is undecided, otherwise [ErrNotFound].
+func (ts Turns) NewestInterrupted(ctx context.Context, key chat.Key) (Turn, error) {
 	var id int64
-	if err := is.db.read.QueryRowContext(ctx, interruptedTurn, key.String()).Scan(&id); errors.Is(err, sql.ErrNoRows) {
+	if err := ts.db.read.QueryRowContext(ctx, interruptedTurn, key.String()).Scan(&id); errors.Is(err, sql.ErrNoRows) {
 		return Turn{}, ErrNotFound
 	} else if err != nil {
 		return Turn{}, fmt.Errorf("newest turn of %v: %w", key, err)
 	}
-	return loadUndecided(ctx, is.db.read, key, id)
+	return loadUndecided(ctx, ts.db.read, key, id)
 }
 
-// Get returns an interrupted turn that may still continue, otherwise [ErrNotFound].
-func (is Interruptions) Get(ctx context.Context, key chat.Key, turn int64) (Turn, error) {
-	return loadUndecided(ctx, is.db.read, key, turn)
+// Interrupted returns an interrupted turn that may still continue, otherwise [ErrNotFound].
+func (ts Turns) Interrupted(ctx context.Context, key chat.Key, turn int64) (Turn, error) {
+	return loadUndecided(ctx, ts.db.read, key, turn)
 }
 
 // loadUndecided loads an interrupted turn that may still continue: one without a decision, of the conversation that
@@ -104,20 +98,20 @@ const countContinued = `UPDATE approvals SET continued = continued + 1 WHERE id 
 
 // Decide carries out a decision. It returns [ErrNotFound] if there is nothing left to decide, and [ErrRepeated] if the
 // press is known.
-func (is Interruptions) Decide(ctx context.Context, w Decision) error {
-	err := is.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
-		if err := takeEvent(ctx, is.db, tx, w.Event); err != nil {
+func (ts Turns) Decide(ctx context.Context, w Decision) error {
+	err := ts.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
+		if err := takeEvent(ctx, ts.db, tx, w.Event); err != nil {
 			return err
 		}
 		if !w.GoOn {
-			return is.drop(ctx, tx, w.Key, w.Turn, w.Over)
+			return ts.drop(ctx, tx, w.Key, w.Turn, w.Over)
 		}
 		t, err := loadUndecided(ctx, tx, w.Key, w.Turn)
 		if err != nil {
 			return err
 		}
 		if t.Failure == Late {
-			if _, err := is.db.decide(ctx, tx, w.Key, convo.Decides{Turn: t.ID, GoesOn: true}); err != nil {
+			if _, err := ts.db.decide(ctx, tx, w.Key, convo.Decides{Turn: t.ID, GoesOn: true}); err != nil {
 				return err
 			}
 			_, err := tx.ExecContext(ctx, forgetPosts, t.ID) // it draws its card itself
@@ -126,7 +120,7 @@ func (is Interruptions) Decide(ctx context.Context, w Decision) error {
 		if _, err := tx.ExecContext(ctx, countContinued, w.Approval); err != nil {
 			return err
 		}
-		return is.continueTurn(ctx, tx, t, Continuation{w.ContinueMessage, w.Over})
+		return ts.continueTurn(ctx, tx, t, Continuation{w.ContinueMessage, w.Over})
 	})
 	if err != nil {
 		return fmt.Errorf("decide about turn %d: %w", w.Turn, err)
@@ -136,8 +130,8 @@ func (is Interruptions) Decide(ctx context.Context, w Decision) error {
 
 // Redraw enqueues another card for an interrupted turn that may still continue, but about which nobody is asked any
 // more. Otherwise it returns [ErrNotFound]. After each approval of the turn there is one such card.
-func (is Interruptions) Redraw(ctx context.Context, key chat.Key, turn int64, approval string, card chat.Card) error {
-	err := is.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
+func (ts Turns) Redraw(ctx context.Context, key chat.Key, turn int64, approval string, card chat.Card) error {
+	err := ts.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
 		t, err := loadUndecided(ctx, tx, key, turn)
 		if err != nil {
 			return err
@@ -148,7 +142,7 @@ func (is Interruptions) Redraw(ctx context.Context, key chat.Key, turn int64, ap
 		} else if asks {
 			return ErrNotFound
 		}
-		return is.db.Outbox().post(ctx, tx, Post{
+		return ts.db.Outbox().post(ctx, tx, Post{
 			Key: key, Turn: t.ID, Idem: cardIdem(t, "unasked:"+approval), ReplyTo: t.ReplyTo, Card: &card,
 		})
 	})
@@ -159,35 +153,35 @@ func (is Interruptions) Redraw(ctx context.Context, key chat.Key, turn int64, ap
 }
 
 // drop drops an interrupted turn, even of an ended conversation, or returns [ErrNotFound].
-func (is Interruptions) drop(ctx context.Context, tx *sql.Tx, key chat.Key, id int64, over chat.Card) error {
-	effects, err := is.db.decide(ctx, tx, key, convo.Decides{Turn: id})
+func (ts Turns) drop(ctx context.Context, tx *sql.Tx, key chat.Key, id int64, over chat.Card) error {
+	effects, err := ts.db.decide(ctx, tx, key, convo.Decides{Turn: id})
 	if err == nil && len(effects) == 0 {
 		return ErrNotFound
 	} else if err != nil {
 		return err
 	}
-	return is.db.postSettled(ctx, tx, key, effects[0].(convo.Settled), over)
+	return ts.db.postSettled(ctx, tx, key, effects[0].(convo.Settled), over)
 }
 
 // continueTurn creates a turn that continues an interrupted one.
-func (is Interruptions) continueTurn(ctx context.Context, tx *sql.Tx, t Turn, how Continuation) error {
+func (ts Turns) continueTurn(ctx context.Context, tx *sql.Tx, t Turn, how Continuation) error {
 	m := how.ContinueMessage
 	m.Key, m.ID, m.Role, m.Class = t.Key, continueID(t.ID), chat.User, chat.Talk
-	if _, err := is.db.Messages().insert(ctx, tx, &m); err != nil {
+	if _, err := ts.db.Messages().insert(ctx, tx, &m); err != nil {
 		return err
 	}
-	_, err := is.db.Queue().ask(ctx, tx, new(AcceptResult), m, Inbound{Continues: t.ID, Over: how.Over})
+	_, err := ts.ask(ctx, tx, new(AcceptResult), m, Inbound{Continues: t.ID, Over: how.Over})
 	return err
 }
 
 // continueAfterDecision continues a turn after the decision that it waited for. A turn that already continues gets the
 // decision as well. It returns [ErrNotFound] if the turn has ended, or another conversation has begun.
-func (is Interruptions) continueAfterDecision(
+func (ts Turns) continueAfterDecision(
 	ctx context.Context, tx *sql.Tx, key chat.Key, turn int64, how Continuation,
 ) error {
 	t, err := loadContinuable(ctx, tx, key, turn)
 	if err == nil && t.State == Interrupted {
-		return is.continueTurn(ctx, tx, t, how)
+		return ts.continueTurn(ctx, tx, t, how)
 	}
 	return err
 }

@@ -10,16 +10,10 @@ import (
 	"magpie/internal/convo"
 )
 
-// Postponed stores the turns that wait until a time.
-type Postponed struct{ db *DB }
-
-// Postponed returns the turns that wait until a time.
-func (q Queue) Postponed() Postponed { return Postponed(q) }
-
 // Postpone puts a claimed turn back that has not begun, until a time. Its card says so.
-func (ps Postponed) Postpone(ctx context.Context, t Turn, until time.Time, card chat.Card) error {
-	err := ps.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
-		return ps.wait(ctx, tx, t, convo.PutBack{Turn: t.ID, Until: dueAt(until)}, until, card)
+func (ts Turns) Postpone(ctx context.Context, t Turn, until time.Time, card chat.Card) error {
+	err := ts.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
+		return ts.wait(ctx, tx, t, convo.PutBack{Turn: t.ID, Until: dueAt(until)}, until, card)
 	})
 	if err != nil {
 		return fmt.Errorf("postpone turn %d: %w", t.ID, err)
@@ -31,16 +25,16 @@ func (ps Postponed) Postpone(ctx context.Context, t Turn, until time.Time, card 
 func dueAt(until time.Time) time.Time { return fromMillis(max(millis(until), 1)) }
 
 // wait carries out a change that makes a turn wait, and shows it.
-func (ps Postponed) wait(
+func (ts Turns) wait(
 	ctx context.Context, tx *sql.Tx, t Turn, change convo.Event, until time.Time, card chat.Card,
 ) error {
-	effects, err := ps.db.decide(ctx, tx, t.Key, change)
+	effects, err := ts.db.decide(ctx, tx, t.Key, change)
 	if err == nil && len(effects) == 0 {
 		return ErrNotFound
 	} else if err != nil {
 		return err
 	}
-	return ps.db.Outbox().post(ctx, tx, Post{
+	return ts.db.Outbox().post(ctx, tx, Post{
 		Key: t.Key, Turn: t.ID, Idem: cardIdem(t, fmt.Sprintf("due:%d", millis(until))), ReplyTo: t.ReplyTo, Card: &card,
 	})
 }
@@ -56,9 +50,9 @@ type AskAgain struct {
 
 // AskAgain queues a failed turn once more. It returns [ErrNotFound] if that is not possible any more, and [ErrRepeated]
 // if the press is known.
-func (ps Postponed) AskAgain(ctx context.Context, w AskAgain) error {
-	err := ps.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
-		if err := takeEvent(ctx, ps.db, tx, w.Event); err != nil {
+func (ts Turns) AskAgain(ctx context.Context, w AskAgain) error {
+	err := ts.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
+		if err := takeEvent(ctx, ts.db, tx, w.Event); err != nil {
 			return err
 		}
 		t, err := loadTurn(ctx, tx, w.Key, w.Turn)
@@ -69,7 +63,7 @@ func (ps Postponed) AskAgain(ctx context.Context, w AskAgain) error {
 		if err != nil {
 			return err
 		}
-		return ps.wait(ctx, tx, t, convo.AskedAgain{Turn: old, Until: dueAt(w.Until)}, w.Until, w.Card)
+		return ts.wait(ctx, tx, t, convo.AskedAgain{Turn: old, Until: dueAt(w.Until)}, w.Until, w.Card)
 	})
 	if err != nil {
 		return fmt.Errorf("ask turn %d again: %w", w.Turn, err)
@@ -84,12 +78,12 @@ const dueChats = `SELECT DISTINCT chat_key FROM turns INDEXED BY turns_due WHERE
 	AND state = 'queued'`
 
 // Due lists the chats with turns whose wait is over, and says when that of the next one ends; zero = none waits.
-func (ps Postponed) Due(ctx context.Context) (keys []chat.Key, next time.Time, err error) {
-	now := millis(ps.db.now())
-	if keys, err = chatKeys(ctx, ps.db.read, dueChats, now); err != nil {
+func (ts Turns) Due(ctx context.Context) (keys []chat.Key, next time.Time, err error) {
+	now := millis(ts.db.now())
+	if keys, err = chatKeys(ctx, ts.db.read, dueChats, now); err != nil {
 		return nil, next, err
 	}
-	at, err := queryOne(ctx, ps.db.read, scanNumber, nextDue, now)
+	at, err := queryOne(ctx, ts.db.read, scanNumber, nextDue, now)
 	if err != nil {
 		return nil, next, fmt.Errorf("next turn that is due: %w", err)
 	}

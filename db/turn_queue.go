@@ -11,12 +11,6 @@ import (
 	"magpie/internal/convo"
 )
 
-// Queue stores the turns that wait to run.
-type Queue struct{ db *DB }
-
-// Queue returns the waiting turns in the database.
-func (d *DB) Queue() Queue { return Queue{d} }
-
 // A picture or a file cannot mention the bot. What its author has sent shortly before belongs to the question.
 const (
 	sentBefore = `SELECT seq, message_id FROM messages WHERE chat_key = ?1 AND seq < ?2 AND seq > ?2 - 30 AND epoch = ?3
@@ -38,23 +32,23 @@ func scanQuestion(scan scanner) (convo.Message, error) {
 
 // accept gives talk to the running turn if e says so and it can take it, or queues it; then it claims the turn if e
 // says so. It records the result in a.
-func (q Queue) accept(ctx context.Context, tx *sql.Tx, e Inbound, a *AcceptResult) error {
+func (ts Turns) accept(ctx context.Context, tx *sql.Tx, e Inbound, a *AcceptResult) error {
 	then := []convo.Event{}
 	if e.Start != nil {
 		then = append(then, convo.Claims{})
 	}
-	claimed, err := q.ask(ctx, tx, a, a.Message, e, then...)
+	claimed, err := ts.ask(ctx, tx, a, a.Message, e, then...)
 	if err != nil || claimed == 0 {
 		return err
 	}
-	claim, err := q.begin(ctx, tx, e.Key, claimed, *e.Start)
+	claim, err := ts.begin(ctx, tx, e.Key, claimed, *e.Start)
 	a.Claim = &claim
 	return err
 }
 
 // ask hands m to a running turn, or adds it to the turn that waits in its chat, or to a new one. Messages that arrive
 // while a turn waits are answered together. It returns the turn that is claimed by what happens then; 0 = none.
-func (q Queue) ask(
+func (ts Turns) ask(
 	ctx context.Context, tx *sql.Tx, a *AcceptResult, m chat.Message, e Inbound, then ...convo.Event,
 ) (claimed int64, err error) {
 	asks := convo.Asks{
@@ -70,7 +64,7 @@ func (q Queue) ask(
 			return 0, fmt.Errorf("take files along: %w", err)
 		}
 	}
-	effects, err := q.db.decide(ctx, tx, m.Key, append([]convo.Event{asks}, then...)...)
+	effects, err := ts.db.decide(ctx, tx, m.Key, append([]convo.Event{asks}, then...)...)
 	if err != nil {
 		return 0, err
 	}
@@ -83,9 +77,9 @@ func (q Queue) ask(
 		case convo.Unshow:
 			_, err = tx.ExecContext(ctx, forgetPosts, f.Turn)
 		case convo.Settled:
-			err = q.db.postSettled(ctx, tx, m.Key, f, e.Over)
+			err = ts.db.postSettled(ctx, tx, m.Key, f, e.Over)
 		case convo.Offer:
-			err = q.db.Outbox().post(ctx, tx, Post{
+			err = ts.db.Outbox().post(ctx, tx, Post{
 				Key: m.Key, Turn: f.Turn, Idem: fmt.Sprintf("late:%d:%s", f.Turn, m.ID), ReplyTo: asks.ReplyTo, Card: e.Held,
 			})
 		}
@@ -136,7 +130,7 @@ type TurnIDs struct {
 	Node    string // this machine, whose own session is resumed; empty = the session that answered last
 }
 
-// Start says how a turn is claimed in the transaction that queues it; see [Queue.Claim].
+// Start says how a turn is claimed in the transaction that queues it; see [Turns.Claim].
 type Start struct {
 	TurnIDs
 	Resume bool
@@ -144,15 +138,15 @@ type Start struct {
 
 // Claim claims the chat's oldest queued turn and returns it, or [ErrNotFound]. The turn runs in the chat's session if
 // there is one and resume allows it, otherwise in a new one.
-func (q Queue) Claim(ctx context.Context, key chat.Key, ids TurnIDs, resume bool) (c Claim, err error) {
-	err = q.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
-		effects, err := q.db.decide(ctx, tx, key, convo.Claims{})
+func (ts Turns) Claim(ctx context.Context, key chat.Key, ids TurnIDs, resume bool) (c Claim, err error) {
+	err = ts.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
+		effects, err := ts.db.decide(ctx, tx, key, convo.Claims{})
 		if err == nil && len(effects) == 0 {
 			return ErrNotFound
 		} else if err != nil {
 			return err
 		}
-		c, err = q.begin(ctx, tx, key, effects[0].(convo.Claimed).Turn, Start{ids, resume})
+		c, err = ts.begin(ctx, tx, key, effects[0].(convo.Claimed).Turn, Start{ids, resume})
 		return err
 	})
 	if err != nil {
@@ -162,7 +156,7 @@ func (q Queue) Claim(ctx context.Context, key chat.Key, ids TurnIDs, resume bool
 }
 
 // begin gives a claimed turn its session and its prompt.
-func (q Queue) begin(ctx context.Context, tx *sql.Tx, key chat.Key, turn int64, s Start) (c Claim, err error) {
+func (ts Turns) begin(ctx context.Context, tx *sql.Tx, key chat.Key, turn int64, s Start) (c Claim, err error) {
 	ids := s.TurnIDs
 	c.Turn, err = queryOne(ctx, tx, scanTurn, beginClaimed, key.String(), turn, ids.Session, s.Resume, ids.Prompt, ids.Node)
 	if err != nil {
@@ -181,20 +175,20 @@ func (q Queue) begin(ctx context.Context, tx *sql.Tx, key chat.Key, turn int64, 
 	if c.Asked, err = queryMessages(ctx, tx, key, selectAsked, key.String(), c.Turn.questionTurn()); err != nil {
 		return c, err
 	}
-	return c, q.db.Files().loadInto(ctx, tx, key, c.Asked)
+	return c, ts.db.Files().loadInto(ctx, tx, key, c.Asked)
 }
 
 // Requeue puts back a turn that has changed nothing yet. It will be claimed again in its old order, and runs in the
 // session s, which holds what its agent has said and read; without an ID, in that of its chat.
-func (q Queue) Requeue(ctx context.Context, t Turn, s Session) error {
-	err := q.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
+func (ts Turns) Requeue(ctx context.Context, t Turn, s Session) error {
+	err := ts.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
 		if s.ID != "" { // before the turn loses its own
-			e := turnEnd{TurnResult{Turn: t, Session: s}, q.db, tx, q.db.now()}
+			e := turnEnd{TurnResult{Turn: t, Session: s}, ts.db, tx, ts.db.now()}
 			if err := e.keepSession(ctx); err != nil {
 				return err
 			}
 		}
-		_, err := q.db.decide(ctx, tx, t.Key, convo.PutBack{Turn: t.ID})
+		_, err := ts.db.decide(ctx, tx, t.Key, convo.PutBack{Turn: t.ID})
 		return err
 	})
 	if err != nil {
@@ -205,9 +199,9 @@ func (q Queue) Requeue(ctx context.Context, t Turn, s Session) error {
 
 const queuedChats = `SELECT DISTINCT chat_key FROM turns INDEXED BY turns_open WHERE state = 'queued'` + isOpen
 
-// Chats lists the chats with waiting turns.
-func (q Queue) Chats(ctx context.Context) ([]chat.Key, error) {
-	return chatKeys(ctx, q.db.read, queuedChats)
+// Queued lists the chats with waiting turns.
+func (ts Turns) Queued(ctx context.Context) ([]chat.Key, error) {
+	return chatKeys(ctx, ts.db.read, queuedChats)
 }
 
 const waitingMessages = `SELECT COUNT(*) FROM messages WHERE chat_key = ?1 AND turn_id > 0
@@ -215,8 +209,8 @@ const waitingMessages = `SELECT COUNT(*) FROM messages WHERE chat_key = ?1 AND t
 	AND turn_id IN (SELECT id FROM turns INDEXED BY turns_open WHERE chat_key = ?1 AND state = 'queued'` + isOpen + `)`
 
 // Waiting counts the messages of a chat that wait to be answered.
-func (q Queue) Waiting(ctx context.Context, key chat.Key) (n int, err error) {
-	if err := q.db.read.QueryRowContext(ctx, waitingMessages, key.String()).Scan(&n); err != nil {
+func (ts Turns) Waiting(ctx context.Context, key chat.Key) (n int, err error) {
+	if err := ts.db.read.QueryRowContext(ctx, waitingMessages, key.String()).Scan(&n); err != nil {
 		return 0, fmt.Errorf("messages that wait in %v: %w", key, err)
 	}
 	return n, nil

@@ -27,7 +27,7 @@ type TurnResult struct {
 	// prompt IDs of the steered messages that the agent has read; see [convo.Reads]. The others are queued again,
 	// unless the turn was stopped or interrupted
 	SteersRead []string
-	// the agent keeps working in the background, and a follow-up exists, see [FollowUps]
+	// the agent keeps working in the background, and a follow-up exists, see [Turns]
 	Unasked bool
 	// the result is that of a turn that nobody has stopped: if somebody has, it is [ErrStopped], and nothing is stored
 	Unstopped bool
@@ -115,7 +115,7 @@ func (e turnEnd) decide(ctx context.Context) error {
 	events := []convo.Event{convo.Ends{
 		Turn: e.Turn.ID, Phase: ends[e.State], Read: e.SteersRead, Unstopped: e.Unstopped,
 	}}
-	fs := e.db.Turns().FollowUps()
+	fs := e.db.Turns()
 	if e.Unasked {
 		on, err := fs.worksOn(ctx, e.tx, e.Turn)
 		if err != nil {
@@ -142,7 +142,7 @@ func (e turnEnd) decide(ctx context.Context) error {
 			return ErrOver
 		}
 	}
-	return fs.begin(ctx, e.tx, e.Turn.ID, effects)
+	return fs.beginFollowUp(ctx, e.tx, e.Turn.ID, effects)
 }
 
 // post enqueues what people see: the final card, the answer as a file, and the notification.

@@ -60,7 +60,7 @@ func TestUnreadMessagesOfATurn(t *testing.T) {
 	accept(t, d, say("om_1", "question"))
 	c := claim(t, d, "s-3")
 	steered(t, d, "om_2", c.Turn.ID)
-	if err := d.Queue().Requeue(t.Context(), c.Turn, db.Session{}); err != nil {
+	if err := d.Turns().Requeue(t.Context(), c.Turn, db.Session{}); err != nil {
 		t.Fatal(err)
 	}
 	if c = claim(t, d, "s-4"); len(c.Asked) != 2 {
@@ -103,7 +103,7 @@ func TestUnreadMessagesOfAnInterruptedTurn(t *testing.T) {
 		}
 		decision := db.Decision{Key: oc, Turn: c.Turn.ID, Event: "press", GoOn: goOn,
 			ContinueMessage: chat.Message{Text: "go on", Time: time.UnixMilli(9000)}}
-		if err := d.Turns().Interruptions().Decide(t.Context(), decision); err != nil {
+		if err := d.Turns().Decide(t.Context(), decision); err != nil {
 			t.Fatal(err)
 		}
 		if list, err := d.Turns().Steered(t.Context(), c.Turn.ID); err != nil || len(list) != 0 {

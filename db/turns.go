@@ -40,7 +40,7 @@ type Turn struct {
 	Card      string    // its card; empty = none yet
 	ReplyTo   string    // the platform's ID of the message to reply to
 	Continues int64     // the interrupted turn that this one continues; 0 = none
-	Follows   int64     // the turn after which the agent started this one; 0 = somebody asked; see [FollowUps]
+	Follows   int64     // the turn after which the agent started this one; 0 = somebody asked; see [Turns]
 	Created   time.Time // when its first question arrived
 	Progress
 }
@@ -90,7 +90,9 @@ func loadTurn(ctx context.Context, q querier, key chat.Key, id int64) (Turn, err
 // explicitly: without statistics, which SQLite only collects at Close, it would prefer to read all turns of the chat.
 const isOpen = ` AND state IN ('queued', 'running')`
 
-// Turns stores the turns, each of which leads from a question to its answer. The waiting ones are in [Queue].
+// Turns stores the turns, each of which leads from a question to its answer: what waits, runs, was interrupted or
+// follows by itself, what people have seen of it, and the limits on the use of the model, for which turns wait. All
+// agents share these, as they share a login.
 type Turns struct{ db *DB }
 
 // Turns returns the turns in the database.

@@ -200,7 +200,7 @@ func goesOn(t *testing.T, d *db.DB, kind string) {
 	}
 	next := func(want string) db.Claim {
 		t.Helper()
-		c, err := d.Queue().Claim(t.Context(), key, turnIDs("s"), true)
+		c, err := d.Turns().Claim(t.Context(), key, turnIDs("s"), true)
 		must(t, err)
 		if got := texts(c.Asked); got != want {
 			t.Errorf("asked %s, not %s", got, want)
@@ -227,7 +227,7 @@ func goesOn(t *testing.T, d *db.DB, kind string) {
 		end(next("u:q3 u:next").Turn.ID, db.Done)
 		is("")
 	case "late":
-		must(t, ts.Interruptions().Decide(t.Context(), db.Decision{Key: key, Turn: 3, Event: "e3", GoOn: true}))
+		must(t, ts.Decide(t.Context(), db.Decision{Key: key, Turn: 3, Event: "e3", GoOn: true}))
 		end(next("u:q1").Turn.ID, db.Done)
 	case "interrupted":
 		ask(4)
@@ -239,7 +239,7 @@ func goesOn(t *testing.T, d *db.DB, kind string) {
 		ask(7)
 		is("1:9")
 	case "follow-up":
-		f, err := ts.FollowUps().Open(t.Context(), key)
+		f, err := ts.OpenFollowUp(t.Context(), key)
 		must(t, err)
 		_, err = ts.Happens(t.Context(), key, convo.Wakes{Turn: f.ID})
 		must(t, err)
@@ -280,12 +280,12 @@ func goesOn(t *testing.T, d *db.DB, kind string) {
 		end(next("u:q1 u:q2").Turn.ID, db.Done)
 		is("") // nothing is asked twice
 	case "ended conversation":
-		list, err := ts.Interruptions().Undecided(t.Context(), key)
+		list, err := ts.Undecided(t.Context(), key)
 		must(t, err)
 		if len(list) != 1 || list[0].ID != 15 {
 			t.Errorf("of ended conversations: %+v", list)
 		}
-		must(t, ts.Interruptions().Decide(t.Context(), db.Decision{Key: key, Turn: 15, Event: "e15"}))
+		must(t, ts.Decide(t.Context(), db.Decision{Key: key, Turn: 15, Event: "e15"}))
 		is("")
 	}
 }

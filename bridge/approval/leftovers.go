@@ -78,7 +78,7 @@ func (rs *Requests) continueTurn(ctx context.Context, a db.Approval) error {
 	if err != nil {
 		return err
 	}
-	err = rs.store.Turns().Interruptions().Decide(ctx, db.Decision{
+	err = rs.store.Turns().Decide(ctx, db.Decision{
 		Key: a.Key, Turn: a.NeededBy, GoOn: true, ContinueMessage: how.ContinueMessage, Over: how.Over, Approval: a.ID,
 	})
 	if err == nil {

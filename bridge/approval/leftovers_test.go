@@ -76,8 +76,8 @@ func (a *asking) interrupt() db.Claim {
 	a.must(a.store.Turns().Finish(ctx, db.TurnResult{Turn: claimed, State: db.Interrupted}))
 	w := db.Decision{Key: a.approval.Key, Turn: turn, GoOn: true,
 		ContinueMessage: chat.Message{Actor: asker, Text: "go on"}}
-	a.must(a.store.Turns().Interruptions().Decide(ctx, w))
-	c, err := a.store.Queue().Claim(ctx, a.approval.Key, db.TurnIDs{Session: "s2", Prompt: "p2"}, true)
+	a.must(a.store.Turns().Decide(ctx, w))
+	c, err := a.store.Turns().Claim(ctx, a.approval.Key, db.TurnIDs{Session: "s2", Prompt: "p2"}, true)
 	if err != nil || c.Turn.Continues != turn {
 		a.Fatalf("%+v, %v", c.Turn, err)
 	}
@@ -178,7 +178,7 @@ func TestADecisionIsPassedOnAFewTimes(t *testing.T) {
 			// the program ends in the turn, which the next start finds
 			must(t, a.store.Turns().Finish(t.Context(), db.TurnResult{Turn: turn, State: db.Interrupted}))
 			a.restart()
-			c, err := a.store.Queue().Claim(t.Context(), a.approval.Key, db.TurnIDs{Session: "s", Prompt: "p"}, true)
+			c, err := a.store.Turns().Claim(t.Context(), a.approval.Key, db.TurnIDs{Session: "s", Prompt: "p"}, true)
 			if errors.Is(err, db.ErrNotFound) {
 				break
 			} else if err != nil || c.Turn.Continues != turn.ID {

@@ -53,7 +53,7 @@ func askingOn(t *testing.T, patience time.Duration, out delivery.Messenger) *ask
 	m := chat.Incoming{Key: key, ID: "om_1", Text: "go", Actor: asker}
 	_, err := store.Messages().Accept(t.Context(), db.Inbound{Incoming: m, Class: chat.Talk})
 	must(t, err)
-	claim, err := store.Queue().Claim(t.Context(), key, db.TurnIDs{Session: "s", Prompt: "p"}, true)
+	claim, err := store.Turns().Claim(t.Context(), key, db.TurnIDs{Session: "s", Prompt: "p"}, true)
 	must(t, err)
 	rules := access.Config{Allow: []string{"*"}}
 	rules.ApprovalTimeout.Duration = patience

@@ -87,7 +87,7 @@ func (rs *Requests) requestAnsweredBy(ctx context.Context, running int64, m chat
 
 // isNewest reports whether nothing was asked since the interrupted turn that needs an approval.
 func (rs *Requests) isNewest(ctx context.Context, a db.Approval) bool {
-	t, err := rs.store.Turns().Interruptions().Newest(ctx, a.Key)
+	t, err := rs.store.Turns().NewestInterrupted(ctx, a.Key)
 	if err != nil && !errors.Is(err, db.ErrNotFound) {
 		rs.log.Error().Err(err).Str("approval", a.ID).Msg("newest turn not found; taking a message as a question")
 	}

@@ -76,7 +76,7 @@ func (r *rig) startTurn(key chat.Key, id string) db.Turn {
 	}
 	_, err := r.store.Messages().Accept(r.Context(), db.Inbound{Incoming: in, Class: chat.Talk})
 	r.must(err)
-	c, err := r.store.Queue().Claim(r.Context(), key, db.TurnIDs{Session: "s", Prompt: "p-" + id}, true)
+	c, err := r.store.Turns().Claim(r.Context(), key, db.TurnIDs{Session: "s", Prompt: "p-" + id}, true)
 	r.must(err)
 	return c.Turn
 }

@@ -37,7 +37,7 @@ func TurnIDs(session string) db.TurnIDs { return db.TurnIDs{Session: session, Pr
 // Claim claims the next turn of [Chat].
 func Claim(t testing.TB, d *db.DB, session string) db.Claim {
 	t.Helper()
-	c, err := d.Queue().Claim(t.Context(), Chat, TurnIDs(session), true)
+	c, err := d.Turns().Claim(t.Context(), Chat, TurnIDs(session), true)
 	if err != nil {
 		t.Fatal(err)
 	}

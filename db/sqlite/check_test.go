@@ -167,7 +167,7 @@ func TestDamageWhileTheDatabaseIsOpen(t *testing.T) {
 			defer cancel()
 			_, err = d.Messages().Accept(ctx, say("om_new", "x"))
 			errs := []error{err}
-			c, err := d.Queue().Claim(ctx, oc, turnIDs("s"), true)
+			c, err := d.Turns().Claim(ctx, oc, turnIDs("s"), true)
 			errs = append(errs, err, d.Turns().Finish(ctx,
 				db.TurnResult{Turn: c.Turn, State: db.Done, Answer: "a", Usage: &db.Usage{}}))
 			for _, err := range d.History().Range(ctx, oc, 0, 0, 1<<40) {
@@ -175,12 +175,12 @@ func TestDamageWhileTheDatabaseIsOpen(t *testing.T) {
 			}
 			_, err = d.History().Unseen(ctx, oc, 0, 1, 1<<40)
 			errs = append(errs, err)
-			_, err = d.Queue().Chats(ctx)
+			_, err = d.Turns().Queued(ctx)
 			errs = append(errs, err)
 			_, err = d.Turns().Running(ctx)
 			errs = append(errs, err)
 			_, err = d.Outbox().Next(ctx, oc)
-			errs = append(errs, err, d.Turns().Drafts().Set(ctx, c.Turn.ID, "x"))
+			errs = append(errs, err, d.Turns().SetDraft(ctx, c.Turn.ID, "x"))
 			_, err = d.Chats().Get(ctx, chat.FeishuChat("oc_none"))
 			errs = append(errs, err, d.Backup(ctx, filepath.Join(t.TempDir(), "copy.db")), d.CheckHealth(ctx))
 			if err := errors.Join(errs...); err == nil {
