@@ -17,7 +17,7 @@ var logging = []string{
 
 // Every warning and every error is there in Chinese, for people who read the log on a terminal.
 func TestWarningsAreTranslated(t *testing.T) {
-	chinese := table(t, parseFolder(t, "cmd/magpie"), "logInChinese")
+	chinese := table(t, parseFolder(t, "internal/i18n"), "LogLinesInChinese")
 	for _, folder := range logging {
 		named := constants(parseFolder(t, folder))
 		set, files := productFiles(t, folder)

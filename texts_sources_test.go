@@ -37,26 +37,24 @@ const (
 )
 
 // textSections are all texts, in the order of the page.
-func textSections(t *testing.T) (all []textSection) {
+func textSections(t *testing.T) []textSection {
 	t.Helper()
-	for _, folder := range textFolders {
-		where := inTerminal
-		if folder == "internal/i18n" {
-			where = inChat
-		}
-		all = append(all, textSection{"`" + folder + "`", phrases(t, folder), where})
+	command, words := parseFolder(t, "cmd/magpie"), parseFolder(t, "internal/i18n")
+	return []textSection{
+		{"In chats", phrases(t, "internal/i18n/texts_*.go"), inChat},
+		{"`magpie setup`", phrases(t, "internal/i18n/operator_setup.go"), inTerminal},
+		{"`magpie doctor`", phrases(t, "internal/i18n/operator_doctor.go"), inTerminal},
+		{"`magpie migrate`", phrases(t, "internal/i18n/operator_migrate.go"), inTerminal},
+		{"`magpie service`", phrases(t, "internal/i18n/operator_service.go"), inTerminal},
+		{"The other commands", phrases(t, "internal/i18n/operator_cmd.go"), inTerminal},
+		{"Mistakes in the configuration", mistakes(t), inMistake},
+		{"Errors of the system and of the database", errorTexts(t), inMistake},
+		{"Help of commands and flags", helpTexts(t, command, words), inTerminal},
+		{"Mistakes on the command line", usageTexts(t, command), inTerminal},
+		{"Lines of the log", tableTexts(t, words, "LogLinesInChinese"), inTerminal},
+		{"The playground's page", pageTexts(t), inPlayground},
+		{"The simulated model", modelTexts(t), inPlayground},
 	}
-	command := parseFolder(t, "cmd/magpie")
-	return append(all,
-		textSection{"Mistakes in the configuration", mistakes(t), inMistake},
-		textSection{"Errors of the system and of the database", errorTexts(t), inMistake},
-		textSection{"Messages that Feishu shows", pairs(t, "feishu"), inChat},
-		textSection{"Help of commands and flags", helpTexts(t, command), inTerminal},
-		textSection{"Mistakes on the command line", usageTexts(t, command), inTerminal},
-		textSection{"Lines of the log", tableTexts(t, command, "logInChinese"), inTerminal},
-		textSection{"The playground's page", pageTexts(t), inPlayground},
-		textSection{"The simulated model", modelTexts(t), inPlayground},
-	)
 }
 
 func parseFolder(t *testing.T, folder string) (files []*ast.File) {
@@ -220,11 +218,11 @@ var (
 	nameTag = regexp.MustCompile(`(?:^| )name:"([^"]*)"`)
 )
 
-// helpTexts are the English texts in the tags of the commands and flags, with their Chinese translations. Hidden ones
+// helpTexts are the English texts in the tags of the commands and flags, with their Chinese translations among words. Hidden ones
 // are for the program itself.
-func helpTexts(t *testing.T, files []*ast.File) (list []phrase) {
+func helpTexts(t *testing.T, files, words []*ast.File) (list []phrase) {
 	t.Helper()
-	chinese := table(t, files, "helpInChinese")
+	chinese := table(t, words, "HelpInChinese")
 	const ofKong = "Show help."
 	list = append(list, phrase{"Help", chinese[ofKong], ofKong})
 	for _, file := range files {

@@ -23,15 +23,10 @@ var update = flag.Bool("update", false, "write docs/texts-all.md anew")
 // phrase is a text that people read, in both languages.
 type phrase struct{ name, zh, en string }
 
-// textFolders are where texts for people are.
-var textFolders = []string{
-	"internal/i18n", "internal/operator/setup", "internal/operator/doctor", "internal/operator/migrate", "internal/operator/services", "internal/operator/systemd", "cmd/magpie",
-}
-
-// phrases reads the texts of a folder from its source, in the order of their names.
-func phrases(t *testing.T, folder string) (list []phrase) {
+// phrases reads the texts of the files of a pattern, in the order of their names.
+func phrases(t *testing.T, pattern string) (list []phrase) {
 	t.Helper()
-	files, err := filepath.Glob(folder + "/*.go")
+	files, err := filepath.Glob(pattern)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -241,6 +236,34 @@ func wrongText(p phrase, where textPlace) string {
 	return ""
 }
 
+// Every phrase is said somewhere.
+func TestEveryTextIsSaid(t *testing.T) {
+	named := map[string]int{}
+	for folder := range packages(t) {
+		for _, file := range parseFolder(t, folder) {
+			ast.Inspect(file, func(n ast.Node) bool {
+				switch n := n.(type) {
+				case *ast.SelectorExpr:
+					if fmt.Sprint(n.X) == "i18n" {
+						named[n.Sel.Name]++
+						return false
+					}
+				case *ast.Ident:
+					if folder == "internal/i18n" { // where it is declared, too
+						named[n.Name]++
+					}
+				}
+				return true
+			})
+		}
+	}
+	for _, p := range phrases(t, "internal/i18n/*.go") {
+		if named[p.name] < 2 {
+			t.Errorf("nobody says i18n.%s", p.name)
+		}
+	}
+}
+
 var (
 	odd          = regexp.MustCompile(`[‘「」『』＂]`) // quotation marks that nothing else here uses
 	quoted       = regexp.MustCompile(`"[^"]*"`)
@@ -313,7 +336,7 @@ func TestThePlaygroundUsesTheSameWords(t *testing.T) {
 }
 
 // commandsOnly hold nothing but a command and what it says.
-var commandsOnly = map[string]bool{"textCLIFails": true}
+var commandsOnly = map[string]bool{"DoctorCLIFails": true}
 
 // oneLanguage are texts of the playground's page that only one language needs: its Chinese name, and the button for the
 // other language.

@@ -3,6 +3,8 @@ package feishu
 import (
 	"strings"
 	"testing"
+
+	"magpie/internal/i18n"
 )
 
 func TestConfig(t *testing.T) {
@@ -71,14 +73,14 @@ func TestFormsOfTheApp(t *testing.T) {
 // The language of the bot, and of chats in which nobody has written yet.
 func TestLanguageOfTheBot(t *testing.T) {
 	for _, tc := range []struct{ lang, base, fixed, first, toast string }{
-		{"auto", "", "", "zh", staleButton.zh}, {"", "", "", "zh", staleButton.zh},
-		{"auto", "lark", "", "en", staleButton.en},
-		{"en", "", "en", "zh", staleButton.en}, {"zh", "lark", "zh", "en", staleButton.zh},
+		{"auto", "", "", "zh", i18n.ButtonStale.ZH}, {"", "", "", "zh", i18n.ButtonStale.ZH},
+		{"auto", "lark", "", "en", i18n.ButtonStale.EN},
+		{"en", "", "en", "zh", i18n.ButtonStale.EN}, {"zh", "lark", "zh", "en", i18n.ButtonStale.ZH},
 	} {
 		c := Config{AppID: "cli_1", AppSecret: "s", Lang: tc.lang, BaseURL: tc.base}
 		if err := c.Validate(); err != nil || c.FixedLang() != tc.fixed || c.DefaultLang() != tc.first ||
-			c.text(staleButton) != tc.toast {
-			t.Errorf("%+v: %q %q %q %v", tc, c.FixedLang(), c.DefaultLang(), c.text(staleButton), err)
+			c.text(i18n.ButtonStale) != tc.toast {
+			t.Errorf("%+v: %q %q %q %v", tc, c.FixedLang(), c.DefaultLang(), c.text(i18n.ButtonStale), err)
 		}
 	}
 	if err := (Config{AppID: "cli_1", AppSecret: "s", Lang: "fr"}).Validate(); err == nil ||

@@ -17,6 +17,7 @@ import (
 	"magpie/feishu/openapi"
 	"magpie/internal/chat"
 	"magpie/internal/door"
+	"magpie/internal/i18n"
 )
 
 // Timeouts of the Handler: the platform waits 3 s for an acknowledgement (page "Event subscription overview").
@@ -148,20 +149,9 @@ func (t eventHandler) runInOrder(run context.Context, room string, at time.Time,
 	return f(ctx)
 }
 
-// wording is a text that the client itself shows to users.
-type wording struct{ zh, en string }
-
-var (
-	staleButton = wording{"这个按钮已失效", "This button is no longer active"}
-	pressFailed = wording{"操作失败，请稍后再试", "That didn't work. Please try again later"}
-)
-
-// text returns w in the language of a new chat: the client does not know the language of an existing one.
-func (c Config) text(w wording) string {
-	if cmp.Or(c.FixedLang(), c.DefaultLang()) == "en" {
-		return w.en
-	}
-	return w.zh
+// text is a phrase in the language of a new chat: the client does not know the language of an existing one.
+func (c Config) text(p i18n.Phrase) string {
+	return p.In(i18n.Lang(cmp.Or(c.FixedLang(), c.DefaultLang())))
 }
 
 // press passes on a pressed button. The answer is never nil, which the platform would show as an error (page "Card
@@ -173,7 +163,7 @@ func (t eventHandler) press(ctx context.Context,
 	defer cancel()
 	p, ok := pressOf(e)
 	if !ok || c.reader.anyMalformed("a button", []string{p.Key.ID, p.Actor.ID}, p.Card, p.ID) {
-		return toastOf("error", c.cfg.text(staleButton))
+		return toastOf("error", c.cfg.text(i18n.ButtonStale))
 	}
 	p.Actor.Name = c.names.cached(p.Actor.ID)
 	key, err := c.topics.chatOfPress(ctx, p)
@@ -186,7 +176,7 @@ func (t eventHandler) press(ctx context.Context,
 	case err != nil:
 		zerolog.Ctx(ctx).Warn().Err(err).Str("chat", p.Key.String()).Str("do", p.Action.Do).
 			Msg("feishu: press not handled")
-		return toastOf("error", cmp.Or(toast, c.cfg.text(pressFailed)))
+		return toastOf("error", cmp.Or(toast, c.cfg.text(i18n.PressFailed)))
 	case toast == "":
 		return &callback.CardActionTriggerResponse{}
 	}

@@ -63,7 +63,7 @@ func (a auditCmd) Run(ctx context.Context) (err error) {
 		}
 	}
 	if len(list) == 0 && !a.JSON {
-		fmt.Fprintln(out, textNoDecisions.In(userLang()))
+		fmt.Fprintln(out, i18n.CmdNoDecisions.In(userLang()))
 	}
 	return out.Flush()
 }

@@ -44,6 +44,6 @@ func (b backupCmd) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	fmt.Println(textCopied.Sprintf(userLang(), b.File, float64(info.Size())/1e6, time.Since(began)))
+	fmt.Println(i18n.CmdCopied.Sprintf(userLang(), b.File, float64(info.Size())/1e6, time.Since(began)))
 	return nil
 }

@@ -31,7 +31,7 @@ func (d doctorCmd) Run(ctx context.Context) error {
 		}
 	}
 	if report.Has(doctor.Fail) {
-		return errors.New(textUnhealthy.In(report.Lang)) // the findings have been printed
+		return errors.New(i18n.CmdUnhealthy.In(report.Lang)) // the findings have been printed
 	}
 	return nil
 }

@@ -13,12 +13,12 @@ import (
 // Every command and every visible flag is explained in Chinese, and no explanation is obsolete.
 func TestTheHelpIsThereInChinese(t *testing.T) {
 	unused := map[string]bool{}
-	for english := range helpInChinese {
+	for english := range i18n.HelpInChinese {
 		unused[english] = true
 	}
 	var look func(n *kong.Node)
 	check := func(of, help string) {
-		if text, ok := helpInChinese[help]; help != "" && (!ok || !strings.ContainsFunc(text, isHan)) {
+		if text, ok := i18n.HelpInChinese[help]; help != "" && (!ok || !strings.ContainsFunc(text, isHan)) {
 			t.Errorf("%s is not explained in Chinese: %q", of, help)
 		}
 		delete(unused, help)

@@ -51,16 +51,16 @@ func (i importCmd) Run(ctx context.Context) (err error) {
 	defer func() { err = errors.Join(err, store.Close()) }()
 	im := lineImporter{
 		from: newLineReader(in), to: store.Records().NewImporter(), strict: i.Strict, complain: os.Stderr,
-		progress: newProgress(os.Stderr, textImporting, textInMessages, size),
+		progress: newProgress(os.Stderr, i18n.CmdImporting, i18n.CmdInMessages, size),
 	}
 	began := time.Now()
 	if err = im.run(ctx); err == nil {
 		err = store.Index().Merge(ctx)
 	}
-	fmt.Println(textImported.Sprintf(userLang(), im.good+im.bad, im.added, im.good-im.added, im.bad,
+	fmt.Println(i18n.CmdImported.Sprintf(userLang(), im.good+im.bad, im.added, im.good-im.added, im.bad,
 		time.Since(began)))
 	if err == nil && im.bad > 0 {
-		err = errors.New(textNotImported.Sprintf(userLang(), im.bad))
+		err = errors.New(i18n.CmdNotImported.Sprintf(userLang(), im.bad))
 	}
 	return err
 }
@@ -77,9 +77,9 @@ func openForImport(ctx context.Context, c db.Config) (*db.DB, error) {
 	}
 	who := ""
 	if locked.PID != 0 {
-		who = textByProcess.Sprintf(userLang(), locked.PID)
+		who = i18n.CmdByProcess.Sprintf(userLang(), locked.PID)
 	}
-	return nil, errors.New(textInUse.Sprintf(userLang(), locked.Path, who))
+	return nil, errors.New(i18n.CmdInUse.Sprintf(userLang(), locked.Path, who))
 }
 
 // openInput opens a file, or the standard input, whose size is unknown.
@@ -161,10 +161,10 @@ func (im *lineImporter) reportBadLine(l line, err error) {
 	switch {
 	case im.bad <= mostComplaints:
 		im.progress.clear()
-		fmt.Fprintln(im.complain, textLine.Sprintf(userLang(), l.number, errorText(err)))
+		fmt.Fprintln(im.complain, i18n.CmdLine.Sprintf(userLang(), l.number, errorText(err)))
 	case im.bad == mostComplaints+1:
 		im.progress.clear()
-		fmt.Fprintln(im.complain, textMoreBad.In(userLang()))
+		fmt.Fprintln(im.complain, i18n.CmdMoreBad.In(userLang()))
 	}
 }
 
@@ -237,7 +237,7 @@ func (e exportCmd) Run(ctx context.Context) (err error) {
 	}
 	n, err := exportFile(e.File, records)
 	if err == nil {
-		fmt.Println(textExported.Sprintf(userLang(), e.File, n))
+		fmt.Println(i18n.CmdExported.Sprintf(userLang(), e.File, n))
 	}
 	return err
 }
@@ -256,7 +256,7 @@ func exportWithProgress(ctx context.Context, store *db.DB, key chat.Key, seen bo
 	if err != nil {
 		return nil, err
 	}
-	p := newProgress(os.Stderr, textExporting, textInMessages, total)
+	p := newProgress(os.Stderr, i18n.CmdExporting, i18n.CmdInMessages, total)
 	return func(yield func(db.Record, error) bool) {
 		defer p.clear()
 		n := int64(0)

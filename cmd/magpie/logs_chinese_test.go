@@ -19,6 +19,7 @@ import (
 	"magpie/feishu"
 	"magpie/feishu/openapi"
 	"magpie/internal/door"
+	"magpie/internal/i18n"
 	"magpie/internal/operator/config"
 )
 
@@ -48,7 +49,7 @@ func TestTheLinesInChineseAreThere(t *testing.T) {
 		})
 		return err
 	}))
-	for _, english := range append(slices.Collect(maps.Keys(logInChinese)), lineStarted) {
+	for _, english := range append(slices.Collect(maps.Keys(i18n.LogLinesInChinese)), lineStarted) {
 		if !logged[english] {
 			t.Errorf("nothing logs %q", english)
 		}

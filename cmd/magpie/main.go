@@ -52,8 +52,8 @@ type aboutCmds struct {
 // groups are the headings above the commands in the help.
 func groups(l i18n.Lang) []kong.Group {
 	return []kong.Group{
-		{Key: "begin", Title: textGroupBegin.In(l)}, {Key: "run", Title: textGroupRun.In(l)},
-		{Key: "data", Title: textGroupData.In(l)}, {Key: "about", Title: textGroupAbout.In(l)},
+		{Key: "begin", Title: i18n.CmdGroupBegin.In(l)}, {Key: "run", Title: i18n.CmdGroupRun.In(l)},
+		{Key: "data", Title: i18n.CmdGroupData.In(l)}, {Key: "about", Title: i18n.CmdGroupAbout.In(l)},
 	}
 }
 
@@ -91,7 +91,7 @@ func main() {
 // newParser makes the parser of the command line, whose help is in the language l.
 func newParser(ctx context.Context, c *cli, l i18n.Lang) *kong.Kong {
 	options := []kong.Option{
-		kong.Name("magpie"), kong.Description(textDescription.In(l)), kong.BindTo(ctx, (*context.Context)(nil)),
+		kong.Name("magpie"), kong.Description(i18n.CmdDescription.In(l)), kong.BindTo(ctx, (*context.Context)(nil)),
 		kong.Vars{"version": version()}, kong.Help(helpPrinter(l)),
 		kong.ExplicitGroups(groups(l)),
 	}

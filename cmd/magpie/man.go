@@ -22,23 +22,23 @@ func writeMan(w io.Writer, root *kong.Node, l i18n.Lang) error {
 	var b strings.Builder
 	head := func(p i18n.Phrase) { b.WriteString(".SH " + p.In(l) + "\n") }
 	fmt.Fprintf(&b, ".TH MAGPIE 1 \"\" \"magpie %s\"\n", escapeRoff(version()))
-	head(textManName)
+	head(i18n.ManName)
 	fmt.Fprintf(&b, "magpie \\- %s\n", escapeRoff(root.Help))
-	head(textManSynopsis)
-	fmt.Fprintf(&b, ".B magpie\n.I %s\n[\\fI%s\\fR]\n", textManCommand.In(l), textManFlags.In(l))
-	head(textManOptions)
+	head(i18n.ManSynopsis)
+	fmt.Fprintf(&b, ".B magpie\n.I %s\n[\\fI%s\\fR]\n", i18n.ManCommand.In(l), i18n.ManFlags.In(l))
+	head(i18n.ManOptions)
 	writeManFlags(&b, root.Flags, l)
-	head(textManCommands)
+	head(i18n.ManCommands)
 	for _, n := range root.Leaves(true) {
 		writeManCommand(&b, n, l)
 	}
-	head(textManFiles)
-	fmt.Fprintf(&b, ".TP\n.I magpie.toml\n%s\n", textManConfig.In(l))
-	head(textManExit)
+	head(i18n.ManFiles)
+	fmt.Fprintf(&b, ".TP\n.I magpie.toml\n%s\n", i18n.ManConfig.In(l))
+	head(i18n.ManExit)
 	for _, code := range []struct {
 		number int
 		means  i18n.Phrase
-	}{{0, textManWell}, {1, textManFailed}, {2, textManMistake}, {130, textManGivenUp}} {
+	}{{0, i18n.ManWell}, {1, i18n.ManFailed}, {2, i18n.ManMistake}, {130, i18n.ManGivenUp}} {
 		fmt.Fprintf(&b, ".TP\n.B %d\n%s\n", code.number, escapeRoff(code.means.In(l)))
 	}
 	_, err := io.WriteString(w, b.String())

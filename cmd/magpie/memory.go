@@ -10,6 +10,7 @@ import (
 	"magpie/contextmgr/memdoc"
 	"magpie/db"
 	"magpie/internal/chat"
+	"magpie/internal/i18n"
 	"magpie/internal/operator/config"
 )
 
@@ -46,11 +47,11 @@ func (e memoryExportCmd) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	p := newProgress(os.Stderr, textExporting, textInMemories, 0)
+	p := newProgress(os.Stderr, i18n.CmdExporting, i18n.CmdInMemories, 0)
 	n, err := memdoc.Export(ctx, store, e.Dir, chats, p.drawFunc())
 	p.clear()
 	if n > 0 || err == nil {
-		fmt.Println(textMemoriesOut.Sprintf(userLang(), e.Dir, n))
+		fmt.Println(i18n.CmdMemoriesOut.Sprintf(userLang(), e.Dir, n))
 	}
 	return err
 }
@@ -71,9 +72,9 @@ func (i memoryImportCmd) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	p := newProgress(os.Stderr, textImporting, textInMemories, 0)
+	p := newProgress(os.Stderr, i18n.CmdImporting, i18n.CmdInMemories, 0)
 	done, err := memdoc.Import(ctx, store, i.Dir, bridge.Clean, p.drawFunc())
 	p.clear()
-	fmt.Println(textMemoriesIn.Sprintf(userLang(), i.Dir, done.Added, done.Changed, done.Known))
+	fmt.Println(i18n.CmdMemoriesIn.Sprintf(userLang(), i.Dir, done.Added, done.Changed, done.Known))
 	return errors.Join(err, store.Close())
 }

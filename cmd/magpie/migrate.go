@@ -72,7 +72,7 @@ func (m migrateFlags) run(ctx context.Context, name string, read func(migrate.Op
 		fmt.Println("\n" + blocked.Error())
 		return nil
 	case !m.Write:
-		fmt.Println("\n" + textMigrateDry.In(o.Lang))
+		fmt.Println("\n" + i18n.MigrateDry.In(o.Lang))
 		return nil
 	}
 	return writeFound(ctx, o, found)
@@ -120,11 +120,11 @@ func (m migrateFlags) check(o migrate.Options) error {
 		there = cmp.Or(config.Find(), there)
 	}
 	if _, err := os.Lstat(there); !errors.Is(err, fs.ErrNotExist) {
-		return &config.Error{Err: errors.New(textMigrateConfig.Sprintf(o.Lang, there))}
+		return &config.Error{Err: errors.New(i18n.MigrateConfig.Sprintf(o.Lang, there))}
 	}
 	file := filepath.Join(o.Data, "magpie.db")
 	if _, err := os.Lstat(file); m.Data == "" && !errors.Is(err, fs.ErrNotExist) {
-		return &config.Error{Err: errors.New(textMigrateData.Sprintf(o.Lang, file, o.Data))}
+		return &config.Error{Err: errors.New(i18n.MigrateData.Sprintf(o.Lang, file, o.Data))}
 	}
 	return nil
 }
@@ -149,8 +149,8 @@ func writeFound(ctx context.Context, o migrate.Options, found *migrate.Found) (e
 	if err := setup.CreateFile(o.Config, "", text); err != nil {
 		return err
 	}
-	fmt.Println("\n" + textMigrateDone.Sprintf(o.Lang, o.Config, n, c.DatabasePath()))
-	fmt.Println(textMigrateNext.Sprintf(o.Lang, found.Bridge, o.Config))
+	fmt.Println("\n" + i18n.MigrateDone.Sprintf(o.Lang, o.Config, n, c.DatabasePath()))
+	fmt.Println(i18n.MigrateNext.Sprintf(o.Lang, found.Bridge, o.Config))
 	return nil
 }
 
@@ -163,7 +163,7 @@ func importFound(ctx context.Context, c db.Config, found *migrate.Found) (added 
 	defer func() { err = errors.Join(err, store.Close()) }()
 	to := store.Records().NewImporter()
 	total, _, _ := found.Count()
-	p := newProgress(os.Stderr, textImporting, textInMessages, int64(total))
+	p := newProgress(os.Stderr, i18n.CmdImporting, i18n.CmdInMessages, int64(total))
 	defer p.clear()
 	done := int64(0)
 	for batch := range batches(found.Records()) {

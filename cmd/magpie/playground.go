@@ -94,7 +94,7 @@ func (p playgroundCmd) Run(ctx context.Context) (err error) {
 	})
 	bp.page, bp.lost = page, make(chan loseReply, 1)
 	bp.configure = func() error { return bp.writeConfig(command, dir, sim) }
-	fmt.Println(textPlayground.Sprintf(userLang(), ln.Addr()))
+	fmt.Println(i18n.CmdPlayground.Sprintf(userLang(), ln.Addr()))
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error { return serveHTTP(ctx, ln, &http.Server{Handler: page}) })
 	g.Go(func() error { return bp.run(ctx) })

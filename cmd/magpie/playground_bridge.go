@@ -174,7 +174,7 @@ func (b *bridgeProcess) writeConfig(command, dir string, sim *feishusim.Server) 
 		allowed = append(allowed, tomlString(u.OpenID))
 	}
 	line("[access]\nallow = [%s]\nunauthorized_reply = %s", strings.Join(allowed, ", "),
-		tomlString(textStranger.In(i18n.Lang(b.lang))))
+		tomlString(i18n.CmdStranger.In(i18n.Lang(b.lang))))
 	line("[db]\nurl = %s", tomlString("sqlite://"+filepath.Join(dir, "data", "magpie.db")))
 	line("[log]\nlevel = \"warn\"\nformat = \"console\"")
 	line("[claude]\ncommand = %s\nproject = %s", tomlString(command), tomlString(filepath.Join(dir, "project")))

@@ -90,13 +90,23 @@ func (p *progress) line(after time.Duration, done, count int64) string {
 	if after < speedAfter {
 		return s
 	}
-	s += textRate.Sprintf(p.lang, float64(count-p.counted)/after.Seconds())
+	s += i18n.CmdRate.Sprintf(p.lang, float64(count-p.counted)/after.Seconds())
 	if moved := done - p.from; p.total > done && moved > 0 {
 		left := time.Duration(float64(after) * float64(p.total-done) / float64(moved))
-		s += textTimeLeft.Sprintf(p.lang, i18n.Duration(max(left, time.Second), p.lang))
+		s += i18n.CmdTimeLeft.Sprintf(p.lang, i18n.Duration(max(left, time.Second), p.lang))
 	}
 	return s
 }
+
+// The kinds of database work, and their units.
+var (
+	textsOfWork = map[sqlite.Work]i18n.Phrase{
+		sqlite.Copying: i18n.CmdCopying, sqlite.Upgrading: i18n.CmdUpgrading, sqlite.Indexing: i18n.CmdIndexing,
+	}
+	unitsOfWork = map[sqlite.Work]i18n.Phrase{
+		sqlite.Copying: i18n.CmdInMB, sqlite.Upgrading: i18n.CmdInSteps, sqlite.Indexing: i18n.CmdInMessages,
+	}
+)
 
 // databaseWork shows the work that a database may need before it can be used, such as after an upgrade, until end is
 // called.

@@ -35,7 +35,7 @@ func TestProgressShowsRateAndTimeLeft(t *testing.T) {
 		{time.Minute, 300, 0, 600, "en", "importing 600 messages, 10/s"},                                 // from a pipe
 		{time.Minute, 0, 200, 0, "en", "importing [....................]   0 %  0 messages, 0/s"},        // no progress
 	} {
-		p := &progress{lang: tc.lang, what: textImporting, unit: textInMessages, total: tc.total}
+		p := &progress{lang: tc.lang, what: i18n.CmdImporting, unit: i18n.CmdInMessages, total: tc.total}
 		if got := p.line(tc.after, tc.done, tc.count); got != tc.want {
 			t.Errorf("%d of %d after %v:\n%q, want\n%q", tc.done, tc.total, tc.after, got, tc.want)
 		}
@@ -48,7 +48,7 @@ func TestProgressOverwritesOneLine(t *testing.T) {
 	var out bytes.Buffer
 	now := time.Unix(1000, 0)
 	p := &progress{
-		out: &out, now: func() time.Time { return now }, lang: "en", what: textIndexing, unit: textInMessages, total: 1000,
+		out: &out, now: func() time.Time { return now }, lang: "en", what: i18n.CmdIndexing, unit: i18n.CmdInMessages, total: 1000,
 	}
 	p.clear() // nothing was drawn
 	p.draw(500, 500)
@@ -69,7 +69,7 @@ func TestProgressOverwritesOneLine(t *testing.T) {
 func TestProgressIsForTerminals(t *testing.T) {
 	read, write, err := os.Pipe()
 	must(t, err)
-	p := newProgress(write, textCopying, textInMB, 10)
+	p := newProgress(write, i18n.CmdCopying, i18n.CmdInMB, 10)
 	p.draw(5, 5)
 	p.clear()
 	must(t, write.Close())
@@ -85,7 +85,7 @@ func TestProgressIsForTerminals(t *testing.T) {
 
 	screen, tty, err := pty.Open()
 	must(t, err)
-	newProgress(tty, textCopying, textInMB, 10).draw(5, 5)
+	newProgress(tty, i18n.CmdCopying, i18n.CmdInMB, 10).draw(5, 5)
 	buf := make([]byte, 200)
 	n, err := screen.Read(buf)
 	must(t, err)

@@ -25,17 +25,17 @@ var usageErrors = []struct {
 	say  i18n.Phrase
 }{
 	// A flag at the end of the line.
-	{regexp.MustCompile(`^(\S+): expected .+ value but got "EOL" \(<EOL>\)$`), textNoValue},
-	{regexp.MustCompile(`^(\S+): expected .+ value but got "(.+)" \(.+\); perhaps try .+$`), textFlagForValue},
-	{regexp.MustCompile(`^(\S+): expected a valid \d+ bit u?int but got (".*")$`), textNoNumber},
-	{regexp.MustCompile(`^missing flags: (.+)$`), textMissing},
-	{regexp.MustCompile(`^(?:missing positional arguments|expected) "?(<.+?)"?$`), textMissing},
-	{regexp.MustCompile(`^expected one of (.+)$`), textNoCommand},
-	{regexp.MustCompile(`^(\S+) and (\S+) can't be used together$`), textNotTogether},
-	{regexp.MustCompile(`^(\S+): bool value must be .+ but got (".*")$`), textNoSwitch},
-	{regexp.MustCompile(`^(\S+) must be one of (.+) but got (".*")$`), textNotOneOf},
-	{regexp.MustCompile(`^(\S+): "(.+)" exists but is a directory$`), textNoFile},
-	{regexp.MustCompile(`^(\S+): "(.+)" exists but is not a directory$`), textNoFolder},
+	{regexp.MustCompile(`^(\S+): expected .+ value but got "EOL" \(<EOL>\)$`), i18n.CmdNoValue},
+	{regexp.MustCompile(`^(\S+): expected .+ value but got "(.+)" \(.+\); perhaps try .+$`), i18n.CmdFlagForValue},
+	{regexp.MustCompile(`^(\S+): expected a valid \d+ bit u?int but got (".*")$`), i18n.CmdNoNumber},
+	{regexp.MustCompile(`^missing flags: (.+)$`), i18n.CmdMissing},
+	{regexp.MustCompile(`^(?:missing positional arguments|expected) "?(<.+?)"?$`), i18n.CmdMissing},
+	{regexp.MustCompile(`^expected one of (.+)$`), i18n.CmdNoCommand},
+	{regexp.MustCompile(`^(\S+) and (\S+) can't be used together$`), i18n.CmdNotTogether},
+	{regexp.MustCompile(`^(\S+): bool value must be .+ but got (".*")$`), i18n.CmdNoSwitch},
+	{regexp.MustCompile(`^(\S+) must be one of (.+) but got (".*")$`), i18n.CmdNotOneOf},
+	{regexp.MustCompile(`^(\S+): "(.+)" exists but is a directory$`), i18n.CmdNoFile},
+	{regexp.MustCompile(`^(\S+): "(.+)" exists but is not a directory$`), i18n.CmdNoFolder},
 }
 
 // wrongUsage makes an error a mistake in the command line, for one that kong does not notice.
@@ -68,7 +68,7 @@ func usageText(err error, args []string, l i18n.Lang) string {
 	if l == i18n.Chinese {
 		wrong = argumentWords.Replace(namedArgument.ReplaceAllString(wrong, "$1："))
 	}
-	return wrong + "\n" + textSeeHelp.Sprintf(l, command)
+	return wrong + "\n" + i18n.CmdSeeHelp.Sprintf(l, command)
 }
 
 // namedArgument matches the argument or flag with which an error begins.
@@ -107,13 +107,13 @@ func listed(part string, l i18n.Lang) string {
 
 // serviceHints say how what people try as a command is done with the service.
 var serviceHints = map[string]i18n.Phrase{
-	"start": textStartService, "stop": textUseManager, "restart": textUseManager, "status": textServiceStatus,
-	"logs": textServiceLogs,
+	"start": i18n.CmdStartService, "stop": i18n.CmdUseManager, "restart": i18n.CmdUseManager, "status": i18n.CmdServiceStatus,
+	"logs": i18n.CmdServiceLogs,
 }
 
 // unknownText says that a word of the command line is not known, and which one it may stand for.
 func unknownText(flag bool, word string, at *kong.Node, args []string, l i18n.Lang) string {
-	say, known := textUnknownCommand, []string(nil)
+	say, known := i18n.CmdUnknownCommand, []string(nil)
 	for _, child := range at.Children {
 		if !child.Hidden {
 			known = append(known, child.Name)
@@ -121,15 +121,15 @@ func unknownText(flag bool, word string, at *kong.Node, args []string, l i18n.La
 	}
 	switch {
 	case flag:
-		say, word, known = textUnknownFlag, wholeFlag(word, args), flagsOf(at)
+		say, word, known = i18n.CmdUnknownFlag, wholeFlag(word, args), flagsOf(at)
 	case len(known) == 0:
-		say = textTooMany
+		say = i18n.CmdTooMany
 	}
 	hint := ""
 	if of, ok := serviceHints[word]; ok && at.Parent == nil {
 		hint = of.Sprintf(l, word)
 	} else if near, ok := suggestWord(word, known); ok {
-		hint = textDidYouMean.Sprintf(l, near)
+		hint = i18n.CmdDidYouMean.Sprintf(l, near)
 	}
 	return say.Sprintf(l, word, hint)
 }

@@ -1,10 +1,12 @@
-// Package i18n says things to people in both languages: it holds every text for users in chats, makes errors that an
-// operator has to correct ([Mistakef]), puts errors of the system into words, and formats amounts, durations and other
-// people's words. It does not decide when to say something and to whom, and holds no texts for the agent.
+// Package i18n says things to people in both languages: it holds every text for users in chats and for operators,
+// makes errors that an operator has to correct ([Mistakef]), puts errors of the system into words, and formats amounts,
+// durations and other people's words. It does not decide when to say something and to whom, and holds no texts for the agent.
 package i18n
 
 import (
+	"cmp"
 	"fmt"
+	"os"
 	"regexp"
 	"slices"
 	"strconv"
@@ -53,6 +55,11 @@ func (p Phrase) Sprintf(l Lang, args ...any) string {
 		}
 	}
 	return fmt.Sprintf(inflect(p.In(l), args), args...)
+}
+
+// Line is the phrase as a line of a terminal; without a language in that of the user who runs the program.
+func (p Phrase) Line(l Lang, args ...any) string {
+	return p.Sprintf(cmp.Or(l, OfLocale(os.Environ())), args...) + "\n"
 }
 
 // countedOrPlural is an argument of a text, with its index if that is written, or a word in the singular and the

@@ -22,6 +22,7 @@ var (
 	HelpCd         = Phrase{"切换项目，/cd 默认 回到默认项目", "switch projects; /cd default goes back to the default one"}
 	HelpMode       = Phrase{"查看或切换权限模式", "show or change the permission mode"}
 	NotForYou      = Phrase{"你不能使用这个按钮。", "You can't use this button."}
+	ButtonStale    = Phrase{"这个按钮已失效", "This button is no longer active"}
 	PressFailed    = Phrase{"操作失败，请稍后再试", "That didn't work. Please try again later"}
 	AccessDecided  = Phrase{"%s（用户 ID：%s）", "%s (user ID: %s)"}
 	ProjectsHead   = Phrase{"**项目**", "**Projects**"}

@@ -62,10 +62,10 @@ func (c CLI) checkServers(ctx context.Context, r *Report, projects ...string) {
 	for _, project := range projects {
 		list, err := c.Config.ServerNames(project)
 		if err != nil {
-			r.AddFinding(Warn, "", textServersUnread, err)
+			r.AddFinding(Warn, "", i18n.DoctorServersUnread, err)
 		}
 		if len(list.Unapproved) > 0 {
-			r.AddFinding(Warn, fmt.Sprintf(r.text(textServersApprove), project), textServersUnapproved,
+			r.AddFinding(Warn, fmt.Sprintf(r.text(i18n.DoctorServersApprove), project), i18n.DoctorServersUnapproved,
 				i18n.Listing(list.Unapproved))
 		}
 		loaded, missing = append(loaded, list.Loaded...), append(missing, list.Missing...)
@@ -76,19 +76,19 @@ func (c CLI) checkServers(ctx context.Context, r *Report, projects ...string) {
 	for _, name := range slices.Compact(loaded) {
 		switch err := failures[name]; {
 		case slices.Contains(missing, name):
-			r.AddFinding(Warn, r.text(textServerInstall), textServerMissing, name)
+			r.AddFinding(Warn, r.text(i18n.DoctorServerInstall), i18n.DoctorServerMissing, name)
 		case errors.Is(err, claude.ErrServerLogin):
-			r.AddFinding(OK, "", textServerLogin, name)
+			r.AddFinding(OK, "", i18n.DoctorServerLogin, name)
 		case errors.Is(err, claude.ErrServerSlow):
-			r.AddFinding(OK, "", textServerSlow, name)
+			r.AddFinding(OK, "", i18n.DoctorServerSlow, name)
 		case err != nil:
-			r.AddFinding(Warn, r.text(textServerRepair), textServerFails, name, err)
+			r.AddFinding(Warn, r.text(i18n.DoctorServerRepair), i18n.DoctorServerFails, name, err)
 		default:
 			available = append(available, name)
 		}
 	}
 	if len(available) > 0 {
-		r.AddFinding(OK, "", textServers, i18n.Listing(available))
+		r.AddFinding(OK, "", i18n.DoctorServers, i18n.Listing(available))
 	}
 }
 
@@ -96,37 +96,37 @@ func (c CLI) checkServers(ctx context.Context, r *Report, projects ...string) {
 // that.
 func (c CLI) AddMissing(r *Report) {
 	if _, err := exec.LookPath(c.Config.Command); errors.Is(err, fs.ErrPermission) {
-		r.AddFinding(Fail, "chmod +x "+c.Config.Command, textCLINotExecutable, c.Config.Command)
+		r.AddFinding(Fail, "chmod +x "+c.Config.Command, i18n.DoctorCLINotExecutable, c.Config.Command)
 		return
 	}
-	do := r.text(textCLIInstall)
+	do := r.text(i18n.DoctorCLIInstall)
 	if !claude.HasNPM() {
-		do = r.text(textNodeInstall, claude.NodeForCLI)
+		do = r.text(i18n.DoctorNodeInstall, claude.NodeForCLI)
 	}
-	r.AddFinding(Fail, do, textCLINone, c.Config.Command)
+	r.AddFinding(Fail, do, i18n.DoctorCLINone, c.Config.Command)
 }
 
 // AddRunFailure adds why the CLI could not be run, for logs: without advice.
 func (c CLI) AddRunFailure(r *Report, err error) {
-	r.AddFinding(Fail, "", textCLIFails, c.Config.Command, err)
+	r.AddFinding(Fail, "", i18n.DoctorCLIFails, c.Config.Command, err)
 }
 
 // checkWall reports whether the kernel keeps agents away from the program's files.
 func checkWall(r *Report, c claude.Config) {
 	switch err := c.Wall.Missing(); {
 	case err != nil:
-		r.AddFinding(Warn, r.text(textWallGet), textWallMissing, err)
+		r.AddFinding(Warn, r.text(i18n.DoctorWallGet), i18n.DoctorWallMissing, err)
 	case c.Wall.Works():
-		r.AddFinding(OK, "", textWall)
+		r.AddFinding(OK, "", i18n.DoctorWall)
 	default:
-		r.AddFinding(Warn, r.text(textWallOn), textWallOff)
+		r.AddFinding(Warn, r.text(i18n.DoctorWallOn), i18n.DoctorWallOff)
 	}
 }
 
 // checkLimits reports how many turns and processes may run at once, how long processes are kept, and why.
 func checkLimits(r *Report, l claude.Limits) {
 	turns, processes, idle := bridge.LimitsIn(l, r.Lang)
-	r.AddFinding(OK, "", textLimits, l.Turns, turns, l.Processes, processes, idle)
+	r.AddFinding(OK, "", i18n.DoctorLimits, l.Turns, turns, l.Processes, processes, idle)
 }
 
 // CheckVersion checks whether the CLI is installed and has a known version. It returns the CLI's file, and false if the
@@ -139,17 +139,17 @@ func (c CLI) CheckVersion(ctx context.Context, r *Report) (path string, ok bool)
 	version, err := c.Version(ctx)
 	switch {
 	case err != nil:
-		r.AddFinding(Fail, r.text(textCLIReinstall), textCLIFails, path, err)
+		r.AddFinding(Fail, r.text(i18n.DoctorCLIReinstall), i18n.DoctorCLIFails, path, err)
 		return path, false
 	case IsTooOld(version):
 		r.AddFinding(Warn, "npm install -g @anthropic-ai/claude-code@"+TestedCLI,
-			textCLIOld, path, version, OldestCLI, TestedCLI)
+			i18n.DoctorCLIOld, path, version, OldestCLI, TestedCLI)
 	case compareVersions(version, closedCLI) < 0:
-		r.AddFinding(Warn, "npm install -g @anthropic-ai/claude-code@"+TestedCLI, textCLIOpen, path, version, closedCLI)
+		r.AddFinding(Warn, "npm install -g @anthropic-ai/claude-code@"+TestedCLI, i18n.DoctorCLIOpen, path, version, closedCLI)
 	case compareVersions(version, TestedCLI) > 0:
-		r.AddFinding(Warn, r.text(textCLIStay), textCLINew, path, version, OldestCLI, TestedCLI)
+		r.AddFinding(Warn, r.text(i18n.DoctorCLIStay), i18n.DoctorCLINew, path, version, OldestCLI, TestedCLI)
 	default:
-		r.AddFinding(OK, "", textCLIVersion, path, version)
+		r.AddFinding(OK, "", i18n.DoctorCLIVersion, path, version)
 	}
 	return path, true
 }
@@ -167,14 +167,14 @@ func IsTooOld(version string) bool { return compareVersions(version, OldestCLI) 
 // CheckLogin checks whether the CLI is logged in, and reports it.
 func (c CLI) CheckLogin(ctx context.Context, r *Report) bool {
 	if !c.IsLoggedIn(ctx) {
-		do := textCLILogin
+		do := i18n.DoctorCLILogin
 		if c.NoConfig {
-			do = textCLILoginFirst
+			do = i18n.DoctorCLILoginFirst
 		}
-		r.AddFinding(Fail, r.text(do), textCLINoLogin)
+		r.AddFinding(Fail, r.text(do), i18n.DoctorCLINoLogin)
 		return false
 	}
-	r.AddFinding(OK, "", textCLILoggedIn)
+	r.AddFinding(OK, "", i18n.DoctorCLILoggedIn)
 	return true
 }
 
@@ -202,7 +202,7 @@ func (c CLI) StartFailures(ctx context.Context, places []bridge.Workplace) (list
 func (c CLI) CheckStart(ctx context.Context, r *Report, b bridge.Config) {
 	for _, err := range c.StartFailures(ctx, bridge.Workplaces(b)) {
 		why := bridge.Clean(b.Secrets.Text(i18n.ErrorText(r.Lang, err))) // the CLI quotes what it was given
-		r.AddFinding(Fail, r.text(textCLIStartMend), textCLIStart, why)
+		r.AddFinding(Fail, r.text(i18n.DoctorCLIStartMend), i18n.DoctorCLIStart, why)
 	}
 }
 

@@ -18,25 +18,25 @@ func checkConfig(r *Report, path string, environ []string) (_ config.Config, fou
 	}
 	c, err := config.Load(path, environ)
 	if unread := (*fs.PathError)(nil); errors.As(err, &unread) && unread.Path == path {
-		r.AddFinding(Fail, explainUnread(r, unread), textConfigWrong, unread)
+		r.AddFinding(Fail, explainUnread(r, unread), i18n.DoctorConfigWrong, unread)
 		return c, true, false
 	}
 	switch {
 	case path == "" && err != nil:
-		r.AddFinding(Fail, r.text(textWriteConfig), textNoConfig)
+		r.AddFinding(Fail, r.text(i18n.DoctorWriteConfig), i18n.DoctorNoConfig)
 	case path == "":
-		r.AddFinding(OK, "", textFromEnvironment)
+		r.AddFinding(OK, "", i18n.DoctorFromEnvironment)
 	case err == nil:
-		r.AddFinding(OK, "", textConfigAt, path)
+		r.AddFinding(OK, "", i18n.DoctorConfigAt, path)
 	}
 	if found = !errors.Is(err, config.ErrNotFound); found { // otherwise it was reported
-		inEnviron := r.text(textCorrectIn, r.text(textTheEnvironment))
+		inEnviron := r.text(i18n.DoctorCorrectIn, r.text(i18n.DoctorTheEnvironment))
 		for _, e := range splitMistakes(err) {
 			do := inEnviron
 			if path != "" && !errors.As(e, new(*config.VariableError)) {
-				do = r.text(textCorrectIn, path)
+				do = r.text(i18n.DoctorCorrectIn, path)
 			}
-			r.AddFinding(Fail, do, textConfigWrong, e)
+			r.AddFinding(Fail, do, i18n.DoctorConfigWrong, e)
 		}
 	}
 	checkPermissions(r, path)
@@ -48,13 +48,13 @@ func explainUnread(r *Report, err *fs.PathError) string {
 	switch {
 	case errors.Is(err, fs.ErrPermission):
 		if owner := ownerOf(existingParent(err.Path)); owner != "" {
-			return r.text(textRunAsOwner, owner)
+			return r.text(i18n.DoctorRunAsOwner, owner)
 		}
-		return r.text(textRunAsAnother)
+		return r.text(i18n.DoctorRunAsAnother)
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.EISDIR):
-		return r.text(textNameFile)
+		return r.text(i18n.DoctorNameFile)
 	}
-	return r.text(textCorrectIn, err.Path)
+	return r.text(i18n.DoctorCorrectIn, err.Path)
 }
 
 // checkPermissions checks whether other users can read secrets in the file.
@@ -71,15 +71,15 @@ func checkPermissions(r *Report, path string) {
 	_ = config.Decode(data, &c) // mistakes are already reported; c has what could be read
 	switch secret := c.Feishu.AppSecret != "" || c.Memory.EmbeddingsKey != "" || len(c.Claude.Env) > 0; {
 	case secret && info.Mode().Perm()&0o077 != 0:
-		r.AddFinding(Warn, "chmod 600 "+path, textOthersRead, path, info.Mode().Perm())
+		r.AddFinding(Warn, "chmod 600 "+path, i18n.DoctorOthersRead, path, info.Mode().Perm())
 	default:
-		r.AddFinding(OK, "", textMode, path, info.Mode().Perm())
+		r.AddFinding(OK, "", i18n.DoctorMode, path, info.Mode().Perm())
 	}
 }
 
 // checkRules reports tool rules that allow agents more than their author probably meant.
 func checkRules(r *Report, c config.Config) {
 	if bare := c.Claude.BareRules(); len(bare) > 0 {
-		r.AddFinding(Warn, r.text(textRulesNarrow), textRulesBare, i18n.Listing(bare))
+		r.AddFinding(Warn, r.text(i18n.DoctorRulesNarrow), i18n.DoctorRulesBare, i18n.Listing(bare))
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"magpie/bridge"
 	"magpie/db"
 	"magpie/db/sqlite"
+	"magpie/internal/i18n"
 	"magpie/internal/operator/config"
 )
 
@@ -35,7 +36,7 @@ func checkDatabase(ctx context.Context, r *Report, c config.Config) {
 		return
 	}
 	if unread := unreadable(path); unread != nil && errors.Is(unread, fs.ErrPermission) {
-		r.AddFinding(Fail, explainUnread(r, unread), textDBBroken, unread)
+		r.AddFinding(Fail, explainUnread(r, unread), i18n.DoctorDBBroken, unread)
 		return
 	}
 	// A check of a large database may take long; doctor must come to an end.
@@ -47,22 +48,22 @@ func checkDatabase(ctx context.Context, r *Report, c config.Config) {
 		checkEmptyDatabase(r, c.DB, path)
 		return
 	case errors.Is(err, sqlite.ErrForeign):
-		r.AddFinding(Fail, r.text(textOtherDB), textDBBroken, err)
+		r.AddFinding(Fail, r.text(i18n.DoctorOtherDB), i18n.DoctorDBBroken, err)
 		return
 	case errors.As(err, &corrupt):
-		r.AddFinding(Fail, r.text(textRestore), textDBBroken, err)
+		r.AddFinding(Fail, r.text(i18n.DoctorRestore), i18n.DoctorDBBroken, err)
 		return
 	case err != nil && reads.Err() != nil:
-		r.AddFinding(Warn, r.text(textCheckCopy), textDBSlow, path, readTimeout)
+		r.AddFinding(Warn, r.text(i18n.DoctorCheckCopy), i18n.DoctorDBSlow, path, readTimeout)
 		return
 	case err != nil:
-		r.AddFinding(Fail, r.text(textMayRead), textDBUnread, path, err)
+		r.AddFinding(Fail, r.text(i18n.DoctorMayRead), i18n.DoctorDBUnread, path, err)
 		return
 	}
 	if pid := servingPID(path); pid != 0 {
-		r.AddFinding(OK, "", textDBServed, path, pid)
+		r.AddFinding(OK, "", i18n.DoctorDBServed, path, pid)
 	} else {
-		r.AddFinding(OK, "", textDBWhole, path)
+		r.AddFinding(OK, "", i18n.DoctorDBWhole, path)
 	}
 	checkRows(reads, r, c.DB, path)
 }
@@ -88,7 +89,7 @@ const maxNamedRows = 10
 func checkRows(ctx context.Context, r *Report, c db.Config, path string) {
 	store, err := db.OpenReadOnly(ctx, c)
 	if err != nil {
-		r.AddFinding(Warn, r.text(textMayRead), textDBUnread, path, err)
+		r.AddFinding(Warn, r.text(i18n.DoctorMayRead), i18n.DoctorDBUnread, path, err)
 		return
 	}
 	defer store.Close() //nolint:errcheck // it was only read
@@ -99,7 +100,7 @@ func checkRows(ctx context.Context, r *Report, c db.Config, path string) {
 	checkUndelivered(ctx, r, store)
 	rows, err := store.History().Unreadable(ctx)
 	if err != nil {
-		r.AddFinding(Warn, r.text(textMayRead), textDBUnread, path, err)
+		r.AddFinding(Warn, r.text(i18n.DoctorMayRead), i18n.DoctorDBUnread, path, err)
 		return
 	}
 	if len(rows) == 0 {
@@ -112,18 +113,18 @@ func checkRows(ctx context.Context, r *Report, c db.Config, path string) {
 	if len(rows) > maxNamedRows {
 		names = append(names, "…")
 	}
-	r.AddFinding(Warn, r.text(textCorrectRows, path), textRowsUnread, len(rows), strings.Join(names, "; "))
+	r.AddFinding(Warn, r.text(i18n.DoctorCorrectRows, path), i18n.DoctorRowsUnread, len(rows), strings.Join(names, "; "))
 }
 
 // checkSilenced lists chats in which the platform does not let the bot write.
 func checkSilenced(ctx context.Context, r *Report, store *db.DB) {
 	list, err := store.Chats().Silences().List(ctx)
 	if err != nil {
-		r.AddFinding(Warn, "", textSilencedUnread, err)
+		r.AddFinding(Warn, "", i18n.DoctorSilencedUnread, err)
 		return
 	}
 	for _, s := range list[:min(len(list), maxNamedRows)] {
-		r.AddFinding(Warn, r.text(textLetSpeak), textSilenced,
+		r.AddFinding(Warn, r.text(i18n.DoctorLetSpeak), i18n.DoctorSilenced,
 			cmp.Or(s.Title, s.Key.String()), s.Since.Format(time.DateTime), s.Why)
 	}
 }
@@ -132,11 +133,11 @@ func checkSilenced(ctx context.Context, r *Report, store *db.DB) {
 func checkUndelivered(ctx context.Context, r *Report, store *db.DB) {
 	list, err := store.Outbox().Undelivered(ctx)
 	if err != nil {
-		r.AddFinding(Warn, "", textUndeliveredUnread, err)
+		r.AddFinding(Warn, "", i18n.DoctorUndeliveredUnread, err)
 		return
 	}
 	for _, u := range list {
-		r.AddFinding(Warn, bridge.ObstacleIn(u.Obstacle, r.Lang), textUndelivered, u.Posts,
+		r.AddFinding(Warn, bridge.ObstacleIn(u.Obstacle, r.Lang), i18n.DoctorUndelivered, u.Posts,
 			u.Since.Format(time.DateTime), u.Why)
 	}
 }
@@ -147,7 +148,7 @@ func checkEmptyDatabase(r *Report, c db.Config, path string) {
 		checkMissingDatabase(r, c, path)
 		return
 	}
-	r.AddFinding(Warn, r.text(textFillEmpty), textDBEmpty, path)
+	r.AddFinding(Warn, r.text(i18n.DoctorFillEmpty), i18n.DoctorDBEmpty, path)
 }
 
 // checkMissingDatabase reports why there is no database: none was created yet, or one was lost.
@@ -155,18 +156,18 @@ func checkMissingDatabase(r *Report, c db.Config, path string) {
 	copies, err := c.RescuedCopies()
 	switch pid := servingPID(path); {
 	case err != nil:
-		r.AddFinding(Fail, r.text(textMayRead), textDBUnread, path, err)
+		r.AddFinding(Fail, r.text(i18n.DoctorMayRead), i18n.DoctorDBUnread, path, err)
 	case len(copies) > 0:
 		last := copies[len(copies)-1]
-		r.AddFinding(Fail, r.text(textPutBack, path, last), textDBRescued, path, last)
+		r.AddFinding(Fail, r.text(i18n.DoctorPutBack, path, last), i18n.DoctorDBRescued, path, last)
 	case pid != 0:
-		r.AddFinding(Fail, r.text(textSeeLog), textDBLost, path, pid)
+		r.AddFinding(Fail, r.text(i18n.DoctorSeeLog), i18n.DoctorDBLost, path, pid)
 	default:
 		if err := unwritable(existingParent(filepath.Dir(path))); err != nil {
-			r.AddFinding(Fail, r.text(textMayWrite), textDBUncreated, path, err)
+			r.AddFinding(Fail, r.text(i18n.DoctorMayWrite), i18n.DoctorDBUncreated, path, err)
 			return
 		}
-		r.AddFinding(OK, "", textDBLater, path)
+		r.AddFinding(OK, "", i18n.DoctorDBLater, path)
 	}
 }
 

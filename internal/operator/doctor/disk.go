@@ -17,8 +17,8 @@ const (
 
 // CheckDisk checks whether there is space for the database and the project.
 func CheckDisk(r *Report, c config.Config) {
-	checkSpace(r, textDatabase, existingParent(filepath.Dir(c.DatabasePath())))
-	checkSpace(r, textProject, existingParent(c.Claude.Project))
+	checkSpace(r, i18n.DoctorDatabase, existingParent(filepath.Dir(c.DatabasePath())))
+	checkSpace(r, i18n.DoctorProject, existingParent(c.Claude.Project))
 }
 
 func checkSpace(r *Report, of i18n.Phrase, path string) {
@@ -29,13 +29,13 @@ func checkSpace(r *Report, of i18n.Phrase, path string) {
 	free, err := diskspace.Free(path)
 	switch {
 	case err != nil:
-		r.AddFinding(Warn, r.text(textDiskLook), textDiskUnread, what, path, err)
+		r.AddFinding(Warn, r.text(i18n.DoctorDiskLook), i18n.DoctorDiskUnread, what, path, err)
 	case free < leastSpace:
-		r.AddFinding(Fail, r.text(textDiskFree), textDiskTight, what, free>>20, path)
+		r.AddFinding(Fail, r.text(i18n.DoctorDiskFree), i18n.DoctorDiskTight, what, free>>20, path)
 	case free < enoughSpace:
-		r.AddFinding(Warn, r.text(textDiskFree), textDiskTight, what, free>>20, path)
+		r.AddFinding(Warn, r.text(i18n.DoctorDiskFree), i18n.DoctorDiskTight, what, free>>20, path)
 	default:
-		r.AddFinding(OK, "", textDiskRoomy, what, free>>30, path)
+		r.AddFinding(OK, "", i18n.DoctorDiskRoomy, what, free>>30, path)
 	}
 }
 

@@ -18,8 +18,8 @@ func checkManagers(r *Report) {
 		managers = append(managers, config.LocatePages("pm2 (examples/ecosystem.config.js)"))
 	}
 	if len(managers) == 0 {
-		r.AddFinding(Warn, r.text(textInstallManager), textNoManager)
+		r.AddFinding(Warn, r.text(i18n.DoctorInstallManager), i18n.DoctorNoManager)
 		return
 	}
-	r.AddFinding(OK, "", textManagers, i18n.Listing(managers))
+	r.AddFinding(OK, "", i18n.DoctorManagers, i18n.Listing(managers))
 }

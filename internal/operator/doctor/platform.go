@@ -30,11 +30,11 @@ func CheckPlatform(ctx context.Context, r *Report, c config.Config) feishu.Check
 	console := c.Feishu.Console()
 	switch {
 	case found.IsRefused():
-		r.AddFinding(Fail, r.text(textCopyAgain, console.Credentials()), textRefused, c.Feishu.PlatformName(), reason(found.Credentials))
+		r.AddFinding(Fail, r.text(i18n.DoctorCopyAgain, console.Credentials()), i18n.DoctorRefused, c.Feishu.PlatformName(), reason(found.Credentials))
 	case found.Credentials != nil:
-		r.AddFinding(Fail, r.text(adviceOf(c.Feishu)), textUnreached, c.Feishu.PlatformName(), reason(found.Credentials))
+		r.AddFinding(Fail, r.text(adviceOf(c.Feishu)), i18n.DoctorUnreached, c.Feishu.PlatformName(), reason(found.Credentials))
 	default:
-		r.AddFinding(OK, "", textTaken, c.Feishu.PlatformName())
+		r.AddFinding(OK, "", i18n.DoctorTaken, c.Feishu.PlatformName())
 		checkApp(r, found, found.App.Missing(scopes(ctx, c)...), console)
 		checkEvents(r, found, console)
 	}
@@ -42,9 +42,9 @@ func CheckPlatform(ctx context.Context, r *Report, c config.Config) feishu.Check
 	// The platform need not send its time.
 	case !found.ClockKnown:
 	case found.ClockAhead.Abs() > maxClockSkew:
-		r.AddFinding(Warn, r.text(textKeepTime), textClock, found.ClockAhead.Abs())
+		r.AddFinding(Warn, r.text(i18n.DoctorKeepTime), i18n.DoctorClock, found.ClockAhead.Abs())
 	default:
-		r.AddFinding(OK, "", textClockRight)
+		r.AddFinding(OK, "", i18n.DoctorClockRight)
 	}
 	return found
 }
@@ -52,9 +52,9 @@ func CheckPlatform(ctx context.Context, r *Report, c config.Config) feishu.Check
 // adviceOf is what to do about a platform that cannot be reached.
 func adviceOf(c feishu.Config) i18n.Phrase {
 	if c.HasOwnAddress() {
-		return textCheckAddress
+		return i18n.DoctorCheckAddress
 	}
-	return textCheckNetwork
+	return i18n.DoctorCheckNetwork
 }
 
 // scopes are the permissions that the app needs because of the configuration, and of the groups' own settings.
@@ -102,25 +102,25 @@ func reason(err error) error {
 // checkApp reports whether an accepted app has the bot capability and all permissions.
 func checkApp(r *Report, found feishu.Checkup, lacks feishu.MissingSettings, console feishu.Console) {
 	if found.Bot != nil {
-		r.AddFinding(Fail, r.text(textAddBot, console.Bot(), console.Versions()), textBotNone, reason(found.Bot))
+		r.AddFinding(Fail, r.text(i18n.DoctorAddBot, console.Bot(), console.Versions()), i18n.DoctorBotNone, reason(found.Bot))
 	} else {
-		r.AddFinding(OK, "", textBot)
+		r.AddFinding(OK, "", i18n.DoctorBot)
 	}
 	add := func(scopes []string) string {
-		return r.text(textAddScopes, console.Scopes(scopes), console.Versions())
+		return r.text(i18n.DoctorAddScopes, console.Scopes(scopes), console.Versions())
 	}
 	switch {
 	case len(found.Missing) > 0:
-		r.AddFinding(Fail, add(found.Missing), textScopesRefused, strings.Join(found.Missing, r.text(textScopesAny)))
+		r.AddFinding(Fail, add(found.Missing), i18n.DoctorScopesRefused, strings.Join(found.Missing, r.text(i18n.DoctorScopesAny)))
 	case found.Chats != nil || found.Members != nil:
-		r.AddFinding(Warn, r.text(textSeeList), textScopesUnknown, reason(cmp.Or(found.Chats, found.Members)))
+		r.AddFinding(Warn, r.text(i18n.DoctorSeeList), i18n.DoctorScopesUnknown, reason(cmp.Or(found.Chats, found.Members)))
 	case len(lacks.Scopes) > 0:
-		r.AddFinding(Warn, add(lacks.Scopes), textScopesLack, i18n.Listing(lacks.Scopes))
+		r.AddFinding(Warn, add(lacks.Scopes), i18n.DoctorScopesLack, i18n.Listing(lacks.Scopes))
 	default:
-		r.AddFinding(OK, "", textScopes)
+		r.AddFinding(OK, "", i18n.DoctorScopes)
 	}
 	if len(lacks.OptionalScopes) > 0 {
-		r.AddFinding(OK, "", textScopesUseful,
+		r.AddFinding(OK, "", i18n.DoctorScopesUseful,
 			i18n.Listing(lacks.OptionalScopes), console.Scopes(lacks.OptionalScopes))
 	}
 }
@@ -131,17 +131,17 @@ func checkEvents(r *Report, found feishu.Checkup, console feishu.Console) {
 		return // the subscriptions are unknown; the missing permission has been reported
 	}
 	lacks := found.App.Missing()
-	do := r.text(textAddEvents, console.Events(), console.Versions())
+	do := r.text(i18n.DoctorAddEvents, console.Events(), console.Versions())
 	switch missing := append(lacks.Events, lacks.Callbacks...); {
 	case lacks.LacksMessageEvent():
-		r.AddFinding(Fail, do, textDeaf, i18n.Listing(missing))
+		r.AddFinding(Fail, do, i18n.DoctorDeaf, i18n.Listing(missing))
 	case len(missing) > 0:
-		r.AddFinding(Warn, do, textEventsLack, i18n.Listing(missing))
+		r.AddFinding(Warn, do, i18n.DoctorEventsLack, i18n.Listing(missing))
 	default:
-		r.AddFinding(OK, "", textEvents)
+		r.AddFinding(OK, "", i18n.DoctorEvents)
 	}
 	if len(lacks.OptionalEvents) > 0 {
-		r.AddFinding(OK, "", textEventsUseful, i18n.Listing(lacks.OptionalEvents), console.Events())
+		r.AddFinding(OK, "", i18n.DoctorEventsUseful, i18n.Listing(lacks.OptionalEvents), console.Events())
 	}
 }
 
@@ -172,9 +172,9 @@ func checkIDs(ctx context.Context, r *Report, c config.Config) {
 			switch known := !slices.Contains(unknown, id); {
 			case known:
 			case key.name == "owner":
-				r.AddFinding(Warn, r.text(textCorrectOwner), textOwnerUnknown, id)
+				r.AddFinding(Warn, r.text(i18n.DoctorCorrectOwner), i18n.DoctorOwnerUnknown, id)
 			default:
-				r.AddFinding(Warn, r.text(textCorrectID), textIDUnknown, id, key.name)
+				r.AddFinding(Warn, r.text(i18n.DoctorCorrectID), i18n.DoctorIDUnknown, id, key.name)
 			}
 		}
 	}
@@ -193,8 +193,8 @@ func checkOwner(ctx context.Context, r *Report, c config.Config, app feishu.App)
 		_ = store.Close() // it was only read
 	}
 	if user == "" {
-		r.AddFinding(Warn, r.text(textMakeOwner), textNobody)
+		r.AddFinding(Warn, r.text(i18n.DoctorMakeOwner), i18n.DoctorNobody)
 		return
 	}
-	r.AddFinding(OK, "", textOwnedBy, user)
+	r.AddFinding(OK, "", i18n.DoctorOwnedBy, user)
 }

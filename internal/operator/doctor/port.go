@@ -22,21 +22,21 @@ func checkListen(r *Report, c config.Config) {
 	if bridge != 0 { // nothing is opened while it may be just about to listen
 		_, port, _ := net.SplitHostPort(address) // it is valid
 		if name, pid := portHolder(port); pid != 0 && pid != bridge {
-			r.AddFinding(Fail, r.text(textListenElsewhere), textListenBusy, address, nameHolder(name, pid))
+			r.AddFinding(Fail, r.text(i18n.DoctorListenElsewhere), i18n.DoctorListenBusy, address, nameHolder(name, pid))
 			return
 		}
-		r.AddFinding(OK, "", textListenServed, address, bridge)
+		r.AddFinding(OK, "", i18n.DoctorListenServed, address, bridge)
 		return
 	}
 	ln, err := net.Listen("tcp", address)
 	switch {
 	case err == nil:
 		_ = ln.Close() // nobody has connected
-		r.AddFinding(OK, "", textListenFree, address)
+		r.AddFinding(OK, "", i18n.DoctorListenFree, address)
 	case errors.Is(err, syscall.EADDRINUSE):
-		r.AddFinding(Fail, r.text(textListenElsewhere), textListenBusy, address, holderOf(address))
+		r.AddFinding(Fail, r.text(i18n.DoctorListenElsewhere), i18n.DoctorListenBusy, address, holderOf(address))
 	default:
-		r.AddFinding(Fail, r.text(textListenElsewhere), textListenFails, err)
+		r.AddFinding(Fail, r.text(i18n.DoctorListenElsewhere), i18n.DoctorListenFails, err)
 	}
 }
 

@@ -67,7 +67,7 @@ func (r *Report) AddFinding(s State, do string, what i18n.Phrase, args ...any) {
 // AddMistakes adds each mistake in a configuration as a finding, with the same advice.
 func (r *Report) AddMistakes(err error, do string) {
 	for _, e := range splitMistakes(err) {
-		r.AddFinding(Fail, do, textConfigWrong, e)
+		r.AddFinding(Fail, do, i18n.DoctorConfigWrong, e)
 	}
 }
 

@@ -21,7 +21,7 @@ func TestFindingsNameThePlatform(t *testing.T) {
 		{i18n.Chinese, "lark", "Lark：App ID 和 App Secret 有效"},
 	} {
 		r := Report{Lang: tc.lang}
-		r.AddFinding(OK, "", textTaken, feishu.Config{BaseURL: tc.url}.PlatformName())
+		r.AddFinding(OK, "", i18n.DoctorTaken, feishu.Config{BaseURL: tc.url}.PlatformName())
 		if got := r.Findings[0].What; got != tc.want {
 			t.Errorf("%s, %q: %q, want %q", tc.lang, tc.url, got, tc.want)
 		}

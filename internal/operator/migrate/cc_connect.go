@@ -78,7 +78,7 @@ func CCConnect(o Options) (*Found, error) {
 	r.setAccess(bots)
 	for _, b := range bots {
 		if b.project.Agent.Type != "claudecode" {
-			r.noteSkipped(textOtherAgent, b.project.Name, b.project.Agent.Type)
+			r.noteSkipped(i18n.MigrateOtherAgent, b.project.Name, b.project.Agent.Type)
 		}
 		r.readSessions(b.project)
 	}
@@ -96,18 +96,18 @@ func (r *ccReader) open() error {
 	}
 	data, err := safepath.ReadFile(r.Path, largestConfig)
 	if errors.Is(err, os.ErrNotExist) {
-		return r.fail(textNothingThere, r.Path)
+		return r.fail(i18n.MigrateNothingThere, r.Path)
 	} else if err != nil {
-		return r.fail(textUnreadable, r.Path, r.explain(err))
+		return r.fail(i18n.MigrateUnreadable, r.Path, r.explain(err))
 	}
 	all := map[string]any{}
 	err = errors.Join(toml.Unmarshal(data, &all), toml.Unmarshal(data, &r.cfg))
 	var bad *toml.DecodeError
 	if errors.As(err, &bad) { // its own text shows the line, which may contain a secret
 		row, _ := bad.Position()
-		return r.fail(textUnreadable, r.Path, fmt.Sprintf("line %d: %v", row, bad))
+		return r.fail(i18n.MigrateUnreadable, r.Path, fmt.Sprintf("line %d: %v", row, bad))
 	} else if err != nil {
-		return r.fail(textUnreadable, r.Path, err)
+		return r.fail(i18n.MigrateUnreadable, r.Path, err)
 	}
 	r.data = cmp.Or(r.expandHome(r.expand(r.cfg.DataDir)), filepath.Join(r.home, ".cc-connect"))
 	if lang := r.expand(r.cfg.Language); lang == "zh" || lang == "en" {
@@ -130,7 +130,7 @@ func (r *ccReader) noteUnsupported(all map[string]any) {
 		}
 	}
 	if len(found) > 0 {
-		r.noteSkipped(textNoCounterpart, i18n.Listing(found))
+		r.noteSkipped(i18n.MigrateNoCounterpart, i18n.Listing(found))
 	}
 }
 
@@ -161,15 +161,15 @@ func (r *ccReader) bots() ([]ccBot, error) {
 		}
 	}
 	if len(unsupported) > 0 {
-		r.noteSkipped(textOtherPlatforms, i18n.Listing(slices.Compact(unsupported)))
+		r.noteSkipped(i18n.MigrateOtherPlatforms, i18n.Listing(slices.Compact(unsupported)))
 	}
 	if len(all) == 0 {
-		return nil, r.fail(textNoBot, r.Path)
+		return nil, r.fail(i18n.MigrateNoBot, r.Path)
 	}
 	first := 0
 	if r.opt.Name != "" {
 		if first = slices.IndexFunc(all, func(b ccBot) bool { return b.project.Name == r.opt.Name }); first < 0 {
-			return nil, r.fail(textNoSuchName, r.Path, r.opt.Name, i18n.Listing(names))
+			return nil, r.fail(i18n.MigrateNoSuchName, r.Path, r.opt.Name, i18n.Listing(names))
 		}
 	}
 	bots := []ccBot{all[first]}
@@ -179,9 +179,9 @@ func (r *ccReader) bots() ([]ccBot, error) {
 		case b.app == bots[0].app:
 			bots = append(bots, b)
 		case r.opt.Name == "":
-			return nil, r.fail(textSeveralApps, r.Path, i18n.Listing(names))
+			return nil, r.fail(i18n.MigrateSeveralApps, r.Path, i18n.Listing(names))
 		default:
-			r.noteSkipped(textOtherBot, b.project.Name)
+			r.noteSkipped(i18n.MigrateOtherBot, b.project.Name)
 		}
 	}
 	return bots, nil
@@ -209,19 +209,19 @@ func (r *ccReader) setBot(b ccBot) {
 	}
 	r.setMode(ccMode(r.stringOption(agent.Options, "mode")))
 	if len(stringsIn(agent.Options["allowed_tools"])) > 0 {
-		r.noteSkipped(textAllowedTools)
+		r.noteSkipped(i18n.MigrateAllowedTools)
 	}
 	if len(agent.Providers)+len(agent.Refs) > 0 || r.stringOption(agent.Options, "router_url") != "" {
-		r.noteSkipped(textProviders)
+		r.noteSkipped(i18n.MigrateProviders)
 	}
 	if b.project.RunAsUser != "" {
-		r.noteSkipped(textRunAsUser, b.project.RunAsUser)
+		r.noteSkipped(i18n.MigrateRunAsUser, b.project.RunAsUser)
 	}
 	if b.project.Mode != "" {
-		r.noteSkipped(textWorkspaces, b.project.Mode)
+		r.noteSkipped(i18n.MigrateWorkspaces, b.project.Mode)
 	}
 	if o["share_session_in_channel"] != true {
-		r.noteSkipped(textShared)
+		r.noteSkipped(i18n.MigrateShared)
 	}
 }
 
@@ -265,7 +265,7 @@ func (r *ccReader) setAccess(bots []ccBot) {
 		case users != "" && users != "*":
 			r.grantAccess(&r.file.Access.Allow, "allow", list(users))
 			if chats != "" && chats != "*" {
-				r.noteSkipped(textUsersOnly)
+				r.noteSkipped(i18n.MigrateUsersOnly)
 			}
 		case chats != "" && chats != "*":
 			r.grantAccess(&r.file.Access.Allow, "allow", list(chats))
@@ -273,12 +273,12 @@ func (r *ccReader) setAccess(bots []ccBot) {
 			open = true
 		}
 		if r.expand(b.project.AdminFrom) == "*" {
-			r.noteSkipped(textAllAdmins)
+			r.noteSkipped(i18n.MigrateAllAdmins)
 		}
 		r.grantAccess(&r.file.Access.Admins, "admins", list(b.project.AdminFrom))
 	}
 	if open {
-		r.noteSkipped(textWasOpen)
+		r.noteSkipped(i18n.MigrateWasOpen)
 	}
 }
 
@@ -323,7 +323,7 @@ func (r *ccReader) readSessions(p ccProject) {
 			path := filepath.Join(dir, f.Name())
 			var s ccStore
 			if err := readJSON(path, largestStore, &s); err != nil {
-				r.noteSkipped(textUnreadableStore, path, r.explain(err))
+				r.noteSkipped(i18n.MigrateUnreadableStore, path, r.explain(err))
 				continue
 			}
 			r.addStore(s, name)
@@ -366,10 +366,10 @@ func (r *ccReader) addStore(s ccStore, project string) {
 		}
 	}
 	if topics > 0 {
-		r.noteSkipped(textTopics, topics)
+		r.noteSkipped(i18n.MigrateTopics, topics)
 	}
 	if unsupported > 0 {
-		r.noteSkipped(textNoChats, unsupported)
+		r.noteSkipped(i18n.MigrateNoChats, unsupported)
 	}
 }
 

@@ -17,6 +17,7 @@ import (
 
 	"magpie/internal/chat"
 	"magpie/internal/claude"
+	"magpie/internal/i18n"
 )
 
 // lcbConfig are the parts of lark-channel-bridge's config.json that are read (src/config/profile-schema.ts and
@@ -84,7 +85,7 @@ func LarkChannelBridge(o Options) (*Found, error) {
 	r.setApp()
 	r.setAccess()
 	if kind := cmp.Or(r.profile.Agent, "claude"); kind != "claude" {
-		r.noteSkipped(textOtherAgent, r.opt.Name, kind)
+		r.noteSkipped(i18n.MigrateOtherAgent, r.opt.Name, kind)
 	}
 	r.file.Claude.Project = r.usableDir(r.profile.Workspaces.Default)
 	r.setMode(lcbMode(r.profile.Permissions.Default))
@@ -114,9 +115,9 @@ func (r *lcbReader) open() error {
 	}
 	err := readJSON(r.Path, largestConfig, &r.cfg)
 	if errors.Is(err, os.ErrNotExist) {
-		return r.fail(textNothingThere, r.Path)
+		return r.fail(i18n.MigrateNothingThere, r.Path)
 	} else if err != nil {
-		return r.fail(textUnreadable, r.Path, r.explain(err))
+		return r.fail(i18n.MigrateUnreadable, r.Path, r.explain(err))
 	}
 	return nil
 }
@@ -135,17 +136,17 @@ func (r *lcbReader) selectProfile() error {
 		name := cmp.Or(r.opt.Name, r.cfg.Active, "claude")
 		p := r.cfg.Profiles[name]
 		if p == nil || !lcbName.MatchString(name) || name == "." || name == ".." {
-			return r.fail(textNoSuchName, r.Path, name, fmt.Sprintf("%q", names))
+			return r.fail(i18n.MigrateNoSuchName, r.Path, name, fmt.Sprintf("%q", names))
 		}
 		r.opt.Name, r.profile, r.state = name, *p, filepath.Join(root, "profiles", name)
 		for _, other := range names {
 			if other != name {
-				r.noteSkipped(textOtherBot, other)
+				r.noteSkipped(i18n.MigrateOtherBot, other)
 			}
 		}
 	}
 	if r.profile.Accounts.App == nil || r.profile.Accounts.App.ID == "" {
-		return r.fail(textNoBot, r.Path)
+		return r.fail(i18n.MigrateNoBot, r.Path)
 	}
 	return nil
 }
@@ -159,7 +160,7 @@ func (r *lcbReader) setApp() {
 	}
 	secret, err := r.secret(*app)
 	if err != nil {
-		r.noteSkipped(textSecretUnreadable, err)
+		r.noteSkipped(i18n.MigrateSecretUnreadable, err)
 	}
 	f.AppSecret = secret
 }
@@ -172,10 +173,10 @@ func (r *lcbReader) setAccess() {
 	r.grantAccess(&r.file.Access.Allow, "allow", allow)
 	r.grantAccess(&r.file.Access.Admins, "admins", append(stringsIn(a.Admins), stringsIn(old.Admins)...))
 	if len(stringsIn(a.Users))+len(stringsIn(old.Users)) > 0 {
-		r.noteSkipped(textUsersInGroups)
+		r.noteSkipped(i18n.MigrateUsersInGroups)
 	}
 	if r.profile.Mode == "team" {
-		r.noteSkipped(textWasOpen)
+		r.noteSkipped(i18n.MigrateWasOpen)
 	}
 	if needed := cmp.Or(a.Mention, r.profile.Preferences.Mention); needed != nil && !*needed {
 		r.file.Feishu.GroupMention = string(chat.MentionNone)
@@ -210,7 +211,7 @@ func (r *lcbReader) readWorkspaces() {
 	path := filepath.Join(r.state, "workspaces.json")
 	if err := readJSON(path, largestConfig, &w); err != nil {
 		if !errors.Is(err, os.ErrNotExist) {
-			r.noteSkipped(textUnreadableStore, path, r.explain(err))
+			r.noteSkipped(i18n.MigrateUnreadableStore, path, r.explain(err))
 		}
 		return
 	}
@@ -253,7 +254,7 @@ func (r *lcbReader) readSessions() {
 		}
 	}
 	if unsupported > 0 {
-		r.noteSkipped(textNoChats, unsupported)
+		r.noteSkipped(i18n.MigrateNoChats, unsupported)
 	}
 	byName := func(a, b chat.Key) int { return strings.Compare(a.String(), b.String()) }
 	for _, key := range slices.SortedFunc(maps.Keys(chats), byName) {
@@ -274,7 +275,7 @@ func (r *lcbReader) sessions() (list []lcbSession) {
 	path := filepath.Join(r.state, "sessions.json")
 	for path, v := range map[string]any{path: &now, path + ".catalog.json": &catalog} {
 		if err := readJSON(path, largestStore, v); err != nil && !errors.Is(err, os.ErrNotExist) {
-			r.noteSkipped(textUnreadableStore, path, r.explain(err))
+			r.noteSkipped(i18n.MigrateUnreadableStore, path, r.explain(err))
 		}
 	}
 	for _, scope := range slices.Sorted(maps.Keys(now)) {

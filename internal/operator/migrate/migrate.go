@@ -115,9 +115,9 @@ func (r reader) fail(p i18n.Phrase, args ...any) error {
 func (r reader) explain(err error) string {
 	switch {
 	case errors.Is(err, safepath.ErrNotRegular):
-		return textNotRegular.In(r.opt.Lang)
+		return i18n.MigrateNotRegular.In(r.opt.Lang)
 	case errors.Is(err, safepath.ErrTooLarge):
-		return textTooLarge.In(r.opt.Lang)
+		return i18n.MigrateTooLarge.In(r.opt.Lang)
 	}
 	var path *os.PathError
 	if errors.As(err, &path) { // the file is named anyway
@@ -140,11 +140,11 @@ func (r reader) usableDir(dir string) string {
 		return ""
 	}
 	if !filepath.IsAbs(dir) {
-		r.noteSkipped(textRelative, dir)
+		r.noteSkipped(i18n.MigrateRelative, dir)
 		return ""
 	}
 	if _, err := r.guard.ResolveDir(dir); err != nil {
-		r.noteSkipped(textNoProject, dir, err)
+		r.noteSkipped(i18n.MigrateNoProject, dir, err)
 		return ""
 	}
 	return filepath.Clean(dir)
@@ -197,7 +197,7 @@ func (r reader) grantAccess(list *[]string, key string, ids []string) {
 		}
 	}
 	if len(odd) > 0 {
-		r.noteSkipped(textOddIDs, key, fmt.Sprintf("%q", odd[:min(len(odd), 5)]), len(odd))
+		r.noteSkipped(i18n.MigrateOddIDs, key, fmt.Sprintf("%q", odd[:min(len(odd), 5)]), len(odd))
 	}
 }
 
@@ -206,12 +206,12 @@ func (r reader) setMode(mode string) {
 	switch mode {
 	case "", "default":
 	case "bypassPermissions":
-		r.noteSkipped(textBypass)
+		r.noteSkipped(i18n.MigrateBypass)
 	default:
 		if slices.Contains(claude.PermissionModes, mode) {
 			r.file.Claude.PermissionMode = mode
 		} else {
-			r.noteSkipped(textOddMode, mode)
+			r.noteSkipped(i18n.MigrateOddMode, mode)
 		}
 	}
 }
@@ -221,10 +221,10 @@ func (r reader) finish() (*Found, error) {
 	f := &r.file
 	f.Feishu.AppSecret = cmp.Or(r.opt.Secret, f.Feishu.AppSecret)
 	if f.Feishu.AppSecret == "" {
-		r.noteSkipped(textNoSecret)
+		r.noteSkipped(i18n.MigrateNoSecret)
 	}
 	if f.Claude.Project == "" {
-		r.noteSkipped(textDefaultProject, claude.DefaultProject)
+		r.noteSkipped(i18n.MigrateDefaultProject, claude.DefaultProject)
 	}
 	check := config.Defaults()
 	check.Feishu.AppID, check.Feishu.BaseURL = f.Feishu.AppID, f.Feishu.BaseURL
@@ -248,6 +248,6 @@ func (r reader) dropSilent() {
 		return none
 	})
 	if silent > 0 {
-		r.noteSkipped(textSilentChats, silent)
+		r.noteSkipped(i18n.MigrateSilentChats, silent)
 	}
 }

@@ -14,7 +14,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"magpie/internal/i18n"
-	"magpie/internal/i18n/i18ntest"
 	"magpie/internal/operator/config"
 )
 
@@ -433,8 +432,4 @@ func TestSeveralAppsOfCCConnect(t *testing.T) {
 	if _, err := CCConnect(o); err == nil || !strings.Contains(err.Error(), `has no "none". It has: "my-app"`) {
 		t.Errorf("with a wrong name: %v", err)
 	}
-}
-
-func TestTextsAreComplete(t *testing.T) {
-	i18ntest.Check(t, i18ntest.Texts(t, "texts.go"))
 }

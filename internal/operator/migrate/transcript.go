@@ -3,6 +3,7 @@ package migrate
 import (
 	"magpie/internal/chat"
 	"magpie/internal/claude"
+	"magpie/internal/i18n"
 )
 
 // transcript reads the conversation of a session of the CLI of this machine's user; asked converts a prompt to a
@@ -10,7 +11,7 @@ import (
 func (r reader) transcript(session string, asked func(claude.TranscriptMessage) message) (list []message) {
 	all, err := claude.Config{Environ: r.opt.Environ}.Transcripts("").Talk(session)
 	if err != nil {
-		r.noteSkipped(textNoTranscript, session, r.explain(err))
+		r.noteSkipped(i18n.MigrateNoTranscript, session, r.explain(err))
 		return nil
 	}
 	for _, m := range all {

@@ -85,11 +85,11 @@ func (a launchAgent) install(ctx context.Context) error {
 	if err := os.WriteFile(path, []byte(a.plist()), 0o644); err != nil {
 		return err
 	}
-	fmt.Print(say(a.Lang, textWrote, path))
+	fmt.Print(i18n.ServiceWrote.Line(a.Lang, path))
 	if err := run(ctx, "launchctl", "bootstrap", fmt.Sprintf("gui/%d", a.UID), path); err != nil {
 		return err
 	}
-	fmt.Print(say(a.Lang, textStarted, a.Name, a.Log()))
+	fmt.Print(i18n.ServiceStartedAtLogin.Line(a.Lang, a.Name, a.Log()))
 	return nil
 }
 
@@ -120,12 +120,12 @@ func (a launchAgent) uninstall(ctx context.Context) error {
 	}
 	err := os.Remove(a.file())
 	if errors.Is(err, fs.ErrNotExist) {
-		fmt.Print(say(a.Lang, textNothingToDo, a.file()))
+		fmt.Print(i18n.ServiceNothingToDo.Line(a.Lang, a.file()))
 		return nil
 	} else if err != nil {
 		return err
 	}
-	fmt.Print(say(a.Lang, textRemoved, a.file()))
+	fmt.Print(i18n.ServiceRemoved.Line(a.Lang, a.file()))
 	return nil
 }
 

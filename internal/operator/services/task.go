@@ -11,6 +11,8 @@ import (
 	"strings"
 	"text/template"
 	"unicode/utf16"
+
+	"magpie/internal/i18n"
 )
 
 //go:embed task.xml.tmpl
@@ -72,7 +74,7 @@ func (t scheduledTask) install(ctx context.Context) error {
 	if err := run(ctx, "schtasks", "/Run", "/TN", t.Name); err != nil {
 		return err
 	}
-	fmt.Print(say(t.Lang, textTaskStarted, t.Name))
+	fmt.Print(i18n.ServiceTaskStarted.Line(t.Lang, t.Name))
 	return nil
 }
 
@@ -82,7 +84,7 @@ func (t scheduledTask) uninstall(ctx context.Context) error {
 	if err := run(ctx, "schtasks", "/Delete", "/F", "/TN", t.Name); err != nil {
 		return err
 	}
-	fmt.Print(say(t.Lang, textTaskRemoved, t.Name))
+	fmt.Print(i18n.ServiceTaskRemoved.Line(t.Lang, t.Name))
 	return nil
 }
 

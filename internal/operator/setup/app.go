@@ -15,7 +15,7 @@ import (
 
 // chooseApp finds the app, asks the platform about it, and finds its owner.
 func (u *setup) chooseApp(ctx context.Context) error {
-	u.say(textAppHead)
+	u.say(i18n.SetupAppHead)
 	u.feishu.BaseURL = u.Platform
 	for {
 		if chosen, err := u.tryApp(ctx); err != nil || chosen {
@@ -29,7 +29,7 @@ func (u *setup) chooseApp(ctx context.Context) error {
 func (u *setup) tryApp(ctx context.Context) (chosen bool, err error) {
 	asks, scan := !u.Scan && u.AppID == "", u.Scan
 	if asks {
-		n, err := u.pick(ctx, textAppHow, textAppScan, textAppEnter)
+		n, err := u.pick(ctx, i18n.SetupAppHow, i18n.SetupAppScan, i18n.SetupAppEnter)
 		if err != nil {
 			return false, err
 		}
@@ -43,7 +43,7 @@ func (u *setup) tryApp(ctx context.Context) (chosen bool, err error) {
 	case errors.Is(err, errNoApp) && asks:
 		return false, nil
 	case errors.Is(err, errNoApp):
-		return false, errors.New(textNoApp.Sprintf(u.lang))
+		return false, errors.New(i18n.SetupNoApp.Sprintf(u.lang))
 	case err != nil:
 		return false, err
 	}
@@ -63,22 +63,22 @@ func (u *setup) enterApp(ctx context.Context) (chosen bool, err error) {
 			return taken, err
 		}
 		if u.unattended {
-			return false, errors.New(textNotTaken.Sprintf(u.lang))
+			return false, errors.New(i18n.SetupNotTaken.Sprintf(u.lang))
 		}
 		// What is no secret at all would be refused by the check of the configuration.
 		if u.feishu.Validate() == nil {
-			if yes, err := u.confirm(ctx, textGoOn, false); err != nil || yes {
+			if yes, err := u.confirm(ctx, i18n.SetupGoOn, false); err != nil || yes {
 				return yes, err
 			}
 		}
-		u.say(textTryAgain)
+		u.say(i18n.SetupTryAgain)
 		u.AppID, u.SecretFile = "", ""
 	}
 }
 
 // acceptApp reports whether the platform accepts the app, and finds its owner; creator is who made it just now.
 func (u *setup) acceptApp(ctx context.Context, creator string) (taken bool, err error) {
-	u.say(textAsking)
+	u.say(i18n.SetupAsking)
 	var owner string
 	u.feishu, owner, taken = u.checkApp(ctx)
 	if ctx.Err() != nil {
@@ -96,31 +96,31 @@ var errNoApp = errors.New("no app was created")
 // registerApp creates an app by the scan of a QR code, with as many attempts as the operator wants.
 func (u *setup) registerApp(ctx context.Context) (feishu.RegisteredApp, error) {
 	for {
-		name := textAppName.In(u.lang)
+		name := i18n.SetupAppName.In(u.lang)
 		made, err := feishu.Register(ctx, u.feishu, name, func(address string, good time.Duration) {
 			u.showQRCode(ctx, address, good)
 		})
 		switch {
 		case err == nil:
 			u.feishu, u.createdApp = made.Config, made.Config.AppID
-			u.say(textCreated, u.createdApp)
+			u.say(i18n.SetupCreated, u.createdApp)
 			return made, nil
 		case ctx.Err() != nil:
 			return made, ctx.Err()
 		case errors.Is(err, feishu.ErrUncertain):
-			u.say(textMaybeCreated, name, strings.Join(u.feishu.Apps(), " , "))
+			u.say(i18n.SetupMaybeCreated, name, strings.Join(u.feishu.Apps(), " , "))
 		case errors.Is(err, feishu.ErrDeclined):
-			u.say(textDeclined)
+			u.say(i18n.SetupDeclined)
 		case errors.Is(err, feishu.ErrExpired):
-			u.say(textExpired)
+			u.say(i18n.SetupExpired)
 		default:
-			u.say(textUnregistered, err)
+			u.say(i18n.SetupUnregistered, err)
 		}
 		// Nobody would scan another code.
 		if u.unattended {
 			return made, errNoApp
 		}
-		if again, err := u.confirm(ctx, textAgain, true); err != nil {
+		if again, err := u.confirm(ctx, i18n.SetupAgain, true); err != nil {
 			return made, err
 		} else if !again {
 			return made, errNoApp
@@ -131,14 +131,14 @@ func (u *setup) registerApp(ctx context.Context) (feishu.RegisteredApp, error) {
 // showQRCode shows the address to scan. The link comes first: what follows the code would push its upper edge off the
 // screen. Where the code has no room, setup offers to open the link in a browser, or to draw it in a larger window.
 func (d *dialog) showQRCode(ctx context.Context, address string, good time.Duration) {
-	d.say(textScan)
+	d.say(i18n.SetupScan)
 	d.print("\n" + address + "\n\n")
 	if !d.drawQRCode(address) && !d.unattended && !d.offerBrowser(ctx, address) {
-		if _, err := d.prompt(ctx, textEnlarge, ""); err == nil { // with ctx, the registration ends as well
+		if _, err := d.prompt(ctx, i18n.SetupEnlarge, ""); err == nil { // with ctx, the registration ends as well
 			d.drawQRCode(address)
 		}
 	}
-	d.say(textWaiting, int(good.Minutes()))
+	d.say(i18n.SetupWaiting, int(good.Minutes()))
 }
 
 // drawQRCode draws an address as a code, or says that the terminal has no room for it.
@@ -149,7 +149,7 @@ func (d *dialog) drawQRCode(address string) (fits bool) {
 	code, wide, high := qrCode(address, columns, rows-below)
 	d.print(code)
 	if code == "" && columns > 0 {
-		d.say(textScanSmall, wide, high+below, columns, rows)
+		d.say(i18n.SetupScanSmall, wide, high+below, columns, rows)
 		return false
 	}
 	return true
@@ -159,7 +159,7 @@ func (d *dialog) drawQRCode(address string) (fits bool) {
 func (u *setup) enterCredentials(ctx context.Context) (entered bool, err error) {
 	byFlag := u.AppID != ""
 	if !byFlag {
-		u.say(textEnterFrom, "https://open.feishu.cn/app", "https://open.larksuite.com/app")
+		u.say(i18n.SetupEnterFrom, "https://open.feishu.cn/app", "https://open.larksuite.com/app")
 	}
 	for {
 		if u.feishu.AppID = u.AppID; !byFlag {
@@ -171,7 +171,7 @@ func (u *setup) enterCredentials(ctx context.Context) (entered bool, err error) 
 			u.feishu.AppSecret = u.fileSecret
 			return true, nil
 		}
-		if u.feishu.AppSecret, err = u.secret(ctx, textAppSecret); err != nil {
+		if u.feishu.AppSecret, err = u.secret(ctx, i18n.SetupAppSecret); err != nil {
 			return false, err
 		}
 		bad := u.feishu.Validate()
@@ -179,7 +179,7 @@ func (u *setup) enterCredentials(ctx context.Context) (entered bool, err error) 
 		case bad == nil:
 			return true, nil
 		case u.feishu.AppSecret == "":
-			u.say(textNoSecret)
+			u.say(i18n.SetupNoSecret)
 		default:
 			u.print(i18n.ErrorText(u.lang, bad) + "\n")
 		}
@@ -190,11 +190,11 @@ func (u *setup) enterCredentials(ctx context.Context) (entered bool, err error) 
 // operator wants to go back.
 func (d *dialog) promptAppID(ctx context.Context) (string, error) {
 	for {
-		id, err := d.prompt(ctx, textAppID, "")
+		id, err := d.prompt(ctx, i18n.SetupAppID, "")
 		if id = foldWidth(id); err != nil || id == "" || feishu.IsAppID(id) {
 			return id, err
 		}
-		d.say(textNotAppID, id)
+		d.say(i18n.SetupNotAppID, id)
 	}
 }
 
@@ -207,7 +207,7 @@ func (u *setup) checkApp(ctx context.Context) (c feishu.Config, owner string, ta
 	}
 	c = findHost(ctx, u.feishu, hosts)
 	r := u.report()
-	r.AddMistakes(c.Validate(), textTryAgain.Sprintf(u.lang))
+	r.AddMistakes(c.Validate(), i18n.SetupTryAgain.Sprintf(u.lang))
 	full := config.Defaults()
 	full.Feishu = c
 	found := doctor.CheckPlatform(ctx, r, full)
@@ -215,7 +215,7 @@ func (u *setup) checkApp(ctx context.Context) (c feishu.Config, owner string, ta
 	// Where nobody can be asked, an app that is refused leaves no configuration, without which doctor checks nothing.
 	saved := taken || u.Scan || !u.unattended
 	if saved && (r.Has(doctor.Fail) || r.Has(doctor.Warn)) {
-		u.say(textConsoleAfter)
+		u.say(i18n.SetupConsoleAfter)
 	}
 	return c, found.App.Owner, taken
 }

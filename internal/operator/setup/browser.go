@@ -7,6 +7,7 @@ import (
 	"runtime"
 
 	"magpie/internal/claude/proctree"
+	"magpie/internal/i18n"
 )
 
 // offerBrowser opens an address in a browser on this computer if the operator agrees. It returns false where no browser
@@ -19,16 +20,16 @@ func (d *dialog) offerBrowser(ctx context.Context, address string) (asked bool) 
 	if _, err := exec.LookPath(args[0]); err != nil {
 		return false
 	}
-	if yes, err := d.confirm(ctx, textOpenLink, true); err != nil || !yes {
+	if yes, err := d.confirm(ctx, i18n.SetupOpenLink, true); err != nil || !yes {
 		return true // with ctx, the registration ends as well
 	}
 	open := opener(args)
 	open.SysProcAttr = proctree.OwnGroup() // so that Ctrl-C does not close the browser
 	if err := open.Run(); err != nil {
-		d.say(textNotOpened, err)
+		d.say(i18n.SetupNotOpened, err)
 		return true
 	}
-	d.say(textOpening)
+	d.say(i18n.SetupOpening)
 	return true
 }
 

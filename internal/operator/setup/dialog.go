@@ -79,7 +79,7 @@ func (d *dialog) confirm(ctx context.Context, p i18n.Phrase, proposed bool) (boo
 		case "n", "no", "否", "不":
 			return false, nil
 		}
-		d.say(textYesOrNo)
+		d.say(i18n.SetupYesOrNo)
 	}
 }
 
@@ -153,7 +153,7 @@ func (d *dialog) pick(ctx context.Context, p i18n.Phrase, choices ...i18n.Phrase
 		d.print(fmt.Sprintf("  %d. %s\n", i+1, c.Sprintf(d.lang)))
 	}
 	for {
-		answer, err := d.prompt(ctx, textNumber, "1")
+		answer, err := d.prompt(ctx, i18n.SetupNumber, "1")
 		if err != nil {
 			return 0, err
 		}
@@ -161,7 +161,7 @@ func (d *dialog) pick(ctx context.Context, p i18n.Phrase, choices ...i18n.Phrase
 		if err == nil && n >= 1 && n <= len(choices) {
 			return n - 1, nil
 		}
-		d.say(textNoSuchChoice, len(choices))
+		d.say(i18n.SetupNoSuchChoice, len(choices))
 	}
 }
 

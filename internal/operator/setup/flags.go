@@ -29,7 +29,7 @@ const platformVariable = config.EnvPrefix + "FEISHU_BASE_URL"
 // anything else happens. terminal says whether the standard input is one.
 func (o Options) checkFlags(l i18n.Lang, terminal bool) error {
 	if !o.Yes && !terminal {
-		return usageError(l, textNeedsTerminal)
+		return usageError(l, i18n.SetupNeedsTerminal)
 	}
 	var errs []error
 	if !feishu.IsBaseURL(o.Platform) {
@@ -37,21 +37,21 @@ func (o Options) checkFlags(l i18n.Lang, terminal bool) error {
 		if os.Getenv(platformVariable) == o.Platform {
 			flag = platformVariable
 		}
-		errs = append(errs, usageError(l, textWrongPlatform, flag, o.Platform))
+		errs = append(errs, usageError(l, i18n.SetupWrongPlatform, flag, o.Platform))
 	}
 	if o.AppID != "" && !feishu.IsAppID(o.AppID) {
-		errs = append(errs, usageError(l, textWrongAppID, o.AppID))
+		errs = append(errs, usageError(l, i18n.SetupWrongAppID, o.AppID))
 	}
 	c := config.Config{}
 	if c.Access.Owner = o.Owner; c.Access.Validate() != nil {
-		errs = append(errs, usageError(l, textWrongOwner, o.Owner))
+		errs = append(errs, usageError(l, i18n.SetupWrongOwner, o.Owner))
 	}
 	switch {
 	case !o.Yes:
 	case !o.Scan && (o.AppID == "" || o.SecretFile == ""):
-		errs = append(errs, usageError(l, textNeedsApp))
+		errs = append(errs, usageError(l, i18n.SetupNeedsApp))
 	case o.SecretFile == "-" && terminal:
-		errs = append(errs, usageError(l, textNeedsPipe))
+		errs = append(errs, usageError(l, i18n.SetupNeedsPipe))
 	}
 	return errors.Join(errs...)
 }

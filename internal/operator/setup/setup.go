@@ -66,11 +66,11 @@ func Run(ctx context.Context, o Options, serve func(ctx context.Context, config 
 	err := u.prepare(ctx)
 	os.Stdout = out
 	if ctx.Err() != nil || errors.Is(err, ErrGivenUp) {
-		u.say(textGivenUp)
+		u.say(i18n.SetupGivenUp)
 		err = ErrGivenUp
 	}
 	if u.createdApp != "" {
-		u.say(textLost, u.createdApp, u.feishu.Console().Credentials())
+		u.say(i18n.SetupLost, u.createdApp, u.feishu.Console().Credentials())
 	}
 	if err != nil || !u.written {
 		return err
@@ -97,7 +97,7 @@ type setup struct {
 // prepare does everything except starting the bridge.
 func (u *setup) prepare(ctx context.Context) error {
 	if !u.unattended {
-		u.say(textWelcome)
+		u.say(i18n.SetupWelcome)
 	}
 	for _, step := range []func(context.Context) error{
 		u.chooseConfigFile, u.checkChoices, u.checkCLI, u.chooseProject, u.chooseApp,
@@ -106,7 +106,7 @@ func (u *setup) prepare(ctx context.Context) error {
 			return err
 		}
 		if u.Config == "" {
-			u.say(textLeftAlone)
+			u.say(i18n.SetupLeftAlone)
 			return nil
 		}
 	}
@@ -143,10 +143,10 @@ func (u *setup) chooseConfigFile(ctx context.Context) (err error) {
 	}
 	// Nothing is replaced without a question or an explicit flag.
 	if u.Yes {
-		return usageError(u.lang, textNeedsReplace, u.Config, u.oldConfig)
+		return usageError(u.lang, i18n.SetupNeedsReplace, u.Config, u.oldConfig)
 	}
-	u.say(textExists, u.Config)
-	if yes, err := u.confirm(ctx, textKeepOld, false); err != nil || yes {
+	u.say(i18n.SetupExists, u.Config)
+	if yes, err := u.confirm(ctx, i18n.SetupKeepOld, false); err != nil || yes {
 		return err
 	}
 	u.Config = ""
@@ -197,7 +197,7 @@ func (u *setup) checkChoices(context.Context) (err error) {
 // checkCLI reports whether the CLI is installed and logged in, and what to do otherwise. Setup continues in any case:
 // the CLI can be installed later.
 func (u *setup) checkCLI(ctx context.Context) error {
-	u.say(textCLIHead)
+	u.say(i18n.SetupCLIHead)
 	r := u.report()
 	c := config.Defaults().Claude
 	c.Command = u.Claude
@@ -220,10 +220,10 @@ func (u *setup) findCLI(ctx context.Context, cli doctor.CLI, r *doctor.Report) (
 			return true, nil
 		}
 		cli.AddMissing(r)
-		if again, err := u.confirm(ctx, textLookAgain, !u.unattended); err != nil {
+		if again, err := u.confirm(ctx, i18n.SetupLookAgain, !u.unattended); err != nil {
 			return false, err
 		} else if !again {
-			u.say(textWithoutCLI)
+			u.say(i18n.SetupWithoutCLI)
 			return false, nil
 		}
 	}
@@ -233,7 +233,7 @@ func (u *setup) findCLI(ctx context.Context, cli doctor.CLI, r *doctor.Report) (
 // key, or by the address and the key of a gateway, which are written to the configuration.
 func (u *setup) logIn(ctx context.Context, cli doctor.CLI, r *doctor.Report) error {
 	for {
-		way, err := u.pick(ctx, textLogInHow, textLogIn, textAPIKey, textOwnAddress, textLogInLater)
+		way, err := u.pick(ctx, i18n.SetupLogInHow, i18n.SetupLogIn, i18n.SetupAPIKey, i18n.SetupOwnAddress, i18n.SetupLogInLater)
 		if err != nil || way == 3 {
 			return err
 		}
@@ -241,7 +241,7 @@ func (u *setup) logIn(ctx context.Context, cli doctor.CLI, r *doctor.Report) err
 		switch way {
 		case 0:
 			if err := cli.LogIn(ctx, u.in, u.out); err != nil && ctx.Err() == nil {
-				u.say(textLogInFailed, err)
+				u.say(i18n.SetupLogInFailed, err)
 			}
 		case 1:
 			u.agentEnv, err = u.askKey(ctx, "ANTHROPIC_API_KEY")
@@ -261,7 +261,7 @@ func (u *setup) logIn(ctx context.Context, cli doctor.CLI, r *doctor.Report) err
 
 // askKey asks for a key, which is the value of a variable of the CLI.
 func (d *dialog) askKey(ctx context.Context, variable string) (map[string]string, error) {
-	key, err := d.secret(ctx, textKeyAsk)
+	key, err := d.secret(ctx, i18n.SetupKeyAsk)
 	if err != nil || key == "" {
 		return nil, err
 	}
@@ -271,12 +271,12 @@ func (d *dialog) askKey(ctx context.Context, variable string) (map[string]string
 // askAddress asks for the address of a gateway to a model, and for its key.
 func (d *dialog) askAddress(ctx context.Context) (map[string]string, error) {
 	for {
-		address, err := d.prompt(ctx, textAddressAsk, "")
+		address, err := d.prompt(ctx, i18n.SetupAddressAsk, "")
 		if err != nil {
 			return nil, err
 		}
 		if at, err := url.Parse(address); err != nil || at.Scheme != "https" && at.Scheme != "http" || at.Host == "" {
-			d.say(textNoAddress, address)
+			d.say(i18n.SetupNoAddress, address)
 			continue
 		}
 		env, err := d.askKey(ctx, "ANTHROPIC_AUTH_TOKEN")
@@ -294,7 +294,7 @@ func (u *setup) report() *doctor.Report {
 
 // chooseProject asks for the folder until there is a usable one.
 func (u *setup) chooseProject(ctx context.Context) error {
-	u.say(textProjectHead)
+	u.say(i18n.SetupProjectHead)
 	home, _ := os.UserHomeDir() // without one, no folder is a home folder
 	proposed := u.Project
 	if proposed == "" {
@@ -304,7 +304,7 @@ func (u *setup) chooseProject(ctx context.Context) error {
 		answer := proposed
 		if u.Project == "" {
 			var err error
-			if answer, err = u.prompt(ctx, textProjectAsk, proposed); err != nil {
+			if answer, err = u.prompt(ctx, i18n.SetupProjectAsk, proposed); err != nil {
 				return err
 			}
 		}
@@ -313,7 +313,7 @@ func (u *setup) chooseProject(ctx context.Context) error {
 		if why == "" {
 			u.project = filepath.Clean(answer)
 			if _, err := os.Stat(u.project); errors.Is(err, os.ErrNotExist) {
-				u.say(textProjectMake, u.project)
+				u.say(i18n.SetupProjectMake, u.project)
 			}
 			return nil
 		}
@@ -335,15 +335,15 @@ func proposedProject(home string, problem func(string) string) string {
 // projectProblem says why an agent should not work in a folder; empty = it may.
 func (u *setup) projectProblem(folder string) string {
 	if !filepath.IsAbs(folder) {
-		return textProjectRelative.Sprintf(u.lang, folder)
+		return i18n.SetupProjectRelative.Sprintf(u.lang, folder)
 	}
 	if info, err := os.Stat(folder); err == nil && !info.IsDir() {
-		return textProjectNoFolder.Sprintf(u.lang, folder)
+		return i18n.SetupProjectNoFolder.Sprintf(u.lang, folder)
 	}
 	c := claude.Config{Environ: os.Environ()}
 	guard := bridge.Guard{Homes: c.Homes(), Data: u.Data, Files: []string{u.Config}}
 	if guard.CheckDir(folder) != nil {
-		return textProjectNotThis.Sprintf(u.lang, folder)
+		return i18n.SetupProjectNotThis.Sprintf(u.lang, folder)
 	}
 	return ""
 }
@@ -356,11 +356,11 @@ func readSecret(file string, input io.Reader, l i18n.Lang) (string, error) {
 	}
 	data, err := read()
 	if err != nil {
-		return "", usageError(l, textNoSecretFile, err)
+		return "", usageError(l, i18n.SetupNoSecretFile, err)
 	}
 	secret := strings.TrimSpace(string(data))
 	if secret == "" {
-		return "", usageError(l, textNeedsSecret, file)
+		return "", usageError(l, i18n.SetupNeedsSecret, file)
 	}
 	return secret, nil
 }

@@ -54,7 +54,7 @@ func (u *setup) marshal() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	data = append([]byte(config.LocatePages(textHeader.Sprintf(u.lang))), data...)
+	data = append([]byte(config.LocatePages(i18n.SetupHeader.Sprintf(u.lang))), data...)
 	// Checked before it is written: setup must not leave a file with which the bridge does not start.
 	check := config.Defaults()
 	check.Feishu.File, check.Claude.Environ = u.Config, os.Environ()
@@ -89,17 +89,17 @@ func (u *setup) write() error {
 	}
 	u.createdApp, u.written = "", true
 	if u.oldConfig != "" {
-		u.say(textKept, u.oldConfig)
+		u.say(i18n.SetupKept, u.oldConfig)
 	}
 	u.print("\n")
-	u.say(textWrote, u.Config)
+	u.say(i18n.SetupWrote, u.Config)
 	if u.lacksLogin {
-		u.say(textLogInFirst)
+		u.say(i18n.SetupLogInFirst)
 	}
 	if u.Owner != "" {
-		u.say(textOwnerIs, u.Owner)
+		u.say(i18n.SetupOwnerIs, u.Owner)
 	} else {
-		u.say(textOwnerLater)
+		u.say(i18n.SetupOwnerLater)
 	}
 	return nil
 }
@@ -138,14 +138,14 @@ func (u *setup) start(ctx context.Context) error {
 	}
 	if how == "ask" {
 		ways := []string{"here", "no"}
-		texts := []i18n.Phrase{textStartHere, textStartNot}
+		texts := []i18n.Phrase{i18n.SetupStartHere, i18n.SetupStartNot}
 		if services.Available(u.Root) == nil {
-			ways, texts = append([]string{"service"}, ways...), append([]i18n.Phrase{textStartService}, texts...)
+			ways, texts = append([]string{"service"}, ways...), append([]i18n.Phrase{i18n.SetupStartService}, texts...)
 		}
-		n, err := u.pick(ctx, textStartHow, texts...)
+		n, err := u.pick(ctx, i18n.SetupStartHow, texts...)
 		if err != nil { // the configuration stays
 			u.print("\n")
-			u.say(textStartYourself, u.Config)
+			u.say(i18n.SetupStartYourself, u.Config)
 			return givenUp(ctx, err)
 		}
 		how = ways[n]
@@ -155,17 +155,17 @@ func (u *setup) start(ctx context.Context) error {
 	case "service":
 		err := services.Install(ctx, services.Installation{Service: bridge, Config: u.Config, Restart: true})
 		if err != nil {
-			u.say(textStartYourself, u.Config)
-			return givenUp(ctx, errors.New(textServiceFailed.Sprintf(u.lang, err)))
+			u.say(i18n.SetupStartYourself, u.Config)
+			return givenUp(ctx, errors.New(i18n.SetupServiceFailed.Sprintf(u.lang, err)))
 		}
 		if !u.unattended {
-			u.say(textFirstMessage, u.feishu.PlatformName())
+			u.say(i18n.SetupFirstMessage, u.feishu.PlatformName())
 			if !u.awaitAnswer(ctx, before) {
-				u.say(textNotAwaited)
+				u.say(i18n.SetupNotAwaited)
 			}
 		}
 	case "here":
-		u.say(textStarting, u.feishu.PlatformName())
+		u.say(i18n.SetupStarting, u.feishu.PlatformName())
 		ctx, stop := context.WithCancel(ctx)
 		var waiting sync.WaitGroup
 		waiting.Go(func() { u.awaitAnswer(ctx, before) })
@@ -175,10 +175,10 @@ func (u *setup) start(ctx context.Context) error {
 		return err
 	case "no":
 		if u.lacksCLI {
-			u.say(textInstallFirst, u.Config)
+			u.say(i18n.SetupInstallFirst, u.Config)
 			break
 		}
-		u.say(textStartYourself, u.Config)
+		u.say(i18n.SetupStartYourself, u.Config)
 	}
 	return nil
 }
@@ -204,7 +204,7 @@ func (u *setup) awaitAnswer(ctx context.Context, before int64) bool {
 		case <-time.After(lookPeriod):
 		}
 	}
-	u.say(textFirstAnswer)
+	u.say(i18n.SetupFirstAnswer)
 	return true
 }
 

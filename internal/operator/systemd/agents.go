@@ -61,11 +61,11 @@ func agentsHome(name string) (home, group string, err error) {
 func (u unit) prepareAgents(ctx context.Context, dryRun bool) error {
 	if u.Agents.User == "" {
 		if u.System {
-			fmt.Fprint(os.Stderr, say(u.Lang, textSameUser, u.User))
+			fmt.Fprint(os.Stderr, i18n.ServiceSameUser.Line(u.Lang, u.User))
 		}
 		return nil
 	}
-	fmt.Fprint(os.Stderr, say(u.Lang, textOtherUser, u.Agents.User))
+	fmt.Fprint(os.Stderr, i18n.ServiceOtherUser.Line(u.Lang, u.Agents.User))
 	who, err := user.Lookup(u.Agents.User)
 	if _, unknown := errors.AsType[user.UnknownUserError](err); unknown {
 		create := exec.CommandContext(ctx, "useradd", "--system", "--user-group", "--create-home",
@@ -148,10 +148,10 @@ func (u unit) giveFolder(
 	case err != nil && !missing:
 		return err
 	case !missing && !mayGive(dir, owner):
-		fmt.Fprint(os.Stderr, say(l, textCannotWrite, who.Username, dir))
+		fmt.Fprint(os.Stderr, i18n.ServiceCannotWrite.Line(l, who.Username, dir))
 		return nil
 	}
-	fmt.Fprint(os.Stderr, say(l, textGiving, dir, who.Username))
+	fmt.Fprint(os.Stderr, i18n.ServiceGiving.Line(l, dir, who.Username))
 	if dryRun {
 		return nil
 	}
@@ -168,11 +168,11 @@ func (u unit) giveFolder(
 		return i18n.Mistakef("不能把 %s 交给 %s：%v", "give %s to %s: %v", dir, who.Username, err)
 	}
 	if left > 0 {
-		fmt.Fprint(os.Stderr, say(l, textHardLinks, who.Username, dir, left))
+		fmt.Fprint(os.Stderr, i18n.ServiceHardLinks.Line(l, who.Username, dir, left))
 	}
 	// A parent folder may be closed; this program must not change the modes of other people's folders.
 	if !canWrite(ctx, dir, agent) {
-		fmt.Fprint(os.Stderr, say(l, textCannotEnter, who.Username, dir))
+		fmt.Fprint(os.Stderr, i18n.ServiceCannotEnter.Line(l, who.Username, dir))
 	}
 	return nil
 }

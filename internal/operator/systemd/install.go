@@ -60,7 +60,7 @@ func (i Installation) Install(ctx context.Context) error {
 		if err := writeFileAtomic(path, u.String()); err != nil {
 			return err
 		}
-		fmt.Print(say(u.Lang, textWrote, path))
+		fmt.Print(i18n.ServiceWrote.Line(u.Lang, path))
 		start = "restart"
 	}
 	if i.Restart {
@@ -71,11 +71,11 @@ func (i Installation) Install(ctx context.Context) error {
 			return err
 		}
 	}
-	fmt.Print(say(u.Lang, textStarted, i.Name))
+	fmt.Print(i18n.ServiceStarted.Line(u.Lang, i.Name))
 	if i.System {
-		fmt.Print(say(u.Lang, textItsLog, i.Name))
+		fmt.Print(i18n.ServiceItsLog.Line(u.Lang, i.Name))
 	} else {
-		fmt.Print(say(u.Lang, textUserLog, i.Name))
+		fmt.Print(i18n.ServiceUserLog.Line(u.Lang, i.Name))
 	}
 	return nil
 }
@@ -140,10 +140,10 @@ func (i Installation) systemPaths(u *unit, c config.Config) error {
 		if !i.DryRun {
 			return err
 		}
-		fmt.Fprint(os.Stderr, say(u.Lang, textWarning, err))
+		fmt.Fprint(os.Stderr, i18n.ServiceWarning.Line(u.Lang, err))
 		owner = &user.User{Username: u.User, HomeDir: u.Dir} // as it would be created
 	} else if !canRead(u.Config, owner) {
-		fmt.Fprint(os.Stderr, say(u.Lang, textCannotRead, u.User, u.Config))
+		fmt.Fprint(os.Stderr, i18n.ServiceCannotRead.Line(u.Lang, u.User, u.Config))
 	}
 	u.Agents.projects, u.data = projectFolders(c), dataFolder(c)
 	if !filepath.IsAbs(u.data) {

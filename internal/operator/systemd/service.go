@@ -145,7 +145,7 @@ func (s Service) Uninstall(ctx context.Context, force bool) error {
 	}
 	old, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		fmt.Print(say(l, textNothingToDo, path))
+		fmt.Print(i18n.ServiceNothingToDo.Line(l, path))
 		return nil
 	} else if err != nil {
 		return err
@@ -163,7 +163,7 @@ func (s Service) Uninstall(ctx context.Context, force bool) error {
 	if err := os.Remove(path); err != nil {
 		return err
 	}
-	fmt.Print(say(l, textRemoved, path))
+	fmt.Print(i18n.ServiceRemoved.Line(l, path))
 	return s.run(ctx, "daemon-reload")
 }
 

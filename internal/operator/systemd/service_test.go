@@ -28,7 +28,7 @@ func TestAServiceSpeaksTheConfiguredLanguage(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := say(u.Lang, textNothingToDo, "x"); !strings.Contains(got, tc.want) {
+		if got := i18n.ServiceNothingToDo.Line(u.Lang, "x"); !strings.Contains(got, tc.want) {
 			t.Errorf("dialog %q, configuration %q: %s", tc.dialog, tc.configured, got)
 		}
 	}
