@@ -22,6 +22,7 @@ import (
 	"magpie/internal/agenttools"
 	"magpie/internal/chat"
 	"magpie/internal/claude"
+	"magpie/internal/i18n"
 )
 
 // onlookers limits the claimed turns that wait for an agent process and say so on their cards. The turns of further
@@ -47,9 +48,11 @@ type Config struct {
 	// this machine; a session of another machine cannot be resumed here
 	Node    string
 	Context contextmgr.Config
-	Groups  Groups             // lists group messages; nil = only events bring them
-	Files   attachment.Config  // attachments, which are fetched after their messages
-	Tools   *agenttools.Server // serves the agents' tools; nil = agents have none
+	// what people call the door of a channel; nil = nobody can tell
+	DoorName func(channel string) i18n.Phrase
+	Groups   Groups             // lists group messages; nil = only events bring them
+	Files    attachment.Config  // attachments, which are fetched after their messages
+	Tools    *agenttools.Server // serves the agents' tools; nil = agents have none
 	// what is removed from messages before they are stored, for good
 	Redact  redact.Policy
 	Secrets redact.Known // the program's own passwords and keys, which are never shown or stored

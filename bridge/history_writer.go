@@ -37,16 +37,24 @@ func (cfg Config) redactForHistory(text string) string {
 
 // accept stores a message and its effects.
 func (w historyWriter) accept(ctx context.Context, e db.Inbound) (db.AcceptResult, error) {
-	return w.db.Messages().Accept(ctx, w.redacted(e))
+	return w.db.Messages().Accept(ctx, w.redacted(ctx, e))
 }
 
 // edit stores the new version of an edited message.
 func (w historyWriter) edit(ctx context.Context, e db.Inbound) (db.AcceptResult, error) {
-	return w.db.Messages().Edit(ctx, w.redacted(e))
+	return w.db.Messages().Edit(ctx, w.redacted(ctx, e))
 }
 
-func (w historyWriter) redacted(e db.Inbound) db.Inbound {
+// mostSaid is how much of a message the chat's own door shows that came through another one, in runes.
+const mostSaid = 200
+
+func (w historyWriter) redacted(ctx context.Context, e db.Inbound) db.Inbound {
 	e.Text, e.Reply = w.cfg.redactForHistory(e.Text), w.cfg.Secrets.Text(e.Reply)
+	if at := (chat.Ref{Key: e.Key, ID: e.ID}); at.IsElsewhere() && !db.IsPressID(e.ID) {
+		l := w.languages.LanguageFor(ctx, e.Key, e.Lang)
+		e.Said = i18n.SaidElsewhere.Sprintf(l, i18n.PersonName(e.Actor.Name, e.Actor.ID), w.cfg.DoorName(at.Channel()).In(l),
+			i18n.Excerpt(e.Text, mostSaid))
+	}
 	for _, card := range []**chat.Card{&e.Card, &e.Held} {
 		if *card != nil {
 			*card = new(delivery.RedactCard(**card, w.cfg.Secrets))

@@ -63,6 +63,9 @@ func (rc *receiver) handleMessage(ctx context.Context, m chat.Incoming) error {
 	if taken, err := rc.access.Claim(ctx, m); taken || err != nil {
 		return err
 	}
+	if err := rc.enterChat(ctx, &m); err != nil {
+		return err
+	}
 	code, isCode := rc.logins.stripCode(&m) // before anything else sees it
 	rc.background.markEventReceived(m)
 	if admitted, err := rc.access.Admit(ctx, m); err != nil || !admitted {
@@ -110,6 +113,20 @@ func (rc *receiver) handleMessage(ctx context.Context, m chat.Incoming) error {
 		return rc.acceptQuestion(ctx, m)
 	}
 	return rc.commands.execute(ctx, invocation{Incoming: m, args: args}, p)
+}
+
+// enterChat fills in what only a chat's own door knows, if a message came through another one: that one must name a chat
+// that is there. An error is [chat.ErrNoChat] if it is not.
+func (rc *receiver) enterChat(ctx context.Context, m *chat.Incoming) error {
+	if at := (chat.Ref{Key: m.Key, ID: m.ID}); !at.IsElsewhere() {
+		return nil
+	}
+	c, err := rc.db.Chats().Get(ctx, m.Key)
+	if errors.Is(err, db.ErrNotFound) {
+		return chat.ErrNoChat
+	}
+	m.Kind, m.ToBot = c.Kind, true
+	return err
 }
 
 // stopWord matches a message that only says to stop. It is a command only while a turn is running, is to be run again

@@ -14,6 +14,7 @@ import (
 	"magpie/db"
 	"magpie/internal/chat"
 	"magpie/internal/claude"
+	"magpie/internal/i18n"
 )
 
 // New makes a bridge; Run starts it. The parts are made in the order of their dependencies, and each keeps only the few
@@ -21,6 +22,9 @@ import (
 func New(config Config, store *db.DB, pool *claude.Pool, messenger delivery.Messenger, log zerolog.Logger) *Bridge {
 	if config.Age == nil {
 		config.Age = func(m chat.Incoming) time.Duration { return time.Since(m.Time) }
+	}
+	if config.DoorName == nil {
+		config.DoorName = func(channel string) i18n.Phrase { return i18n.Phrase{ZH: channel, EN: channel} }
 	}
 	cfg := &config
 	// The messenger is wrapped first, so that no part can send a secret.

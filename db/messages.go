@@ -16,6 +16,7 @@ type Inbound struct {
 	Class chat.Class
 	Lang  string // the language it is written in; empty = unknown
 
+	Said    string     // what the chat's own door shows of a message that came through another one; empty = nothing
 	Reply   string     // the text of the reply; empty = none
 	Card    *chat.Card // replaces Reply; nil = none
 	ReplyTo string     // the message to reply to; empty = this one
@@ -117,6 +118,11 @@ func (ms Messages) Accept(ctx context.Context, e Inbound) (AcceptResult, error) 
 		if e.Class != chat.Overheard {
 			if _, err := tx.ExecContext(ctx, unsilence, e.Key.String()); err != nil {
 				return fmt.Errorf("end the silence of the chat: %w", err)
+			}
+		}
+		if e.Said != "" {
+			if err := d.Outbox().post(ctx, tx, Post{Key: e.Key, Idem: "said:" + e.ID, Text: e.Said}); err != nil {
+				return err
 			}
 		}
 		in := &acceptance{db: d, in: e, message: m}

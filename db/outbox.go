@@ -47,8 +47,26 @@ const insertPost = `INSERT INTO outbox (chat_key, turn_id, approval_id, subject,
 	file_delivery_id, next_at, created_at, mentions)
 	VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?10, ?11) ON CONFLICT (idem) DO NOTHING`
 
-// post enqueues a delivery, in the transaction of the change that it reports.
+// post enqueues a delivery, in the transaction of the change that it reports. What answers a message at another door
+// than the chat's own is shown at both.
 func (o Outbox) post(ctx context.Context, tx *sql.Tx, p Post) error {
+	err := o.insert(ctx, tx, p)
+	if err == nil && p.to().IsElsewhere() && p.Approval == "" && p.Grant == "" && p.File == nil {
+		own := Post{Key: p.Key, Idem: p.Idem + ":own", Text: p.Text}
+		if p.Card != nil {
+			card := *p.Card // a copy that is not redrawn; people decide where they have asked
+			card.Buttons, card.Form = nil, nil
+			own.Card = &card
+		}
+		err = o.insert(ctx, tx, own)
+	}
+	return err
+}
+
+// to is the message that p answers.
+func (p Post) to() chat.Ref { return chat.Ref{Key: p.Key, ID: p.ReplyTo} }
+
+func (o Outbox) insert(ctx context.Context, tx *sql.Tx, p Post) error {
 	content := p.Text
 	if p.Card != nil {
 		data, err := json.Marshal(p.Card.OfTurn(p.Turn))

@@ -205,6 +205,7 @@ func (p *program) closeUnused() error {
 // bridgeConfig is the bridge's configuration: the file's content and the parts of the program that the bridge uses.
 func (p *program) bridgeConfig() bridge.Config {
 	b := p.cfg.BridgeConfig()
+	b.DoorName = p.doors.Name
 	b.Founder, b.Departments, b.Groups, b.Age = p.feishu, p.doors, p.doors, p.doors.Age
 	b.Tools, b.Files, b.Checks, b.Reload = p.tools, p.files, p.checks(), p.requestReload
 	b.Version, b.OnTurnEnd, b.WriteRecord = version(), p.metrics.countTurn, appendRecord

@@ -389,4 +389,5 @@ var (
 	ErrRefused     = errors.New("the platform does not allow this content")
 	ErrNotTaken    = errors.New("the platform does not take this file")
 	ErrTooBig      = errors.New("the file is larger than the limit")
+	ErrNoChat      = errors.New("there is no such chat") // to go on with, from another door
 )

@@ -22,3 +22,6 @@ func (r Ref) Channel() string {
 	}
 	return r.Key.Channel
 }
+
+// IsElsewhere reports whether a message was written at another door than its chat's own.
+func (r Ref) IsElsewhere() bool { return r.Channel() != r.Key.Channel }

@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"magpie/internal/chat"
+	"magpie/internal/i18n"
 )
 
 // Doors are all doors of a bridge. What the bridge shows goes to the door of the message that it answers, and what
@@ -23,6 +24,14 @@ func (ds Doors) Of(channel string) Door {
 		}
 	}
 	return nil
+}
+
+// Name is what people call the door of a channel.
+func (ds Doors) Name(channel string) i18n.Phrase {
+	if d := ds.Of(channel); d != nil {
+		return d.Traits().Name
+	}
+	return i18n.Phrase{ZH: channel, EN: channel}
 }
 
 // Run runs all doors until ctx is done, or one of them fails.
