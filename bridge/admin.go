@@ -65,8 +65,8 @@ var (
 	revokeWords = []string{"revoke", "撤销"}
 )
 
-// mostListed limits the entries of a list.
-const mostListed = 50
+// maxListed limits the entries of a list.
+const maxListed = 50
 
 // adminUsers lists who may talk to the bot, and changes it.
 func (cs *commandSet) adminUsers(ctx context.Context, o invocation) (commandResult, error) {
@@ -91,7 +91,7 @@ func (cs *commandSet) adminUsers(ctx context.Context, o invocation) (commandResu
 	fmt.Fprintf(&s, i18n.UsersHead.In(o.lang)+"\n",
 		cmp.Or(a.Owner, none), ids(a.Admins), ids(a.Allow), ids(a.Deny), decided)
 	for i, g := range list {
-		if i == mostListed {
+		if i == maxListed {
 			break
 		}
 		state := map[db.GrantState]i18n.Phrase{
@@ -113,7 +113,7 @@ func (cs *commandSet) adminChats(ctx context.Context, o invocation) (commandResu
 		return o.say(i18n.OnlyPrivate)
 	}
 	p := cs.budget
-	list, err := p.ledger.Chats(ctx, p.midnight(time.Now(), -29), mostListed)
+	list, err := p.ledger.Chats(ctx, p.midnight(time.Now(), -29), maxListed)
 	if err != nil {
 		return commandResult{}, err
 	}
@@ -180,7 +180,7 @@ func (cs *commandSet) adminBudgets(ctx context.Context, o invocation) (commandRe
 		}
 		return i18n.Tokens(v, o.lang)
 	}
-	users, err := p.ledger.Users(ctx, p.midnight(time.Now(), 0), mostListed)
+	users, err := p.ledger.Users(ctx, p.midnight(time.Now(), 0), maxListed)
 	if err != nil {
 		return commandResult{}, err
 	}
@@ -191,8 +191,8 @@ func (cs *commandSet) adminBudgets(ctx context.Context, o invocation) (commandRe
 	return commandResult{reply: reply}, nil
 }
 
-// mostSpenders limits the users named in a report.
-const mostSpenders = 10
+// maxSpenders limits the users named in a report.
+const maxSpenders = 10
 
 // adminCost shows what was spent in all chats, and by whom.
 func (cs *commandSet) adminCost(ctx context.Context, o invocation) (commandResult, error) {
@@ -205,11 +205,11 @@ func (cs *commandSet) adminCost(ctx context.Context, o invocation) (commandResul
 		return commandResult{}, err
 	}
 	since := p.midnight(time.Now(), 1-days)
-	users, err := p.ledger.Users(ctx, since, mostSpenders)
+	users, err := p.ledger.Users(ctx, since, maxSpenders)
 	if err != nil {
 		return commandResult{}, err
 	}
-	chats, err := p.ledger.Chats(ctx, since, mostSpenders)
+	chats, err := p.ledger.Chats(ctx, since, maxSpenders)
 	if err != nil {
 		return commandResult{}, err
 	}

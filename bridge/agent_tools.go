@@ -227,7 +227,7 @@ func usualScope(kind chat.Kind) db.MemoryScope {
 // Limits of search results.
 const (
 	usualResults = 8
-	mostResults  = 20
+	maxResults   = 20
 	resultLength = 700 // runes per message
 )
 
@@ -236,7 +236,7 @@ func limitResults(limit int) int {
 	if limit <= 0 {
 		return usualResults
 	}
-	return min(limit, mostResults)
+	return min(limit, maxResults)
 }
 
 type memoryQuery struct {

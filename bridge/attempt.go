@@ -42,8 +42,8 @@ func (r *turnRunner) leaveRefused(ctx context.Context, t *turn, result claude.Re
 	}
 }
 
-// mostTries limits the attempts of one turn: one may find a lost session, one a dead process; the third has to work.
-const mostTries = 3
+// maxTries limits the attempts of one turn: one may find a lost session, one a dead process; the third has to work.
+const maxTries = 3
 
 // answer runs the agent of a prepared turn until it has answered. It replaces a lost session or a dead process without
 // the user noticing.
@@ -61,7 +61,7 @@ func (r *turnRunner) answer(ctx context.Context, t *turn) turncard.Outcome {
 	}
 	var err error
 	// A lost session or a dead process ends one attempt; several in a row mean that something else is wrong.
-	for n := range mostTries {
+	for n := range maxTries {
 		if n > 0 {
 			t.setView(t.view.Restarted(time.Now()))
 		}

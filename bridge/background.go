@@ -30,7 +30,7 @@ const (
 	maxFetched   = 50                     // messages, including those to and from the bot
 	maxFetchAge  = 24 * time.Hour         // how far back
 	alive        = 10 * time.Second       // a message younger than this on arrival came by an event
-	mostGroups   = 10_000                 // groups remembered
+	maxGroups    = 10_000                 // groups remembered
 )
 
 // background stores group messages that were not addressed to the bot and for which no event arrived. They are stored
@@ -55,8 +55,8 @@ func newBackground(cfg Config, store *db.DB, authorizer *access.Authorizer) *bac
 		groups: cfg.Groups, db: store, wait: cmp.Or(cfg.Waits.Background, askGroups), most: cfg.Context.AutoChatContext,
 		authorizer: authorizer, redact: cfg.redactForHistory,
 	}
-	g.asked, _ = simplelru.NewLRU[chat.Key, bool](mostGroups, nil) // fails only for sizes below 1
-	g.pending, _ = simplelru.NewLRU[chat.Key, time.Time](mostGroups, nil)
+	g.asked, _ = simplelru.NewLRU[chat.Key, bool](maxGroups, nil) // fails only for sizes below 1
+	g.pending, _ = simplelru.NewLRU[chat.Key, time.Time](maxGroups, nil)
 	if cfg.Context.Mode == contextmgr.Resume {
 		g.most = 0 // these prompts have no room for group messages
 	}

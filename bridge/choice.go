@@ -110,7 +110,7 @@ func (cs *commandSet) setChoice(o invocation, now string, c choice) (commandResu
 			buttons = append(buttons, turncard.CommandButton(word, c.order+" "+c.offered[i]))
 		}
 		// The last place is for the button that resets the choice.
-		buttons = buttons[:min(len(buttons), mostButtons-1)]
+		buttons = buttons[:min(len(buttons), maxButtons-1)]
 		buttons = append(buttons, turncard.CommandButton(c.unset.In(o.lang), c.order+" default"))
 		return offer(fmt.Sprintf(c.asks.In(o.lang), now), buttons)
 	case c.private && !cs.access.Load().InCharge(o.Incoming):
@@ -137,7 +137,7 @@ func (c choice) labels() []string {
 
 // offer replies with as many of the buttons as a card takes.
 func offer(text string, buttons []chat.Button) (commandResult, error) {
-	buttons = buttons[:min(len(buttons), mostButtons)]
+	buttons = buttons[:min(len(buttons), maxButtons)]
 	return commandResult{card: &chat.Card{Body: text, Summary: i18n.FirstLine(text), Buttons: buttons}}, nil
 }
 

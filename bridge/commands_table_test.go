@@ -378,8 +378,8 @@ func TestHelpIsForWhoAsks(t *testing.T) {
 	boss, user := place{alice.key, chat.Private, "ou_boss"}, place{bob.key, chat.Private, "ou_user"}
 	w.expect(w.order(boss, "/help"), "/doctor", "/login", "管理员", "/model", "`/停止`", "`//compact`")
 	w.expect(w.order(user, "/help"), "!/doctor", "!/login", "!管理员", "/model")
-	if got := w.order(boss, "/help"); strings.Count(got, "\n- `/") != mostLines {
-		t.Errorf("more than %d commands are explained: %s", mostLines, got)
+	if got := w.order(boss, "/help"); strings.Count(got, "\n- `/") != maxLines {
+		t.Errorf("more than %d commands are explained: %s", maxLines, got)
 	}
 	free := 0
 	for _, c := range commands() {
@@ -409,7 +409,7 @@ func TestHelpIsForWhoAsks(t *testing.T) {
 	w.receive(user, "/help", true)
 	p, err := w.store.Outbox().Next(w.ctx, user.key)
 	w.must(err)
-	if n := len(p.Card.Buttons); n != mostLines+1 || p.Card.Buttons[0] != turncard.CommandButton("New", "/new") {
+	if n := len(p.Card.Buttons); n != maxLines+1 || p.Card.Buttons[0] != turncard.CommandButton("New", "/new") {
 		t.Errorf("buttons %+v", p.Card.Buttons)
 	}
 }

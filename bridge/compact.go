@@ -15,8 +15,8 @@ import (
 	"magpie/internal/i18n"
 )
 
-// mostLoaded limits the messages of a chat that are read for a summary.
-const mostLoaded = 500
+// maxLoaded limits the messages of a chat that are read for a summary.
+const maxLoaded = 500
 
 // compactNow orders a summary: at once, or after the running turn.
 func (cs *commandSet) compactNow(_ context.Context, o invocation) (commandResult, error) {
@@ -61,7 +61,7 @@ func (u *upkeep) makeOnce(ctx context.Context, key chat.Key, wanted <-chan struc
 	if wanted == atOnce && c.Compacting == "" {
 		return nil // whoever has ordered it has got one that was being made
 	}
-	list, err := u.db.History().Answered(ctx, key, c.Epoch, c.ContextAfter(), mostLoaded)
+	list, err := u.db.History().Answered(ctx, key, c.Epoch, c.ContextAfter(), maxLoaded)
 	if err != nil {
 		return u.handleFailure(ctx, c, err)
 	}

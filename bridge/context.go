@@ -17,7 +17,7 @@ const (
 	contextLines = 5  // newest messages of each part
 	contextWords = 40 // runes per message
 	historyLines = 10 // messages, by default
-	historyMost  = 50
+	maxHistory   = 50
 	historyWords = 100
 	sameDay      = "15:04"
 	sameYear     = "01-02 15:04"
@@ -61,9 +61,9 @@ func (cs *commandSet) showHistory(ctx context.Context, o invocation) (commandRes
 	if o.args != "" {
 		var err error
 		if n, err = strconv.Atoi(o.args); err != nil || n < 1 {
-			return o.say(i18n.HistoryUsage, historyMost)
+			return o.say(i18n.HistoryUsage, maxHistory)
 		}
-		n = min(n, historyMost)
+		n = min(n, maxHistory)
 	}
 	list, err := cs.db.History().Latest(ctx, o.Key, n)
 	if err != nil {

@@ -31,10 +31,10 @@ import (
 
 // What one card of an answer may hold, which is less than the platform takes.
 const (
-	longestCard  = 8 * time.Minute
-	biggestCard  = 26 << 10
-	mostElements = 180
-	mostTables   = 3
+	longestCard = 8 * time.Minute
+	biggestCard = 26 << 10
+	maxElements = 180
+	maxTables   = 3
 )
 
 // streamRig is a bridge with its store, before a strict double of the platform, in a time in which hours pass at
@@ -240,7 +240,7 @@ func (s *streamRig) checkCard(i int, m feishusim.Message) {
 		if calling.MatchString(n.text) || calling.MatchString(state.Text) {
 			s.Fatalf("card %d could call everybody: %s", i, state.Card)
 		}
-		if len(state.Card) > biggestCard || n.elements > mostElements || n.tables > mostTables {
+		if len(state.Card) > biggestCard || n.elements > maxElements || n.tables > maxTables {
 			s.Errorf("card %d has %d bytes, %d elements, %d tables", i, len(state.Card), n.elements, n.tables)
 		}
 		if _, open := inFences(body(state)); open {

@@ -14,8 +14,8 @@ import (
 	"magpie/internal/i18n"
 )
 
-// mostExport is the maximum size of an exported file in bytes, somewhat below the platform's limit.
-const mostExport = 25 << 20
+// maxExport is the maximum size of an exported file in bytes, somewhat below the platform's limit.
+const maxExport = 25 << 20
 
 // errExportSize means that a History does not fit into a file.
 var errExportSize = errors.New("the history is too large for a file")
@@ -86,7 +86,7 @@ func (cs *commandSet) exportFiles(ctx context.Context, o invocation) ([]chat.Upl
 			}
 		}
 		// Checked while writing, so that a huge History does not fill the memory first.
-		if max(page.text.Len(), lines.Len()) > mostExport {
+		if max(page.text.Len(), lines.Len()) > maxExport {
 			return nil, errExportSize
 		}
 	}

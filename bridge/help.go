@@ -13,11 +13,11 @@ import (
 	"magpie/internal/text"
 )
 
-// mostButtons is how many buttons a card takes. mostLines is how many commands /help explains: nobody reads a list of
+// maxButtons is how many buttons a card takes. maxLines is how many commands /help explains: nobody reads a list of
 // all.
 const (
-	mostButtons = 8
-	mostLines   = 6
+	maxButtons = 8
+	maxLines   = 6
 )
 
 // commandGroups are the groups of commands in the order of /help.
@@ -63,10 +63,10 @@ func (cs *commandSet) help(_ context.Context, o invocation) (commandResult, erro
 	groups := map[i18n.Phrase][]string{}
 	lines := 0
 	for _, c := range cs.allowedCommands(o) {
-		if c.frequent && len(card.Buttons) < mostButtons-1 {
+		if c.frequent && len(card.Buttons) < maxButtons-1 {
 			card.Buttons = append(card.Buttons, turncard.CommandButton(c.label(l), "/"+c.name))
 		}
-		if all || c.frequent && lines < mostLines {
+		if all || c.frequent && lines < maxLines {
 			fmt.Fprintf(&s, "- %s %s\n", c.names(l), c.help.In(l))
 			lines++
 			continue
@@ -132,8 +132,8 @@ func (cs *commandSet) unknownCommand(name string) plan {
 	}
 }
 
-// mostOrder is the maximum length of a button's command line in runes.
-const mostOrder = 100
+// maxOrder is the maximum length of a button's command line in runes.
+const maxOrder = 100
 
 // suggest answers an unknown command. A name that the CLI knows is suggested with its double slash; otherwise the
 // nearest command is offered as a button, which gives the line, unless that is too long for a button's value.
@@ -149,7 +149,7 @@ func (cs *commandSet) suggest(o invocation, name string, lineOf func(command) st
 	text := fmt.Sprintf(i18n.PerhapsMeant.In(o.lang), name, "/"+meant.name)
 	// The card is stored, and all see it.
 	line := cs.cfg.redactForHistory(strings.TrimSpace(lineOf(meant)))
-	if utf8.RuneCountInString(line) > mostOrder {
+	if utf8.RuneCountInString(line) > maxOrder {
 		return commandResult{reply: text}, nil
 	}
 	buttons := []chat.Button{turncard.CommandButton(line, line)}

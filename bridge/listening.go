@@ -12,9 +12,9 @@ import (
 	"magpie/internal/i18n"
 )
 
-// mostBotTurns is how many questions of other bots are answered in a row without a person writing: two bots that answer
+// maxBotTurns is how many questions of other bots are answered in a row without a person writing: two bots that answer
 // each other would never stop.
-const mostBotTurns = 10
+const maxBotTurns = 10
 
 // listening decides which group messages are for the bot.
 type listening struct {
@@ -31,7 +31,7 @@ func (ls listening) toBot(ctx context.Context, m chat.Incoming) bool {
 	c := ls.loadChat(ctx, m.Key)
 	switch {
 	// Two bots that answer each other would never stop.
-	case m.Actor.Bot && m.ToBot && c.BotTurns >= mostBotTurns:
+	case m.Actor.Bot && m.ToBot && c.BotTurns >= maxBotTurns:
 		ls.log.Warn().Stringer("chat", m.Key).Str("bot", m.Actor.ID).
 			Msg("bots have talked to each other for long; a person must speak first")
 		return false

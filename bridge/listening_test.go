@@ -128,16 +128,16 @@ func TestBotsDoNotTalkForEver(t *testing.T) {
 		}
 		return n
 	}
-	for i := range 2 * mostBotTurns {
+	for i := range 2 * maxBotTurns {
 		receive(fmt.Sprint("bot ", i), true, true)
 		receive(fmt.Sprint("bot ", i), true, true) // told again
 	}
-	if n := asked(); n != mostBotTurns {
+	if n := asked(); n != maxBotTurns {
 		t.Errorf("%d questions of the other bot", n)
 	}
 	receive("chatter", false, false)
 	receive("one more", true, true)
-	if n := asked(); n != mostBotTurns+1 {
+	if n := asked(); n != maxBotTurns+1 {
 		t.Errorf("%d questions after a person spoke", n)
 	}
 }

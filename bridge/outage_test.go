@@ -113,11 +113,11 @@ func TestFullCachesOfGroupsKeepTheRecentOnes(t *testing.T) {
 	t.Parallel()
 	b := newBackground(Config{}, nil, nil)
 	group := func(i int) chat.Key { return chat.FeishuChat(fmt.Sprint("oc_", i)) }
-	for i := range mostGroups + 1 {
+	for i := range maxGroups + 1 {
 		b.markComplete(group(i))
 		b.markPending(group(i), time.Unix(int64(i), 0))
 	}
-	recent, oldest := group(mostGroups-1), group(0)
+	recent, oldest := group(maxGroups-1), group(0)
 	if _, ok := b.asked.Peek(recent); !ok || !b.fetchSince(recent, time.Now()).Before(time.Now().Add(-time.Hour)) {
 		t.Error("a group in which the bot was addressed recently is forgotten")
 	}

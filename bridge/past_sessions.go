@@ -46,7 +46,7 @@ func (cs *commandSet) resume(ctx context.Context, o invocation) (commandResult, 
 		// The current session needs no button.
 		if p.ID == current.ID {
 			mark = i18n.ResumeNow.In(o.lang)
-		} else if len(card.Buttons) < mostButtons {
+		} else if len(card.Buttons) < maxButtons {
 			card.Buttons = append(card.Buttons, turncard.CommandButton(fmt.Sprintf("%d", i+1), "/resume "+p.ID))
 		}
 		at := shortTime(p.Ended.In(cs.zone), o.Time.In(cs.zone))
@@ -62,7 +62,7 @@ func (cs *commandSet) resume(ctx context.Context, o invocation) (commandResult, 
 func (cs *commandSet) goBack(ctx context.Context, o invocation, list []db.PastSession) (commandResult, error) {
 	past, ok := pick(list, o.args)
 	if !ok && !isNumber(o.args) { // /search finds older ones, too
-		older, err := cs.db.Chats().PastSessions(ctx, o.Key, mostSessions)
+		older, err := cs.db.Chats().PastSessions(ctx, o.Key, maxSessions)
 		if err != nil {
 			return commandResult{}, err
 		}
@@ -113,9 +113,9 @@ func pick(list []db.PastSession, name string) (db.PastSession, bool) {
 
 // Limits of /search.
 const (
-	mostSessions = 500 // whose titles are searched
-	mostMatches  = 500 // messages
-	aroundMatch  = 30  // runes on each side of a word
+	maxSessions = 500 // whose titles are searched
+	maxMatches  = 500 // messages
+	aroundMatch = 30  // runes on each side of a word
 )
 
 // search is the command /search: it finds the chat's conversations by the words in them, and in their titles.
@@ -156,7 +156,7 @@ func (cs *commandSet) search(ctx context.Context, o invocation) (commandResult, 
 func (cs *commandSet) matches(
 	ctx context.Context, key chat.Key, words string,
 ) (found []db.PastSession, said map[int64]chat.Message, err error) {
-	sessions, err := cs.db.Chats().PastSessions(ctx, key, mostSessions)
+	sessions, err := cs.db.Chats().PastSessions(ctx, key, maxSessions)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -164,7 +164,7 @@ func (cs *commandSet) matches(
 	for _, s := range slices.Backward(sessions) {
 		newest[s.Epoch] = s
 	}
-	messages, err := cs.db.Index().WithWords(ctx, key, words, mostMatches)
+	messages, err := cs.db.Index().WithWords(ctx, key, words, maxMatches)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -180,7 +180,7 @@ func (cs *commandSet) matches(
 			found = append(found, s)
 		}
 	}
-	return found[:min(len(found), mostButtons)], said, nil
+	return found[:min(len(found), maxButtons)], said, nil
 }
 
 // excerptAround is the part of a text around the first of the words that occurs in it as it is written.

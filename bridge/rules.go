@@ -64,15 +64,15 @@ func (cs *commandSet) ruleLines(o invocation, rules []db.Rule) string {
 // Limits of the list of decisions: days back, and entries.
 const (
 	usualDays      = 7
-	mostDays       = 3650
-	mostDecisions  = 40
+	maxDays        = 3650
+	maxDecisions   = 40
 	decisionColumn = 120 // characters of a tool's input
 )
 
 // listDecisions is the command /approvals, with an optional number of days: who decided what in a chat.
 func (cs *commandSet) listDecisions(ctx context.Context, o invocation) (commandResult, error) {
 	days, err := strconv.Atoi(cmp.Or(o.args, strconv.Itoa(usualDays)))
-	if err != nil || days < 1 || days > mostDays {
+	if err != nil || days < 1 || days > maxDays {
 		return o.say(i18n.DecisionsUsage)
 	}
 	now := time.Now()
@@ -88,7 +88,7 @@ func (cs *commandSet) listDecisions(ctx context.Context, o invocation) (commandR
 		return commandResult{reply: none}, nil
 	}
 	lines := []string{head}
-	if more := len(list) - mostDecisions; more > 0 {
+	if more := len(list) - maxDecisions; more > 0 {
 		lines, list = append(lines, fmt.Sprintf(i18n.DecisionsMore.In(o.lang), more)), list[more:]
 	}
 	for _, r := range list {

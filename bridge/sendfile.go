@@ -19,7 +19,7 @@ const sendFileTool = "Shows a file of the project to the people of this chat: pi
 // Limits of the files that one turn sends.
 const (
 	longestCaption = 2000             // runes
-	mostSent       = 20               // files per turn
+	maxSent        = 20               // files per turn
 	deliveryWait   = 20 * time.Second // how long the agent waits for the result
 )
 
@@ -43,10 +43,10 @@ func (d *toolHandlers) sendFile(ctx context.Context, key chat.Key, in sendFileIn
 	switch n, err := d.db.Outbox().FileDeliveries().Count(ctx, turn.ID); {
 	case err != nil:
 		return "", err
-	case n >= mostSent:
+	case n >= maxSent:
 		return "", agenttools.Refusedf("Not sent: %d files are the most for one question. Pack the rest into an "+
 			"archive, "+
-			"and offer to send it when the user asks.", mostSent)
+			"and offer to send it when the user asks.", maxSent)
 	}
 	// An agent that waits for the delivery can tell the user the truth about it.
 	p, isNew, err := d.outbox.SendFile(

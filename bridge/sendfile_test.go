@@ -119,7 +119,7 @@ func TestTheAgentSendsOnlyWhatIsAskedFor(t *testing.T) {
 	}
 	s.deliver()
 	s.startTurn("om_1")
-	for i := range mostSent {
+	for i := range maxSent {
 		if _, err := s.send("plot.png", fmt.Sprint(i)); err != nil {
 			t.Fatal(err)
 		}

@@ -149,7 +149,7 @@ func (u *upkeep) recentRounds(ctx context.Context, c db.Claim) ([]chat.Message, 
 		if m.Role == chat.User {
 			questions++
 		}
-		if questions == lastRounds || len(said) == mostLoaded {
+		if questions == lastRounds || len(said) == maxLoaded {
 			break
 		}
 	}

@@ -19,9 +19,9 @@ import (
 	"magpie/internal/text"
 )
 
-// mostSuggested is the maximum length of a suggested question in characters, that of a button's label. Users must see
+// maxSuggested is the maximum length of a suggested question in characters, that of a button's label. Users must see
 // all of what they ask.
-const mostSuggested = 60
+const maxSuggested = 60
 
 // allowedSuggestion is a suggested question that may be asked; empty = it must not. A text from a model must not give
 // commands or mention anyone, nor show what is redacted in the History.
@@ -30,7 +30,7 @@ func (cfg Config) allowedSuggestion(question string) string {
 	if _, command, _ := parseCommand(question); command != "" || strings.HasPrefix(question, "//") {
 		return ""
 	}
-	long, mentions := utf8.RuneCountInString(question) > mostSuggested, strings.Contains(question, "<")
+	long, mentions := utf8.RuneCountInString(question) > maxSuggested, strings.Contains(question, "<")
 	if long || mentions || cfg.redactForHistory(question) != question {
 		return ""
 	}

@@ -59,7 +59,7 @@ type chatWork struct {
 // The pauses after failed summaries.
 const (
 	firstPause = 5 * time.Minute
-	mostPause  = 6 * time.Hour
+	maxPause   = 6 * time.Hour
 )
 
 // patience is how long a question waits for a running summary.
@@ -92,7 +92,7 @@ func (u *upkeep) of(key chat.Key) *chatWork {
 func (u *upkeep) forgetIdle(key chat.Key, now time.Time) {
 	c := u.of(key)
 	busy := c.turn || c.done != nil || len(c.titles) > 0 || c.searched
-	failed := c.pause > 0 && now.Before(c.retry.Add(mostPause))
+	failed := c.pause > 0 && now.Before(c.retry.Add(maxPause))
 	if !busy && !failed && !c.hasSign(now) {
 		delete(u.chats, key)
 	}
@@ -212,7 +212,7 @@ func (u *upkeep) isLong(ctx context.Context, c db.Chat) bool {
 	if c.Session.Tokens > 0 || !u.mayRetry(c.Key, time.Now()) {
 		return false
 	}
-	list, err := u.db.History().Answered(ctx, c.Key, c.Epoch, c.ContextAfter(), mostLoaded)
+	list, err := u.db.History().Answered(ctx, c.Key, c.Epoch, c.ContextAfter(), maxLoaded)
 	if err != nil {
 		zerolog.Ctx(ctx).Error().Err(err).Msg("length of the chat not available")
 		return false
@@ -288,7 +288,7 @@ func (c *chatWork) recordSummary(err error, now time.Time) {
 	case err == nil:
 		c.pause = 0
 	case !errors.Is(err, context.Canceled) && !errors.Is(err, claude.ErrTaskBusy):
-		c.pause = min(max(2*c.pause, firstPause), mostPause)
+		c.pause = min(max(2*c.pause, firstPause), maxPause)
 		c.retry = now.Add(c.pause)
 	}
 }

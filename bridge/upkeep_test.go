@@ -139,13 +139,13 @@ func TestFailedSummariesAreTriedLessAndLess(t *testing.T) {
 		}
 		waits = append(waits, c.retry.Sub(now))
 	}
-	if waits[0] != firstPause || waits[1] != 2*firstPause || waits[19] != mostPause {
+	if waits[0] != firstPause || waits[1] != 2*firstPause || waits[19] != maxPause {
 		t.Errorf("waits %v", waits)
 	}
 	if u.forgetIdle(room, c.retry); u.chats[room] == nil {
 		t.Error("the failures are forgotten")
 	}
-	if u.forgetIdle(room, c.retry.Add(mostPause)); u.chats[room] != nil {
+	if u.forgetIdle(room, c.retry.Add(maxPause)); u.chats[room] != nil {
 		t.Error("the failures are kept in mind for ever")
 	}
 	c.recordSummary(nil, now)

@@ -168,8 +168,8 @@ func (u *usageLimits) askAgain(ctx context.Context, p chat.Press, l i18n.Lang) (
 	return end.Notice.In(l), nil
 }
 
-// mostSleep is after how long waiting turns are looked for again, because clocks can be set.
-const mostSleep = 30 * time.Second
+// maxSleep is after how long waiting turns are looked for again, because clocks can be set.
+const maxSleep = 30 * time.Second
 
 // Run begins turns whose wait is over, until ctx is done.
 func (u *usageLimits) Run(ctx context.Context) {
@@ -181,7 +181,7 @@ func (u *usageLimits) Run(ctx context.Context) {
 		for _, key := range keys {
 			u.turns.wake(key)
 		}
-		sleep := mostSleep
+		sleep := maxSleep
 		if !next.IsZero() {
 			sleep = min(sleep, max(time.Until(next), time.Millisecond))
 		}

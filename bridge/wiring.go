@@ -39,7 +39,7 @@ func New(config Config, store *db.DB, pool *claude.Pool, messenger delivery.Mess
 	busy := &busyChats{}
 	turns := &turnQueue{
 		busy: busy, cfg: cfg, store: store.Turns(), turns: store.Turns(),
-		jobs: workqueue.New(pool.Limits().MostTurns + onlookers), listed: make(chan struct{}), log: log,
+		jobs: workqueue.New(pool.Limits().MaxTurns + onlookers), listed: make(chan struct{}), log: log,
 	}
 	listening := listening{store, cfg.Mention, log}
 	budget := &budget{pool: pool, ledger: store.Ledger(), zone: zone, log: log}

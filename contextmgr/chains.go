@@ -22,10 +22,10 @@ const (
 
 // Limits of the days. They keep their cost small.
 const (
-	mostChained  = 4   // days that are searched for
+	maxChained   = 4   // days that are searched for
 	longestChain = 4   // days of a period; a longer one leads to too many messages
-	mostEvents   = 2   // best hits that may tell of the event that a question names
-	mostNamed    = 3   // days that one hit names
+	maxEvents    = 2   // best hits that may tell of the event that a question names
+	maxNamed     = 3   // days that one hit names
 	aroundDay    = 20  // bytes before and after a word that names a day
 	chainedRunes = 300 // of a hit that are read, at its beginning and at its end
 )
@@ -50,7 +50,7 @@ func (f *queryIndex) chain(hits []hit) (list []chainedDay) {
 		}
 		sent := sentOnDay(h, zone)
 		sums[sent] += sentOn * share
-		if i < mostEvents {
+		if i < maxEvents {
 			for _, e := range asked {
 				for _, d := range append(days, sent) {
 					sums[e.from(d)] += namedByEvent * share
@@ -69,7 +69,7 @@ func (f *queryIndex) chain(hits []hit) (list []chainedDay) {
 	slices.SortFunc(list, func(a, b chainedDay) int {
 		return cmp.Or(cmp.Compare(b.strength, a.strength), b.from.Compare(a.from), b.to.Compare(a.to))
 	})
-	list = list[:min(len(list), mostChained)]
+	list = list[:min(len(list), maxChained)]
 	for i, d := range list {
 		list[i].terms = query{spans: []span{d.span}}.days()
 	}
@@ -132,7 +132,7 @@ var chineseEvents = []struct {
 // eventDays finds the days that a text names by an event.
 func eventDays(text string) (list []eventDay) {
 	if strings.Contains(text, "day") || strings.Contains(text, "morning") || strings.Contains(text, "week") {
-		for _, m := range englishEvent.FindAllStringSubmatch(text, mostNamed) {
+		for _, m := range englishEvent.FindAllStringSubmatch(text, maxNamed) {
 			after := map[string]int{"": 0, "day": 1, "morning": 1, "week": 7}[strings.ToLower(m[1])]
 			if strings.EqualFold(m[2], "before") {
 				after = -after
@@ -166,7 +166,7 @@ func daysNamed(text string, sent time.Time) (list []span) {
 				list = append(list, s)
 			}
 		}
-		if len(list) >= mostNamed {
+		if len(list) >= maxNamed {
 			break
 		}
 	}
@@ -183,7 +183,7 @@ func messageSpans(text string, sent time.Time) (spans []span) {
 			return ok
 		})
 	}
-	for _, m := range onWeekday.FindAllStringSubmatch(text, mostNamed) {
+	for _, m := range onWeekday.FindAllStringSubmatch(text, maxNamed) {
 		spans = append(spans, c.next(weekdays[m[1]]))
 	}
 	return append(spans, spansIn(text, sent)...)

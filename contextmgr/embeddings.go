@@ -21,8 +21,8 @@ import (
 // Limits of a semantic search.
 const (
 	searchTimeout = 500 * time.Millisecond // see embeddings.timeout
-	mostCompared  = 20_000                 // newest vectors of a conversation
-	mostNear      = 50                     // messages that it adds to the result of the word search
+	maxVectors    = 20_000                 // newest vectors of a conversation
+	maxNear       = 50                     // messages that it adds to the result of the word search
 )
 
 // Thresholds. How similar unrelated texts are depends on the model, so a message is compared with the others of its
@@ -119,7 +119,7 @@ func (s *embeddings) compare(ctx context.Context, key chat.Key, epoch int64,
 	if err != nil {
 		return nil, err
 	}
-	err = s.db.Embeddings().Each(ctx, key, epoch, s.client.Model(), len(asked[0]), mostCompared,
+	err = s.db.Embeddings().Each(ctx, key, epoch, s.client.Model(), len(asked[0]), maxVectors,
 		func(seq int64, v []byte) {
 			if len(v) == len(asked[0]) {
 				list = append(list, similarity{seq, embed.Cosine(asked[0], v)})
@@ -139,7 +139,7 @@ func outliers(list []similarity) map[int64]float64 {
 	middle, low := list[len(list)/2].cosine, list[len(list)*3/4].cosine
 	step := max((middle-low)/quartile, leastStep)
 	found := map[int64]float64{}
-	for _, l := range list[:min(len(list), mostNear)] {
+	for _, l := range list[:min(len(list), maxNear)] {
 		if steps := (l.cosine - middle) / step; steps >= leastNear {
 			found[l.seq] = steps
 		}

@@ -420,7 +420,7 @@ func TestNearest(t *testing.T) {
 	for i := range 1000 {
 		many = append(many, similarity{int64(i), float64(i % 10 / 9)}) // every tenth is similar
 	}
-	if n := len(outliers(many)); n != mostNear {
+	if n := len(outliers(many)); n != maxNear {
 		t.Errorf("%d of 100 were selected", n)
 	}
 }
@@ -429,7 +429,7 @@ func TestNearest(t *testing.T) {
 // compared.
 func BenchmarkNearest(b *testing.B) {
 	d := dbtest.New(b)
-	grow(b, d, here, small(100), mostCompared)
+	grow(b, d, here, small(100), maxVectors)
 	r := rand.New(rand.NewPCG(1, 2))
 	random := func() embed.Vector {
 		v := make(embed.Vector, 512)
@@ -438,8 +438,8 @@ func BenchmarkNearest(b *testing.B) {
 		}
 		return v
 	}
-	list, err := d.Embeddings().Missing(b.Context(), "m", 0, 0, 1<<40, mostCompared)
-	if err != nil || len(list) != mostCompared {
+	list, err := d.Embeddings().Missing(b.Context(), "m", 0, 0, 1<<40, maxVectors)
+	if err != nil || len(list) != maxVectors {
 		b.Fatal(len(list), err)
 	}
 	for part := range slices.Chunk(list, 2000) {
@@ -453,11 +453,11 @@ func BenchmarkNearest(b *testing.B) {
 	}
 	asked := random()
 	for b.Loop() {
-		list := make([]similarity, 0, mostCompared)
-		err := d.Embeddings().Each(b.Context(), here, 0, "m", 512, mostCompared, func(seq int64, v []byte) {
+		list := make([]similarity, 0, maxVectors)
+		err := d.Embeddings().Each(b.Context(), here, 0, "m", 512, maxVectors, func(seq int64, v []byte) {
 			list = append(list, similarity{seq, embed.Cosine(asked, v)})
 		})
-		if err != nil || len(list) != mostCompared {
+		if err != nil || len(list) != maxVectors {
 			b.Fatal(len(list), err)
 		}
 		outliers(list)

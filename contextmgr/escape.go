@@ -192,22 +192,22 @@ func (r *lineReader) skipWord(word string) bool {
 
 // Limits of the characters read per part of a line. They keep classify linear in a text of very many very short lines.
 const (
-	mostDashes    = 80 // more are a rule, whatever follows
-	mostHashes    = 12 // more are not a heading
-	mostBracketed = 24 // more are not a number
-	mostMarks     = 12 // more cannot precede a heading's words
-	mostQuoted    = 80 // more cannot be between the words of a quote's first line
-	mostUnderline = 400
+	maxDashes    = 80 // more are a rule, whatever follows
+	maxHashes    = 12 // more are not a heading
+	maxBracketed = 24 // more are not a number
+	maxMarks     = 12 // more cannot precede a heading's words
+	maxQuoted    = 80 // more cannot be between the words of a quote's first line
+	maxUnderline = 400
 )
 
 // rule reads a row of dashes. It must end the line, unless it is very long.
 func (r *lineReader) rule() line {
 	n := 0
-	for r.c == '-' && n < mostDashes && (n < 3 || !r.atEnd()) {
+	for r.c == '-' && n < maxDashes && (n < 3 || !r.atEnd()) {
 		n++
 		r.next()
 	}
-	if n == mostDashes || n >= 3 && r.atEnd() {
+	if n == maxDashes || n >= 3 && r.atEnd() {
 		return lineRule
 	}
 	return lineProse

@@ -19,7 +19,7 @@ const (
 	expandedFrom  = 10   // hits whose words are searched for
 	keptInFront   = 7    // of them, regardless of the new ranking
 	triedExpanded = 40   // words that are looked up
-	mostExpanded  = 12   // of them, those that are used
+	maxExpanded   = 12   // of them, those that are used
 	expandedWord  = 0.35 // of the weight, for a word of the hits
 	expandedTwice = 3    // factor for a word that several hits contain
 )
@@ -44,7 +44,7 @@ func (m *Manager) expandQuery(
 	words = words[:min(len(words), triedExpanded)]
 	q := f.query
 	q.chained = f.chain(matches[:min(len(matches), expandedFrom)])
-	more, err := m.db.Index().Find(ctx, r.Key, r.Epoch, slices.Concat(words, q.chainedTerms()), mostPostings)
+	more, err := m.db.Index().Find(ctx, r.Key, r.Epoch, slices.Concat(words, q.chainedTerms()), maxPostings)
 	if err != nil || len(more.Terms) == 0 {
 		return f, err
 	}
@@ -56,7 +56,7 @@ func (m *Manager) expandQuery(
 	slices.SortStableFunc(more.Terms, func(a, b db.Postings) int {
 		return cmp.Compare(weights[b.Term], weights[a.Term])
 	})
-	more.Terms = more.Terms[:min(len(more.Terms), mostExpanded)]
+	more.Terms = more.Terms[:min(len(more.Terms), maxExpanded)]
 	for _, p := range more.Terms {
 		q.expanded = append(q.expanded, expandedTerm{p.Term, weights[p.Term] / weights[more.Terms[0].Term]})
 	}

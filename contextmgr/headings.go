@@ -31,7 +31,7 @@ var (
 // heading reads the hashes of a heading, and then its words.
 func (r *lineReader) heading() line {
 	for n := 0; r.c == '#'; n++ {
-		if n == mostHashes {
+		if n == maxHashes {
 			return lineProse
 		}
 		r.next()
@@ -80,7 +80,7 @@ func (r *lineReader) turn() line {
 func (r *lineReader) bracket() (number, closed bool) {
 	r.next()
 	for n := 0; r.c != ']'; n++ {
-		if r.c == 0 || n == mostBracketed {
+		if r.c == 0 || n == maxBracketed {
 			return false, false
 		}
 		number = unicode.IsNumber(r.c) && (number || n == 0)
@@ -100,7 +100,7 @@ func isUnderlined(s string) bool {
 	if beginsWithUnderline(s[end:]) {
 		return true
 	}
-	plain := strings.IndexByte(s[:min(len(s), mostUnderline)], '\n') // for some readers no other break ends the line
+	plain := strings.IndexByte(s[:min(len(s), maxUnderline)], '\n') // for some readers no other break ends the line
 	return plain >= 0 && beginsWithUnderline(s[plain+1:])
 }
 
@@ -109,7 +109,7 @@ func beginsWithUnderline(s string) bool {
 	r := lineReader{rest: strings.TrimLeft(s, `\`)}
 	r.readFirst()
 	sign := r.c
-	for n := 0; r.c == sign && n < mostDashes && !r.broke; n++ {
+	for n := 0; r.c == sign && n < maxDashes && !r.broke; n++ {
 		r.next()
 	}
 	return (sign == '=' || sign == '-') && (r.c == sign || r.atEnd())
@@ -117,7 +117,7 @@ func beginsWithUnderline(s string) bool {
 
 // quote reads the first line of a quote: 引用 Bob 的消息.
 func (r *lineReader) quote() line {
-	for n := 0; r.c == '>' && n < mostMarks; n++ {
+	for n := 0; r.c == '>' && n < maxMarks; n++ {
 		r.next()
 	}
 	r.skipSigns("*_~`(")
@@ -127,7 +127,7 @@ func (r *lineReader) quote() line {
 	last := rune(0)
 	for n := 0; r.c != 0; n++ {
 		// Limited, since a text may have any number of words between the mark and the end.
-		if n == mostQuoted || r.skipAnyWord([]string{"消息", "讯息", "message"}) {
+		if n == maxQuoted || r.skipAnyWord([]string{"消息", "讯息", "message"}) {
 			return lineQuote
 		}
 		if last == ':' && r.broke {
@@ -195,7 +195,7 @@ func (r *lineReader) skipAnyWord(words []string) bool { return slices.ContainsFu
 
 // skipSigns skips a few of these signs.
 func (r *lineReader) skipSigns(signs string) {
-	for n := 0; r.c != 0 && n < mostMarks && strings.ContainsRune(signs, r.c); n++ {
+	for n := 0; r.c != 0 && n < maxMarks && strings.ContainsRune(signs, r.c); n++ {
 		r.next()
 	}
 }

@@ -21,8 +21,8 @@ const (
 
 // A question brings its answer, and an answer its question: together they make sense.
 const (
-	turnShare    = 0.6 // of the score of the best message of a turn, which its other messages have at least
-	mostOpenTurn = 10  // of the best candidates, those whose turns are completed
+	turnShare   = 0.6 // of the score of the best message of a turn, which its other messages have at least
+	maxOpenTurn = 10  // of the best candidates, those whose turns are completed
 )
 
 // addNeighbors adds the words of the messages around one, and of the others of its turn, whose seqs are given.
@@ -98,7 +98,7 @@ func (m *Manager) readCandidates(
 	if err != nil {
 		return nil, err
 	}
-	open := openTurns(msgs, best[:min(len(best), mostOpenTurn)])
+	open := openTurns(msgs, best[:min(len(best), maxOpenTurn)])
 	if len(open) == 0 {
 		return msgs, nil
 	}

@@ -12,9 +12,9 @@ import (
 
 // Limits of the memories captured from one question and its answer.
 const (
-	mostNotes    = 3
-	noteLength   = 300 // runes of its text; a longer one is not a single fact
-	mostKeywords = 12
+	maxNotes    = 3
+	noteLength  = 300 // runes of its text; a longer one is not a single fact
+	maxKeywords = 12
 )
 
 var (
@@ -42,7 +42,7 @@ func ParseNotes(reply string) []db.Memory {
 			fields = fields[:last]
 		}
 		m.Text = strings.Join(fields[1:], " | ")
-		if hasContent(m.Text) && utf8.RuneCountInString(m.Text) <= noteLength && len(list) < mostNotes {
+		if hasContent(m.Text) && utf8.RuneCountInString(m.Text) <= noteLength && len(list) < maxNotes {
 			list = append(list, m)
 		}
 	}
@@ -60,5 +60,5 @@ func keywords(list string) []string {
 	for i, w := range words {
 		words[i] = strings.TrimSpace(w)
 	}
-	return words[:min(mostKeywords, len(words))]
+	return words[:min(maxKeywords, len(words))]
 }

@@ -47,7 +47,7 @@ func FuzzNotesAreBounded(f *testing.F) {
 	f.Add("| a | b | c |\n|---|---|")
 	f.Fuzz(func(t *testing.T, reply string) {
 		list := ParseNotes(reply)
-		if len(list) > mostNotes {
+		if len(list) > maxNotes {
 			t.Errorf("%d notes", len(list))
 		}
 		for _, m := range list {

@@ -59,11 +59,11 @@ func newQueryIndex(q query, found db.Found) queryIndex {
 	// A mark is a seq and a kind in one integer, so that sorting all marks brings those of a message together.
 	var marks []int64
 	written := 0.0
-	var chained [mostChained]int // messages of each day
+	var chained [maxChained]int // messages of each day
 	for i, p := range found.Terms {
 		kind := f.kindOf(i)
 		switch {
-		case kind < mostTerms:
+		case kind < maxTerms:
 			f.idf[kind] = wordWeight(p, n) * wordShare(p.Term)
 			if f.total += f.idf[kind]; len(p.Seqs) == 0 {
 				f.total -= (1 - unknownWord) * f.idf[kind]
@@ -94,10 +94,10 @@ func newQueryIndex(q query, found db.Found) queryIndex {
 // The kinds of marks: numbers of words; a day; and from firstRelated, firstExpanded and firstChained on, numbers of
 // related words, of words of the best hits, and of days to which these lead.
 const (
-	dated         = mostTerms
+	dated         = maxTerms
 	firstRelated  = 64
-	firstExpanded = firstRelated + mostRelated
-	firstChained  = firstExpanded + mostExpanded // and mostChained fit below kinds
+	firstExpanded = firstRelated + maxRelated
+	firstChained  = firstExpanded + maxExpanded // and maxChained fit below kinds
 	kindBits      = 7
 	kinds         = 1 << kindBits
 )
@@ -219,7 +219,7 @@ func (w *weights) clear() {
 // candidates are the messages with the best scores by the index alone, including neighbors of matches.
 func (f *queryIndex) candidates() []int64 {
 	var near []int64
-	for _, s := range topEntries(f.entries, mostSeeds) {
+	for _, s := range topEntries(f.entries, maxSeeds) {
 		// Neighbors of a hit are candidates, too: the answer to a question often repeats none of its words.
 		for seq := s.seq - neighborhood; seq <= s.seq+neighborhood; seq++ {
 			near = append(near, seq)
@@ -237,7 +237,7 @@ func (f *queryIndex) candidates() []int64 {
 		c.score = f.score(c, &w, 1)
 		list[i] = c
 	}
-	list = topEntries(list, mostRead)
+	list = topEntries(list, maxRead)
 	seqs := make([]int64, len(list))
 	for i, c := range list {
 		seqs[i] = c.seq
@@ -278,7 +278,7 @@ func (r *minHeap) Pop() any          { panic("nothing is taken from a ranking") 
 // score is BM25 over a message and its neighbors, with bonuses for its author and its day. Of a word and its related
 // words, only the one with the highest score counts.
 func (f *queryIndex) score(s indexEntry, w *weights, norm float64) (score float64) {
-	var counted [mostTerms]float64
+	var counted [maxTerms]float64
 	for i, left := range w.words {
 		for ; left != 0; left &= left - 1 {
 			kind := 64*i + bits.TrailingZeros64(left)
@@ -323,7 +323,7 @@ func speakers(msgs []chat.Message, kindsOf map[string][]int) map[string]uint64 {
 		who[m.Actor.Name] = 0
 		for _, t := range tokenize.Terms(m.Actor.Name) {
 			for _, kind := range kindsOf[t] {
-				if kind < mostTerms && wordShare(t) == 1 {
+				if kind < maxTerms && wordShare(t) == 1 {
 					who[m.Actor.Name] |= 1 << kind
 				}
 			}

@@ -18,12 +18,12 @@ const (
 	fewShared  = 1.5
 	manyShared = 2.5
 	halfOf     = 0.5
-	mostOf     = 0.6
+	overHalf   = 0.6
 	nearlyAll  = 0.75
 )
 
-// mostSaid is how many words or characters a text may have; a longer one says more than one thing.
-const mostSaid = 32
+// maxSaid is how many words or characters a text may have; a longer one says more than one thing.
+const maxSaid = 32
 
 // gist is what a short text says.
 type gist struct {
@@ -47,7 +47,7 @@ var ofSpeaker = regexp.MustCompile(`(?i)\b(i|my|me|mine|we|our|ours|us)\b|æˆ‘|å’
 
 // gistOf is the gist of a text with these terms; nil if it is too long.
 func gistOf(text string, terms []string) *gist {
-	if len(terms) > 3*mostSaid {
+	if len(terms) > 3*maxSaid {
 		return nil
 	}
 	g := gist{text: text, has: map[string]bool{}, asks: isQuestion(text), speaker: ofSpeaker.MatchString(text)}
@@ -58,7 +58,7 @@ func gistOf(text string, terms []string) *gist {
 			g.weight += wordCount(t)
 		}
 	}
-	if len(g.words) > mostSaid {
+	if len(g.words) > maxSaid {
 		return nil
 	}
 	return &g
@@ -151,7 +151,7 @@ func (g *gist) same(other *gist) bool {
 	if less > more {
 		less, more = more, less
 	}
-	enough := less >= mostOf && min(mine, its) >= manyShared || less >= halfOf && more >= nearlyAll
+	enough := less >= overHalf && min(mine, its) >= manyShared || less >= halfOf && more >= nearlyAll
 	return enough && !g.replaces(other)
 }
 

@@ -19,12 +19,12 @@ import (
 
 // Limits of one search. They keep its cost constant however long the History grows.
 const (
-	mostSpans    = 8   // days, weeks or months of a question
-	mostTerms    = 60  // of a question that are looked up
-	mostRelated  = 48  // terms with a similar meaning
-	mostPostings = 250 // per term; for a more frequent word, the newest messages
-	mostSeeds    = 60  // matches whose neighbors are considered
-	mostRead     = 120 // messages whose texts are read
+	maxSpans    = 8   // days, weeks or months of a question
+	maxTerms    = 60  // of a question that are looked up
+	maxRelated  = 48  // terms with a similar meaning
+	maxPostings = 250 // per term; for a more frequent word, the newest messages
+	maxSeeds    = 60  // matches whose neighbors are considered
+	maxRead     = 120 // messages whose texts are read
 )
 
 // query is a parsed question.
@@ -51,7 +51,7 @@ func parseQuery(text string, now time.Time, lang string) query {
 	q := query{text: text, now: now, lang: lang}
 	text = headAndTail(text, 600)
 	q.spans = spansIn(text, now)
-	q.spans = q.spans[:min(len(q.spans), mostSpans)]
+	q.spans = q.spans[:min(len(q.spans), maxSpans)]
 	seen := map[string]bool{}
 	for _, t := range tokenize.Terms(text) {
 		if !seen[t] {
@@ -59,8 +59,8 @@ func parseQuery(text string, now time.Time, lang string) query {
 			q.terms = append(q.terms, t)
 		}
 	}
-	if len(q.terms) > mostTerms { // the request in a long text is usually at the beginning or at the end
-		half := mostTerms / 2
+	if len(q.terms) > maxTerms { // the request in a long text is usually at the beginning or at the end
+		half := maxTerms / 2
 		q.terms = slices.Concat(q.terms[:half], q.terms[len(q.terms)-half:])
 	}
 	q.related = q.relatedTo(text)
@@ -79,7 +79,7 @@ func (q query) relatedTo(text string) (list []relatedTerm) {
 		}
 	}
 	slices.SortStableFunc(list, func(a, b relatedTerm) int { return cmp.Compare(b.strength, a.strength) })
-	return list[:min(len(list), mostRelated)]
+	return list[:min(len(list), maxRelated)]
 }
 
 // lookups are the terms looked up in the index: those of the query, the related ones, and days.
@@ -100,8 +100,8 @@ func headAndTail(text string, runes int) string {
 	return string(r[:runes]) + "\n" + string(r[len(r)-runes:])
 }
 
-// mostDays is how many days are looked up one by one; a longer period is looked up by months.
-const mostDays = 16
+// maxDays is how many days are looked up one by one; a longer period is looked up by months.
+const maxDays = 16
 
 // days are the index terms of the days in the question. They are in UTC, so they cover a little more.
 func (q query) days() []string {
@@ -111,7 +111,7 @@ func (q query) days() []string {
 		if from.Year() < 1 || to.Year() > 9999 {
 			continue // in the future: there are no messages
 		}
-		if to.Sub(from) <= mostDays*24*time.Hour {
+		if to.Sub(from) <= maxDays*24*time.Hour {
 			for t := from; t.Before(to); t = t.Add(24 * time.Hour) {
 				list = append(list, tokenize.Day(t))
 			}
@@ -119,7 +119,7 @@ func (q query) days() []string {
 			continue
 		}
 		for t := time.Date(from.Year(), from.Month(), 1, 0, 0, 0, 0, time.UTC); t.Before(to) &&
-			len(list) < mostTerms; t = t.AddDate(0, 1, 0) {
+			len(list) < maxTerms; t = t.AddDate(0, 1, 0) {
 			list = append(list, tokenize.Month(t))
 		}
 	}
@@ -162,7 +162,7 @@ func (m *Manager) search(ctx context.Context, r Request, q query) (queryIndex, [
 	var near map[int64]float64
 	var looking sync.WaitGroup
 	looking.Go(func() { near = m.embeddings.search(ctx, r.Key, r.Epoch, q.text) })
-	found, err := m.db.Index().Find(ctx, r.Key, r.Epoch, q.lookups(), mostPostings)
+	found, err := m.db.Index().Find(ctx, r.Key, r.Epoch, q.lookups(), maxPostings)
 	looking.Wait()
 	if err != nil || found.Messages == 0 {
 		return queryIndex{}, nil, err

@@ -47,8 +47,8 @@ func (l Limits) afterSilence(newest time.Time) Limits {
 	return l
 }
 
-// mostTaken limits the messages taken from one chat, however short they are.
-const mostTaken = 500
+// maxTaken limits the messages taken from one chat, however short they are.
+const maxTaken = 500
 
 // satisfied reports whether both minimums are reached.
 func (l Limits) satisfied(chars, users int) bool {
@@ -86,7 +86,7 @@ func selectRecent(newestFirst iter.Seq2[chat.Message, error], l Limits) (taken [
 			users++
 		}
 		if l.satisfied(chars, users) && l.SessionTurn == 0 || l.MaxTokens > 0 && tokens >= l.MaxTokens ||
-			len(taken) == mostTaken {
+			len(taken) == maxTaken {
 			break
 		}
 	}

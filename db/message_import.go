@@ -216,14 +216,14 @@ func endConversation(ctx context.Context, tx *sql.Tx, m *chat.Message) error {
 	return nil
 }
 
-// mostTurns is a number that no turn reaches.
-const mostTurns = 1 << 48
+// maxTurns is a number that no turn reaches.
+const maxTurns = 1 << 48
 
 // turnOfID is the turn number in a message ID made by a database, see [AnswerID]; 0 = the platform made the ID.
 func turnOfID(id string) int64 {
 	for _, made := range []string{"answer:", continuePrefix} {
 		if s, ok := strings.CutPrefix(id, made); ok {
-			if n, err := strconv.ParseInt(s, 10, 64); err == nil && n > 0 && n < mostTurns {
+			if n, err := strconv.ParseInt(s, 10, 64); err == nil && n > 0 && n < maxTurns {
 				return n
 			}
 		}

@@ -277,8 +277,8 @@ func raw(t testing.TB, d *db.DB, statements string) {
 	}
 }
 
-// mostOverhead is by how much indexing may slow down 64 writers, in percent, with a third added for noise.
-const mostOverhead = 15 * 1.3
+// maxOverhead is by how much indexing may slow down 64 writers, in percent, with a third added for noise.
+const maxOverhead = 15 * 1.3
 
 // BenchmarkAcceptAndIndex measures what indexing adds to an accept, until everything is indexed. An operation is
 // [acceptedAtOnce] messages into a database without an index, and as many into one with it.
@@ -310,8 +310,8 @@ func BenchmarkAcceptAndIndex(b *testing.B) {
 			overhead := 100 * (ratios[len(ratios)/2] - 1)
 			b.ReportMetric(overhead, "overhead-%")
 			b.ReportMetric(acceptedAtOnce/indexed[len(indexed)/2].Seconds(), "accepts/s")
-			if writers > 1 && len(ratios) >= 20 && overhead > mostOverhead {
-				b.Errorf("the index adds %.1f %% to %d writers, want at most %.1f %%", overhead, writers, mostOverhead)
+			if writers > 1 && len(ratios) >= 20 && overhead > maxOverhead {
+				b.Errorf("the index adds %.1f %% to %d writers, want at most %.1f %%", overhead, writers, maxOverhead)
 			}
 		})
 	}

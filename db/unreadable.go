@@ -18,8 +18,8 @@ type Unreadable struct {
 
 func (u Unreadable) String() string { return fmt.Sprintf("%s row %d: %v", u.Table, u.Row, u.Err) }
 
-// mostUnreadable limits the rows listed per table: more of them have the same cause.
-const mostUnreadable = 100
+// maxUnreadable limits the rows listed per table: more of them have the same cause.
+const maxUnreadable = 100
 
 // Unreadable lists the unreadable rows by table and row. It reads the whole database.
 func (h History) Unreadable(ctx context.Context) ([]Unreadable, error) {
@@ -96,7 +96,7 @@ func unreadableBy[T any](scan func(scanner) (T, error), rowid, columnsFrom strin
 		_, err = queryAll(ctx, q, func(row scanner) (none struct{}, err error) {
 			var id int64
 			_, err = scan(func(to ...any) error { return row(append([]any{&id}, to...)...) })
-			if err != nil && len(found) < mostUnreadable {
+			if err != nil && len(found) < maxUnreadable {
 				found = append(found, Unreadable{Row: id, Err: err})
 			}
 			return none, err
@@ -141,7 +141,7 @@ func (t table) badKeys(ctx context.Context, q querier) (found []Unreadable, err 
 				continue
 			}
 			rows, err := queryAll(ctx, q, scanNumber,
-				`SELECT rowid FROM `+t.name+` WHERE `+column+` = ?1 ORDER BY 1 LIMIT ?2`, key, mostUnreadable)
+				`SELECT rowid FROM `+t.name+` WHERE `+column+` = ?1 ORDER BY 1 LIMIT ?2`, key, maxUnreadable)
 			if err != nil {
 				return nil, err
 			}
@@ -157,7 +157,7 @@ func (t table) badKeys(ctx context.Context, q querier) (found []Unreadable, err 
 func (t table) badNumbers(ctx context.Context, q querier) (found []Unreadable, err error) {
 	for _, column := range t.numbers {
 		rows, err := queryAll(ctx, q, scanNumber,
-			`SELECT rowid FROM `+t.name+` WHERE typeof(`+column+`) <> 'integer' ORDER BY 1 LIMIT ?1`, mostUnreadable)
+			`SELECT rowid FROM `+t.name+` WHERE typeof(`+column+`) <> 'integer' ORDER BY 1 LIMIT ?1`, maxUnreadable)
 		if err != nil {
 			return nil, err
 		}

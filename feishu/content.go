@@ -33,11 +33,11 @@ func mentionsOf(message gjson.Result, id string) []mention {
 
 // mentionsAll reports whether a message mentions everyone. It looks into the content, because such a mention need not
 // be in the message's list of mentions.
-func mentionsAll(content gjson.Result) bool { return mentionsAllWithin(content, mostNested) }
+func mentionsAll(content gjson.Result) bool { return mentionsAllWithin(content, maxNested) }
 
-// mostNested is the maximum depth of a mention in a message's content; the platform's own forms have five levels. Each
+// maxNested is the maximum depth of a mention in a message's content; the platform's own forms have five levels. Each
 // level is read once more for the next one, so deep content would cost the square of its length.
-const mostNested = 16
+const maxNested = 16
 
 func mentionsAllWithin(content gjson.Result, levels int) (all bool) {
 	if content.Type == gjson.String {
@@ -131,7 +131,7 @@ func (r *contentReader) flatten(content gjson.Result) string {
 	for _, paragraph := range paragraphs.Array() {
 		var b strings.Builder
 		for _, e := range paragraph.Array() {
-			b.WriteString(r.inline(e, mostNested))
+			b.WriteString(r.inline(e, maxNested))
 		}
 		lines = append(lines, b.String())
 	}

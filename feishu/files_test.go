@@ -472,12 +472,12 @@ func TestForwardsAreATree(t *testing.T) {
 		t.Errorf("got\n%s\nwant\n%s", text, want)
 	}
 	var many []string
-	for range mostPassedOn + 7 {
+	for range maxPassedOn + 7 {
 		many = append(many, ids[0])
 	}
 	text, err = p.FetchForwarded(p.ctx(), m.Key, p.Forward(room, ann, many))
 	p.must(err)
-	if n := strings.Count("\n"+text, "\n- "); n > mostPassedOn || !strings.HasSuffix(text, "条没有列出）") ||
+	if n := strings.Count("\n"+text, "\n- "); n > maxPassedOn || !strings.HasSuffix(text, "条没有列出）") ||
 		len([]rune(text)) > longestPassed+longestMessage+200 {
 		t.Errorf("%d entries, %d runes: …%s", n, len([]rune(text)), text[max(0, len(text)-100):])
 	}

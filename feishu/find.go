@@ -14,8 +14,8 @@ import (
 	"magpie/internal/chat"
 )
 
-// mostSearched limits how many messages after a question are searched for its answers.
-const mostSearched = 2000
+// maxSearched limits how many messages after a question are searched for its answers.
+const maxSearched = 2000
 
 var errNoQuestion = errors.New("feishu: find answers: no message is named")
 
@@ -84,15 +84,15 @@ func (ms messages) getMessage(ctx context.Context, id string) (gjson.Result, err
 // listAfter lists all messages of a chat since the question, and those of the question's topic, oldest first.
 func (ms messages) listAfter(ctx context.Context, chatID string, question gjson.Result) ([]gjson.Result, error) {
 	asked := millis(question.Get("create_time").String())
-	parts := []listQuery{{chat: chatID, from: asked, limit: mostSearched}}
+	parts := []listQuery{{chat: chatID, from: asked, limit: maxSearched}}
 	if topic := question.Get("thread_id").String(); topic != "" {
-		parts = append(parts, listQuery{chat: chatID, thread: topic, from: asked, newest: true, limit: mostSearched})
+		parts = append(parts, listQuery{chat: chatID, thread: topic, from: asked, newest: true, limit: maxSearched})
 	}
 	var all []gjson.Result
 	for _, l := range parts {
 		items, more, err := ms.list(ctx, l)
 		if err == nil && more {
-			err = fmt.Errorf("feishu: find answers: more than %d messages follow the question", mostSearched)
+			err = fmt.Errorf("feishu: find answers: more than %d messages follow the question", maxSearched)
 		}
 		if err != nil {
 			return nil, err

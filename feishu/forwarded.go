@@ -104,7 +104,7 @@ const botName = "机器人"
 
 // Limits of a merged forward.
 const (
-	mostPassedOn   = 100  // messages
+	maxPassedOn    = 100  // messages
 	longestPassed  = 8000 // runes in all
 	deepestPassed  = 5    // forwards within forwards
 	longestMessage = 2000 // runes of one message
@@ -160,7 +160,7 @@ func (f *forwardWriter) list(id string, deep int) {
 	items := f.under[id]
 	delete(f.under, id) // otherwise a cycle in the ids would not end
 	for _, item := range items {
-		if f.shown == mostPassedOn || f.runes >= longestPassed || deep == deepestPassed {
+		if f.shown == maxPassedOn || f.runes >= longestPassed || deep == deepestPassed {
 			return
 		}
 		f.shown++

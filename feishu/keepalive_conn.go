@@ -73,8 +73,8 @@ func (c *deadlineConn) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// mostEarlyCuts is how many connections in a row may end at the early deadline.
-const mostEarlyCuts = 2
+// maxEarlyCuts is how many connections in a row may end at the early deadline.
+const maxEarlyCuts = 2
 
 // watchdog decides how long a connection may be silent. The early deadline relies on an answer to every ping. If
 // connections repeatedly end at it although the platform can be reached at once each time, something on the path does
@@ -96,7 +96,7 @@ func (w *watchdog) readTimeout(sdk time.Duration) (time.Duration, int32) {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.inRow >= mostEarlyCuts {
+	if w.inRow >= maxEarlyCuts {
 		return sdk, lateDeadline
 	}
 	return earlyTimeout(interval), earlyDeadline
@@ -125,11 +125,11 @@ func (w *watchdog) recordEnd(connected bool) {
 	early := w.early && connected
 	w.early = false
 	switch {
-	case w.inRow >= mostEarlyCuts: // permanent
+	case w.inRow >= maxEarlyCuts: // permanent
 	case !early:
 		w.inRow = 0
 	default:
-		if w.inRow++; w.inRow == mostEarlyCuts {
+		if w.inRow++; w.inRow == maxEarlyCuts {
 			w.log.Warn().Msg("feishu: not every ping is answered; a silent connection is detected later from now on")
 		}
 	}

@@ -16,14 +16,14 @@ import (
 )
 
 const (
-	nameWait        = 150 * time.Millisecond // default of [Config.NameWait]
-	nameTimeout     = 10 * time.Second
-	nameRetry       = 10 * time.Minute // before a chat's members are listed again for the same person
-	nameAgain       = time.Minute      // between two lists of the same chat for different people, after
-	nameBurst       = 3                // lists without a pause: several people may join together
-	maxPeople       = 20_000           // in the cache
-	mostMemberPages = 10               // of one chat, a hundred members each
-	maxAsking       = 8                // concurrent lists; a later message triggers what was skipped
+	nameWait       = 150 * time.Millisecond // default of [Config.NameWait]
+	nameTimeout    = 10 * time.Second
+	nameRetry      = 10 * time.Minute // before a chat's members are listed again for the same person
+	nameAgain      = time.Minute      // between two lists of the same chat for different people, after
+	nameBurst      = 3                // lists without a pause: several people may join together
+	maxPeople      = 20_000           // in the cache
+	maxMemberPages = 10               // of one chat, a hundred members each
+	maxAsking      = 8                // concurrent lists; a later message triggers what was skipped
 )
 
 // names is a cache of people's names. A message event does not contain its author's name, so names come from lists of
@@ -204,7 +204,7 @@ func (n *names) fetchMembers(ctx context.Context, chatID string) error {
 		for _, m := range page.Get("data.items").Array() {
 			n.learn(openapi.String(m.Get("member_id")), openapi.String(m.Get("name")))
 		}
-		if asked++; asked == mostMemberPages {
+		if asked++; asked == maxMemberPages {
 			break
 		}
 	}

@@ -25,8 +25,8 @@ func levelFor(steps []cardjson.Step) updateLevel {
 	return allUpdates
 }
 
-// mostRefusals is how many consecutive cards may have an update refused before new cards stop using it.
-const mostRefusals = 3
+// maxRefusals is how many consecutive cards may have an update refused before new cards stop using it.
+const maxRefusals = 3
 
 // partialUpdates learns which updates of cards a tenant's platform accepts. It may refuse them for a certain card, or
 // always.
@@ -68,7 +68,7 @@ func (u *partialUpdates) recordRefused(level updateLevel) {
 	if u.refusals == nil {
 		u.refusals = make(map[updateLevel]int)
 	}
-	if u.refusals[level]++; u.refusals[level] >= mostRefusals && u.level <= level {
+	if u.refusals[level]++; u.refusals[level] >= maxRefusals && u.level <= level {
 		u.level = level + 1
 		u.log.Warn().Msg("feishu: the platform refuses to update parts of cards; drawing whole cards from now on")
 	}

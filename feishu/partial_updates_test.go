@@ -72,9 +72,9 @@ func TestRefusedUpdatesMakeWholeCards(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			inFakeTimeOf(t, feishusim.Config{}, func(p *platform, ask chat.Ref) {
 				p.Inject(feishusim.Fault{Path: refused, Code: 300313, Msg: "update element failed"})
-				for i := range mostRefusals + 2 {
+				for i := range maxRefusals + 2 {
 					p.stream(ask.Key.ID, fmt.Sprint(i))
-					if n := p.callsTo(refused); n != min(i+1, mostRefusals) {
+					if n := p.callsTo(refused); n != min(i+1, maxRefusals) {
 						p.t.Errorf("%d refused updates after %d cards", n, i+1)
 					}
 				}

@@ -38,8 +38,8 @@ type formField struct {
 
 // Limits of a form on one card.
 const (
-	mostFields  = 20
-	mostChoices = 100
+	maxFields  = 20
+	maxChoices = 100
 )
 
 // formOf parses an MCP server's form, and rejects one that a card cannot show.
@@ -53,8 +53,8 @@ func formOf(input json.RawMessage, l i18n.Lang) (f form, err error) {
 		}
 	}
 	fields := v.Get("schema.properties").Map()
-	if len(fields) > mostFields {
-		return form{}, fmt.Errorf("the form has more than %d fields", mostFields)
+	if len(fields) > maxFields {
+		return form{}, fmt.Errorf("the form has more than %d fields", maxFields)
 	}
 	needed := v.Get("schema.required").Array()
 	v.Get("schema.properties").ForEach(func(name, schema gjson.Result) bool {
@@ -94,7 +94,7 @@ func fieldQuestion(name string, schema gjson.Result, l i18n.Lang) (q question, o
 		q.Several, choices = true, schema.Get("items")
 	}
 	switch q.addOptions(choices); {
-	case len(q.Options) > mostChoices:
+	case len(q.Options) > maxChoices:
 		return q, false
 	case len(q.Options) > 0:
 		return q, true

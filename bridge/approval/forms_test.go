@@ -130,7 +130,7 @@ func TestAFormOnAPage(t *testing.T) {
 
 // A form that people cannot fill in is refused, and says why.
 func TestAFormThatCannotBeFilledIn(t *testing.T) {
-	many := make([]string, mostFields+1)
+	many := make([]string, maxFields+1)
 	for i := range many {
 		many[i] = `"f` + strings.Repeat("x", i) + `":{"type":"string"}`
 	}

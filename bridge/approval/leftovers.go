@@ -34,9 +34,9 @@ type InterruptedTurns interface {
 // Approvals whose agent is gone because a shutdown has interrupted its turn stay open. People may still decide, and the
 // turn that continues it gets the decision.
 
-// mostContinued is how often a start of the program continues a turn for the same decision. The turn may be what ends
+// maxContinued is how often a start of the program continues a turn for the same decision. The turn may be what ends
 // the program.
-const mostContinued = 3
+const maxContinued = 3
 
 // Recover reopens the approvals of the previous run that a turn of a chat still needs; people decide as usual. Turns that
 // were interrupted just after their decision was made go on. What no turn needs is withdrawn: nothing was run. The chat's
@@ -55,7 +55,7 @@ func (rs *Requests) Recover(ctx context.Context, key chat.Key) error {
 		switch {
 		case needed && a.State == db.Waiting:
 			rs.keepOpen(ctx, a)
-		case needed && a.Continued >= mostContinued:
+		case needed && a.Continued >= maxContinued:
 			err = rs.giveUp(ctx, a)
 		case needed:
 			err = rs.continueTurn(ctx, a)

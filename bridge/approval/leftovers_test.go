@@ -190,7 +190,7 @@ func TestADecisionIsPassedOnAFewTimes(t *testing.T) {
 			}
 			turn = c.Turn
 		}
-		if starts != mostContinued || a.state() != db.Withdrawn {
+		if starts != maxContinued || a.state() != db.Withdrawn {
 			t.Errorf("it went on at %d starts; the decision is %s", starts, a.state())
 		}
 		a.restart()

@@ -34,8 +34,8 @@ type option struct {
 
 // Limits of one card. The agent's tool has the same.
 const (
-	mostQuestions = 4
-	mostOptions   = 4
+	maxQuestions = 4
+	maxOptions   = 4
 )
 
 // questionsOf parses the questions of a request, and rejects those that a card cannot show.
@@ -50,8 +50,8 @@ func questionsOf(tool string, input json.RawMessage, l i18n.Lang) ([]question, e
 	if err := json.Unmarshal(input, &in); err != nil {
 		return nil, err
 	}
-	if len(in.Questions) == 0 || len(in.Questions) > mostQuestions {
-		return nil, fmt.Errorf("ask 1 to %d questions", mostQuestions)
+	if len(in.Questions) == 0 || len(in.Questions) > maxQuestions {
+		return nil, fmt.Errorf("ask 1 to %d questions", maxQuestions)
 	}
 	seen := map[string]bool{}
 	// Answers are sent back by the text of the question (CLI 2.1.197), so it must be there and unique.
@@ -61,8 +61,8 @@ func questionsOf(tool string, input json.RawMessage, l i18n.Lang) ([]question, e
 			return nil, errors.New("a question has no text")
 		case seen[q.Question]:
 			return nil, errors.New("two questions are the same")
-		case len(q.Options) > mostOptions:
-			return nil, fmt.Errorf("a question has more than %d options", mostOptions)
+		case len(q.Options) > maxOptions:
+			return nil, fmt.Errorf("a question has more than %d options", maxOptions)
 		}
 		seen[q.Question] = true
 	}
@@ -75,7 +75,7 @@ const widestButton = 36
 // hasButtons reports whether people answer by pressing a button: one question, of which one short option is chosen, in
 // words that cannot pass as anything else. Otherwise there is a form.
 func hasButtons(list []question) bool {
-	if len(list) != 1 || list[0].Several || len(list[0].Options) > mostOptions {
+	if len(list) != 1 || list[0].Several || len(list[0].Options) > maxOptions {
 		return false
 	}
 	for _, o := range list[0].Options {

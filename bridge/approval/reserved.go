@@ -82,8 +82,8 @@ func NewReservedPaths(p ProtectedPaths, store *db.DB) ReservedPaths {
 	return r
 }
 
-// mostChats limits the chats that are searched for the owner of a folder.
-const mostChats = 100_000
+// maxChats limits the chats that are searched for the owner of a folder.
+const maxChats = 100_000
 
 // folderBelow is the direct subfolder of folder that contains path, or is it.
 func folderBelow(folder, path string) (name string, ok bool) {
@@ -118,7 +118,7 @@ func chatOfFiles(ctx context.Context, store *db.DB, folder, path string) (chat.K
 	if key, err := store.Folders().Chat(ctx, own); err == nil {
 		return key, true
 	}
-	list, err := store.Chats().Active(ctx, time.UnixMilli(0), mostChats)
+	list, err := store.Chats().Active(ctx, time.UnixMilli(0), maxChats)
 	if err != nil { // it counts as the program's own
 		return chat.Key{}, false
 	}

@@ -198,8 +198,8 @@ func (rs *Requests) reconsider(ctx context.Context, key chat.Key) error {
 }
 
 const (
-	leastHalf  = time.Minute // no reminder if half of an approval's time is less
-	mostCalled = 10          // users in one message
+	leastHalf = time.Minute // no reminder if half of an approval's time is less
+	maxCalled = 10          // users in one message
 )
 
 // startTimers starts the timers of an approval: a reminder after half of its time, and its end. What is asked does not
@@ -233,7 +233,7 @@ func (rs *Requests) remind(ctx context.Context, a db.Approval) {
 	}
 	left := strings.TrimSpace(i18n.RoughDuration(time.Until(a.Expires).Round(time.Minute), l))
 	text := says.Sprintf(l, left)
-	err := rs.store.Approvals().Remind(ctx, a, text, users[:min(len(users), mostCalled)])
+	err := rs.store.Approvals().Remind(ctx, a, text, users[:min(len(users), maxCalled)])
 	log := rs.log.With().Stringer("chat", a.Key).Str("approval", a.ID).Logger()
 	switch {
 	case errors.Is(err, db.ErrNotFound):

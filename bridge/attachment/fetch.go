@@ -52,7 +52,7 @@ type Config struct {
 const (
 	fetchTime   = 90 * time.Second // timeout
 	fetchAtOnce = 4                // concurrent files
-	fetchMost   = 30               // files
+	maxFetched  = 30               // files
 	fetchTries  = 2
 	quoteLength = 4000 // runes of a quote
 	filesOfChat = 50   // how many files of the maximum size a chat and its topics can hold
@@ -184,7 +184,7 @@ func (fs *Store) Fetch(ctx context.Context, c *db.Claim) (failed []Failure) {
 	var all errgroup.Group
 	all.SetLimit(fetchAtOnce)
 	var mu sync.Mutex
-	left := fetchMost
+	left := maxFetched
 	for i := range c.Asked {
 		m := &c.Asked[i]
 		for j := range m.Files {

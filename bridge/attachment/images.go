@@ -12,7 +12,7 @@ import (
 
 // Limits of the pictures in one question.
 const (
-	mostPictures  = 20
+	maxPictures   = 20
 	readAsPicture = 20 << 20 // bytes of a file
 )
 
@@ -29,7 +29,7 @@ func (fs *Store) Images(asked []chat.Message) (list []claude.Image) {
 				f.Path = filepath.Join(fs.Folder, f.Path)
 			}
 			// Beyond the maximum only the existence of the file is checked.
-			data, err := fs.readImage(*f, len(list) < mostPictures)
+			data, err := fs.readImage(*f, len(list) < maxPictures)
 			if err != nil {
 				f.State = chat.Past
 				continue

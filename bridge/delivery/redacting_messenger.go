@@ -25,12 +25,12 @@ type RedactingMessenger struct {
 	growing *lru.Cache[string, growth] // of the cards that are being drawn, by their ID
 }
 
-// mostGrowing is how many cards may be drawn at the same time without reading their texts again.
-const mostGrowing = 256
+// maxGrowing is how many cards may be drawn at the same time without reading their texts again.
+const maxGrowing = 256
 
 // NewRedactingMessenger makes a RedactingMessenger for a program with these secrets.
 func NewRedactingMessenger(out Messenger, secrets redact.Known) RedactingMessenger {
-	growing, err := lru.New[string, growth](mostGrowing)
+	growing, err := lru.New[string, growth](maxGrowing)
 	if err != nil { // the number is positive
 		panic(err)
 	}

@@ -60,7 +60,7 @@ func (v State) Apply(ev claude.Event, now time.Time) State {
 	case claude.Started:
 		v.phase = v.phase.thinking(now)
 	case claude.Thinking:
-		v.phase, v.thoughts = v.phase.thinking(now), lastOf(v.thoughts+e.Text, mostThoughts)
+		v.phase, v.thoughts = v.phase.thinking(now), lastOf(v.thoughts+e.Text, maxThoughts)
 	case claude.Text:
 		v.phase = phase{text: i18n.CardWriting, since: now}
 		v.answer = v.answer.withText(e, v.asks > 0)
@@ -225,8 +225,8 @@ func (v State) Answer() string { return v.answer.text() }
 // Parts are the messages of the answer. All but the last are complete.
 func (v State) Parts() []string { return v.answer.parts() }
 
-// mostThoughts limits the stored thoughts, in bytes.
-const mostThoughts = 8 << 10
+// maxThoughts limits the stored thoughts, in bytes.
+const maxThoughts = 8 << 10
 
 // lastOf returns the end of a text, at most that many bytes, in whole lines if possible. The end is the agent's current
 // thought.

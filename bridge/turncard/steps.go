@@ -45,7 +45,7 @@ const addition = "magpie:addition"
 
 // withAddition returns the steps after the agent has read a message.
 func (ss steps) withAddition(text string, now time.Time) steps {
-	text = i18n.Excerpt(i18n.Visible(redactedPrefix(text)), mostInput)
+	text = i18n.Excerpt(i18n.Visible(redactedPrefix(text)), maxInput)
 	return append(slices.Clone(ss), step{tool: addition, input: text, began: now, ended: now})
 }
 
@@ -86,19 +86,19 @@ func (ss steps) oldestRunning() *step {
 
 // Limits of a step.
 const (
-	mostRead    = 4 << 10 // bytes read of an input or a result
-	mostInput   = 120     // runes
-	mostLines   = 3       // of a result
-	mostColumns = 100     // runes of a line
-	mostDiff    = 16      // lines
+	maxRead    = 4 << 10 // bytes read of an input or a result
+	maxInput   = 120     // runes
+	maxLines   = 3       // of a result
+	maxColumns = 100     // runes of a line
+	maxDiff    = 16      // lines
 )
 
 // redactedPrefix is the beginning of an untrusted text, without keys, passwords, and what only a terminal understands.
 func redactedPrefix(s string) string {
-	if len(s) <= mostRead {
+	if len(s) <= maxRead {
 		return redact.Text(text.Plain(s), redact.Keys)
 	}
-	s, _ = redact.Growing{}.Next(text.Plain(strings.ToValidUTF8(s[:mostRead], "")), redact.Keys)
+	s, _ = redact.Growing{}.Next(text.Plain(strings.ToValidUTF8(s[:maxRead], "")), redact.Keys)
 	return s
 }
 
@@ -124,7 +124,7 @@ func InputLine(input json.RawMessage) string {
 	if text == "null" {
 		return ""
 	}
-	return i18n.Excerpt(i18n.Visible(redactedPrefix(text)), mostInput)
+	return i18n.Excerpt(i18n.Visible(redactedPrefix(text)), maxInput)
 }
 
 // line is the most important part of an input; empty = unknown.
@@ -164,7 +164,7 @@ func resultLines(text string) string {
 	for l := range strings.Lines(redactedPrefix(text)) {
 		switch l = strings.TrimRight(l, " \t\r\n"); {
 		case l == "":
-		case len(lines) == mostLines:
+		case len(lines) == maxLines:
 			more = true
 		default:
 			lines = append(lines, codeLine(l))
@@ -184,7 +184,7 @@ func codeLine(l string) string {
 		}
 		return -1
 	}, strings.ReplaceAll(l, "\t", "    "))
-	return i18n.Truncate(shown, mostColumns)
+	return i18n.Truncate(shown, maxColumns)
 }
 
 // edit is the part of a tool's input that changes a text.
@@ -208,8 +208,8 @@ func diffOf(input json.RawMessage) string {
 	for _, e := range append([]edit{in.edit}, in.Edits...) {
 		lines = append(lines, e.lines()...)
 	}
-	if len(lines) > mostDiff {
-		lines = append(lines[:mostDiff:mostDiff], fmt.Sprintf("… %d", len(lines)-mostDiff))
+	if len(lines) > maxDiff {
+		lines = append(lines[:maxDiff:maxDiff], fmt.Sprintf("… %d", len(lines)-maxDiff))
 	}
 	return strings.Join(lines, "\n")
 }

@@ -12,8 +12,8 @@ import (
 // Limits of the panel of steps.
 const (
 	panelLength = 2200 // bytes of its text
-	mostDetails = 4    // the newest steps, shown with details
-	mostNames   = 3    // tool names in the title
+	maxDetails  = 4    // the newest steps, shown with details
+	maxNames    = 3    // tool names in the title
 )
 
 // title names the tools that were used.
@@ -25,8 +25,8 @@ func (ss steps) title(l i18n.Lang) string {
 		}
 	}
 	more := ""
-	if len(names) > mostNames {
-		names, more = names[:mostNames], "…"
+	if len(names) > maxNames {
+		names, more = names[:maxNames], "…"
 	}
 	return i18n.CardSteps.Sprintf(l, len(ss)) + " · " +
 		strings.Join(names, i18n.Enumeration.In(l)) + more
@@ -111,7 +111,7 @@ func (ss steps) body(l i18n.Lang) string {
 	length := 0
 	for i, s := range slices.Backward(ss) {
 		text := s.summary(l)
-		if len(ss)-i <= mostDetails {
+		if len(ss)-i <= maxDetails {
 			text += s.details()
 		}
 		if length += len(text) + 2; length > panelLength && len(parts) > 0 {

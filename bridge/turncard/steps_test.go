@@ -49,7 +49,7 @@ func TestStepsAreThoseOfTheReader(t *testing.T) {
 // What a tool is told and prints is shown as a terminal shows it in the end, without keys, also where it was cut.
 func TestStepsHoldNoKeysAndNoEscapes(t *testing.T) {
 	now, key := time.Now(), "xai-"+strings.Repeat("a1G2k3X4", 6)
-	blank := strings.Repeat("\n", mostRead-20) // so that the end of what is read of a result is in its first lines
+	blank := strings.Repeat("\n", maxRead-20) // so that the end of what is read of a result is in its first lines
 	for output, want := range map[string]string{
 		"\x1b[31mred\x1b[0m " + key + "\n 10%\r 99%\rdone": "red [REDACTED_API_KEY]\ndone",
 		"Password:\nhunter2":               "Password:\n[REDACTED_SECRET]",
@@ -79,7 +79,7 @@ func TestAStoppedAnswerEndsWithNoHalfKey(t *testing.T) {
 // What is left of long thoughts does not begin within a key, which nobody would know by its end.
 func TestThoughtsDoNotBeginWithinAKey(t *testing.T) {
 	now, key := time.Now(), "xai-"+strings.Repeat("a1G2k3X4", 6)
-	v := New(1, i18n.Chinese, now).Apply(claude.Thinking{Text: key + strings.Repeat(" word", mostThoughts/5-4)}, now)
+	v := New(1, i18n.Chinese, now).Apply(claude.Thinking{Text: key + strings.Repeat(" word", maxThoughts/5-4)}, now)
 	if strings.Contains(v.thoughts, "X4a1") {
 		t.Errorf("thoughts begin with %q", v.thoughts[:60])
 	}

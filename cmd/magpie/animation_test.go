@@ -24,8 +24,8 @@ var animations = map[string]struct{ readme, file string }{
 	"zh-CN": {"README.zh.md", "playground-zh.png"},
 }
 
-// mostAnimation is the largest size of an animation, in bytes.
-const mostAnimation = 1536 << 10
+// maxAnimation is the largest size of an animation, in bytes.
+const maxAnimation = 1536 << 10
 
 // The animations exist, move, are small, and are shown in the READMEs. They begin with what is shown where nothing moves:
 // the session that was lost and has healed, which the film then leads to. With -pictures they are taken again, from the
@@ -47,7 +47,7 @@ func TestAnimations(t *testing.T) {
 		}
 		head, err := png.DecodeConfig(bytes.NewReader(data))
 		if frames := bytes.Count(data, []byte("fcTL")); err != nil || head.Width < 900 || frames < 40 ||
-			len(data) > mostAnimation {
+			len(data) > maxAnimation {
 			t.Errorf("%s: %d x %d, %d frames in %d bytes, %v", a.file, head.Width, head.Height, frames, len(data), err)
 		}
 		if still := stills(t, data); len(still) < 6 || !slices.Contains(still[2:], still[0]) {

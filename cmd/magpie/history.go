@@ -103,8 +103,8 @@ const (
 	batchBytes   = 8 << 20
 )
 
-// mostComplaints is how many bad lines are reported individually; further ones are only counted.
-const mostComplaints = 100
+// maxComplaints is how many bad lines are reported individually; further ones are only counted.
+const maxComplaints = 100
 
 // lineImporter reads records line by line and stores them in batches, so that memory does not grow with the file.
 type lineImporter struct {
@@ -159,10 +159,10 @@ func (im *lineImporter) run(ctx context.Context) error {
 // reportBadLine prints only the first bad lines; a file of the wrong kind would flood the terminal.
 func (im *lineImporter) reportBadLine(l line, err error) {
 	switch {
-	case im.bad <= mostComplaints:
+	case im.bad <= maxComplaints:
 		im.progress.clear()
 		fmt.Fprintln(im.complain, i18n.CmdLine.Sprintf(userLang(), l.number, errorText(err)))
-	case im.bad == mostComplaints+1:
+	case im.bad == maxComplaints+1:
 		im.progress.clear()
 		fmt.Fprintln(im.complain, i18n.CmdMoreBad.In(userLang()))
 	}

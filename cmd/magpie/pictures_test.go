@@ -53,8 +53,8 @@ var widths = map[string]struct {
 	scale  float64
 }{"phone": {390, 2}, "desktop": {860, 1}}
 
-// mostBytes is the largest size of a picture.
-const mostBytes = 200 << 10
+// maxBytes is the largest size of a picture.
+const maxBytes = 200 << 10
 
 func pictureFile(card, width string) string {
 	return filepath.Join("..", "..", "docs", "cards", card+"-"+width+".png")
@@ -77,7 +77,7 @@ func TestPicturesOfCards(t *testing.T) {
 			}
 			head, err := png.DecodeConfig(bytes.NewReader(data))
 			if err != nil || int64(head.Width) > int64(float64(screen.pixels)*screen.scale) || head.Width < 300 ||
-				len(data) > mostBytes {
+				len(data) > maxBytes {
 				t.Errorf("%s at %s: %d x %d in %d bytes, %v", p.card, width, head.Width, head.Height, len(data), err)
 			}
 		}

@@ -258,8 +258,8 @@ func simulatedEnviron(dir, url string, environ []string) ([]string, error) {
 
 // Limits of the requests that the page shows.
 const (
-	mostSentMessages = 24
-	longestSent      = 500 // runes of a message
+	maxSentMessages = 24
+	longestSent     = 500 // runes of a message
 )
 
 // sentOf converts a request to the model for the page.
@@ -271,7 +271,7 @@ func sentOf(r *modelsim.Request) console.Sent {
 			at = i
 		}
 	}
-	s.Left = max(0, len(r.Messages)-mostSentMessages)
+	s.Left = max(0, len(r.Messages)-maxSentMessages)
 	for i, m := range r.Messages[s.Left:] {
 		one := console.SentMessage{Role: m.Role, Prompt: s.Left+i == at}
 		if text := []rune(cmp.Or(m.Person(), strings.TrimSpace(m.Text))); !one.Prompt {

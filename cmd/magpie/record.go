@@ -157,8 +157,8 @@ func (w record) toRecord() (db.Record, error) {
 	return r, nil
 }
 
-// mostEpochs is more conversations than any chat can have had; a larger epoch is a mistake.
-const mostEpochs = 1 << 40
+// maxEpochs is more conversations than any chat can have had; a larger epoch is a mistake.
+const maxEpochs = 1 << 40
 
 // checkFields returns every mistake in w except in its time.
 func (w record) checkFields() error {
@@ -199,7 +199,7 @@ func (w record) checkFields() error {
 		errs = append(errs, i18n.Mistakef("chat_kind：应为 p2p 或 group，也可以不写",
 			"chat_kind: must be p2p or group, or left out"))
 	}
-	if e := w.Epoch; e != nil && (*e < -mostEpochs || *e > mostEpochs) {
+	if e := w.Epoch; e != nil && (*e < -maxEpochs || *e > maxEpochs) {
 		errs = append(errs, i18n.Mistakef("epoch：应为导出时写下的数，也可以不写",
 			"epoch: must be a number that an export has written, or left out"))
 	}

@@ -12,8 +12,8 @@ import (
 	"magpie/internal/console/consoletest"
 )
 
-// mostStill is the largest size of a picture of the tour, in bytes.
-const mostStill = 120 << 10
+// maxStill is the largest size of a picture of the tour, in bytes.
+const maxStill = 120 << 10
 
 func stillFile(name string) string {
 	return filepath.Join("..", "..", "docs", "playground", name+".png")
@@ -61,7 +61,7 @@ func TestStillsOfTheTour(t *testing.T) {
 				continue
 			}
 			if head, err := png.DecodeConfig(bytes.NewReader(data)); err != nil || int64(head.Width) != s.width ||
-				len(data) > mostStill {
+				len(data) > maxStill {
 				t.Errorf("%s: %d x %d in %d bytes, %v", name, head.Width, head.Height, len(data), err)
 			}
 			for _, page := range []string{"playground.md", "playground.zh.md"} {

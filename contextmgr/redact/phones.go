@@ -2,8 +2,8 @@ package redact
 
 import "strings"
 
-// mostDigits is the maximum length of a telephone number with its country code (E.164).
-const mostDigits = 15
+// maxDigits is the maximum length of a telephone number with its country code (E.164).
+const maxDigits = 15
 
 // phones finds telephone numbers: with a country code in every form, Chinese and North American ones also without, and
 // any number after a keyword.
@@ -48,7 +48,7 @@ func (c candidate) longestEnd() int {
 	var d []byte
 	var groups []int
 	for j := c.i; j < len(c.runs) && (j == c.i || c.runs[j].gap != unrelated); j++ {
-		if d = appendDigits(d, c.text, c.runs[j]); len(d) > mostDigits || len(groups) == mostGroups {
+		if d = appendDigits(d, c.text, c.runs[j]); len(d) > maxDigits || len(groups) == maxGroups {
 			break
 		}
 		groups = append(groups, c.runs[j].len())
@@ -72,7 +72,7 @@ func (c candidate) longestEnd() int {
 const (
 	fewestDigits = 7
 	fullDigits   = 10
-	mostGroups   = 7
+	maxGroups    = 7
 )
 
 // closesBracket reports whether the bracket before the number is closed within it.
@@ -169,7 +169,7 @@ func isNANP(d string) bool { return d[0] >= '2' && d[1] != '9' && d[3] >= '2' }
 // isInternational reports whether digits after a plus sign are a telephone number.
 func isInternational(d string) bool {
 	switch {
-	case d[0] == '0' || len(d) > mostDigits:
+	case d[0] == '0' || len(d) > maxDigits:
 		return false
 	case d[0] == '1':
 		return len(d) == 11 && d[1] >= '2'

@@ -16,7 +16,7 @@ import (
 
 // After this many consecutive calls with an unknown outcome the circuit opens for a while; then one call may try.
 const (
-	mostFailures   = 5
+	maxFailures    = 5
 	breakerTimeout = 30 * time.Second
 )
 
@@ -44,7 +44,7 @@ func newBreaker(log zerolog.Logger, openTimeout time.Duration) *breaker {
 func (g *breaker) newCircuit() *gobreaker.CircuitBreaker[gjson.Result] {
 	return gobreaker.NewCircuitBreaker[gjson.Result](gobreaker.Settings{
 		Timeout:      g.timeout,
-		ReadyToTrip:  func(c gobreaker.Counts) bool { return c.ConsecutiveFailures >= mostFailures },
+		ReadyToTrip:  func(c gobreaker.Counts) bool { return c.ConsecutiveFailures >= maxFailures },
 		IsSuccessful: func(err error) bool { return ClassOf(err) != Unknown },
 		// the caller canceled it
 		IsExcluded:    func(err error) bool { return err != nil && !errors.As(err, new(*Error)) },

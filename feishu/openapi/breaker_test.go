@@ -33,7 +33,7 @@ func TestBreaker(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			g := newBreaker(zerolog.Nop(), 0)
-			for range mostFailures {
+			for range maxFailures {
 				if g.isTripped() || g.isOpen() {
 					t.Error("open too early")
 				}
@@ -60,9 +60,9 @@ func TestOneCallTriesWhetherThePlatformIsBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		log := &bytes.Buffer{}
 		g := newBreaker(zerolog.New(log), 0)
-		g.fail(mostFailures - 1)
+		g.fail(maxFailures - 1)
 		_, _ = g.do("x", func() (gjson.Result, error) { return gjson.Result{}, nil })
-		g.fail(mostFailures - 1)
+		g.fail(maxFailures - 1)
 		if g.isTripped() {
 			t.Error("failures that are not consecutive add up")
 		}

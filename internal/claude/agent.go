@@ -100,7 +100,7 @@ var errDamaged = errors.New("damaged, written anew")
 func (a agent) writeSettings(spec Spec) error {
 	s := settings{}.withImposed(a.cfg.Command, a.cfg.AsksEverything())
 	if strings.TrimSpace(a.cfg.Settings) != "" {
-		data, err := safepath.ReadFile(a.state.settings(), mostConfigured)
+		data, err := safepath.ReadFile(a.state.settings(), maxConfigured)
 		if err == nil {
 			err = json.Unmarshal(data, &s)
 		}

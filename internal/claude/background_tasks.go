@@ -32,7 +32,7 @@ type backgroundTask struct {
 
 func newBackgroundTasks(l Limits, s *slots) *backgroundTasks {
 	return &backgroundTasks{
-		slots: s, limits: l, tickets: make(chan struct{}, max(1, l.MostTurns/4)), lastActivity: time.Now(),
+		slots: s, limits: l, tickets: make(chan struct{}, max(1, l.MaxTurns/4)), lastActivity: time.Now(),
 	}
 }
 

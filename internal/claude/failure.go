@@ -62,8 +62,8 @@ var (
 	htmlTag     = regexp.MustCompile(`<(script|style)[^>]*>.*?</(script|style)>|<[^<>]*>`)
 )
 
-// mostServerWords limits what is shown of a server's words, in runes.
-const mostServerWords = 300
+// maxServerWords limits what is shown of a server's words, in runes.
+const maxServerWords = 300
 
 // ServerWords is what the server of the model said, on one line and without HTML, from the CLI's message about a failed
 // turn; empty = the message is the CLI's own. It is not for everybody's eyes unredacted.
@@ -74,5 +74,5 @@ func ServerWords(message string) string {
 	}
 	words = afterWords.ReplaceAllString(beforeWords.ReplaceAllString(words, ""), "")
 	words = strings.Join(strings.Fields(htmlTag.ReplaceAllString(words, " ")), " ")
-	return text.Shorten(words, mostServerWords)
+	return text.Shorten(words, maxServerWords)
 }

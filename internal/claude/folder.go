@@ -119,7 +119,7 @@ var errNoState = errors.New("not a JSON object")
 
 // readState reads a state that the CLI can read.
 func readState(path string) ([]byte, error) {
-	data, err := safepath.ReadFile(path, mostConfigured)
+	data, err := safepath.ReadFile(path, maxConfigured)
 	if err == nil && (!validJSON(data) || !gjson.ParseBytes(data).IsObject()) {
 		err = errNoState
 	}
@@ -158,7 +158,7 @@ func link(target, path string) error {
 // copyDecisions copies the decisions of the machine's user, but nothing that comes from sessions. A missing file, or
 // one that the CLI could not read either, changes nothing.
 func copyDecisions(from, to string) error {
-	data, err := safepath.ReadFile(from, mostConfigured)
+	data, err := safepath.ReadFile(from, maxConfigured)
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, safepath.ErrNotRegular) {
 		return nil
 	} else if err != nil {

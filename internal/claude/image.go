@@ -27,9 +27,9 @@ type Image struct {
 const (
 	imageSide    = 1568      // pixels of the longer side, as sent to the model
 	longestSide  = 65_535    // pixels of an image that is decoded; JPEG and GIF have no longer ones
-	mostDecoding = 104 << 20 // bytes that decoding may take; with what scaling down needs, 128 MB
+	maxDecoding  = 104 << 20 // bytes that decoding may take; with what scaling down needs, 128 MB
 	muchDecoding = 16 << 20  // bytes that are given back at once
-	mostScans    = 200       // of a progressive JPEG: each goes through the whole picture, however few bytes it has
+	maxScans     = 200       // of a progressive JPEG: each goes through the whole picture, however few bytes it has
 	biggestFile  = 20 << 20  // bytes of a file that is decoded
 	biggestPNG   = 1 << 20   // bytes of an image that is sent without loss
 	jpegQuality  = 85        // of all other images
@@ -59,8 +59,8 @@ func NewImage(file []byte) (Image, error) {
 		return Image{}, fmt.Errorf("%w: %d x %d pixels", ErrNoImage, size.Width, size.Height)
 	}
 	need := decodingBytes(file, form, size)
-	if max(size.Width, size.Height) > longestSide || need > mostDecoding ||
-		form == "jpeg" && bytes.Count(file, []byte{0xFF, 0xDA}) > mostScans {
+	if max(size.Width, size.Height) > longestSide || need > maxDecoding ||
+		form == "jpeg" && bytes.Count(file, []byte{0xFF, 0xDA}) > maxScans {
 		return Image{}, fmt.Errorf("%w: %d x %d pixels, %d bytes", ErrLargeImage, size.Width, size.Height, need)
 	}
 	// One at a time: the limit of 128 MB is for the whole program.

@@ -26,8 +26,8 @@ import (
 	"magpie/internal/racetest"
 )
 
-// mostMemory is how much memory reading a picture may take beside the file and the result, in bytes.
-const mostMemory = 128 << 20
+// maxMemory is how much memory reading a picture may take beside the file and the result, in bytes.
+const maxMemory = 128 << 20
 
 const (
 	pictureVariable = "MAGPIE_TEST_PICTURE"
@@ -271,9 +271,9 @@ func TestPicturesTakeLittleMemory(t *testing.T) {
 				t.Fatalf("%v: %s", err, out)
 			}
 			t.Logf("%d MB: %s", grown>>20, out[at:])
-			if grown > mostMemory || shown != tt.shown {
+			if grown > maxMemory || shown != tt.shown {
 				t.Errorf("it takes %d MB, and is shown: %v; want %d MB at most, and %v", grown>>20, shown,
-					mostMemory>>20, tt.shown)
+					maxMemory>>20, tt.shown)
 			}
 		})
 	}

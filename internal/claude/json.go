@@ -22,18 +22,18 @@ func validJSON(line []byte) bool {
 
 // The most that one report may contain: far more than any turn uses, and little enough to be added up.
 const (
-	mostDollars = 1e6
-	mostTokens  = 1e12
+	maxDollars = 1e6
+	maxTokens  = 1e12
 )
 
 // dollars reads a cost. It is never negative or infinite: costs are added up for budgets, and the sum of an odd one
 // would open or close them for everybody who shares it.
 func dollars(v gjson.Result) float64 {
 	if cost := v.Float(); cost > 0 { // unlike NaN
-		return min(cost, mostDollars)
+		return min(cost, maxDollars)
 	}
 	return 0
 }
 
 // tokens reads a number of tokens, for which the same holds.
-func tokens(v gjson.Result) int64 { return min(max(v.Int(), 0), mostTokens) }
+func tokens(v gjson.Result) int64 { return min(max(v.Int(), 0), maxTokens) }

@@ -77,7 +77,7 @@ func TestOddPermissionRequests(t *testing.T) {
 // Costs count against the budgets of chats and people, whatever the CLI's output says: a command can write to it, too.
 func TestOddCosts(t *testing.T) {
 	for cost, want := range map[string]float64{
-		"0.25": 0.25, "-3": 0, "1e999": mostDollars, "-1e999": 0, `"x"`: 0, "null": 0, "1e300": mostDollars, `"NaN"`: 0,
+		"0.25": 0.25, "-3": 0, "1e999": maxDollars, "-1e999": 0, `"x"`: 0, "null": 0, "1e300": maxDollars, `"NaN"`: 0,
 	} {
 		d := decoder{inputTokens: 1}
 		line := strings.ReplaceAll(`{"type":"result","total_cost_usd":COST,"usage":{"input_tokens":COST},
@@ -91,7 +91,7 @@ func TestOddCosts(t *testing.T) {
 		if got := *r.ofTurn; r.CostUSD != want || got != want {
 			t.Errorf("%s: costs %v, of the turn %v, want %v", cost, r.CostUSD, got, want)
 		}
-		if r.Usage.Input < 0 || r.Usage.Input > mostTokens || r.total.Output < 0 || r.total.Output > mostTokens {
+		if r.Usage.Input < 0 || r.Usage.Input > maxTokens || r.total.Output < 0 || r.total.Output > maxTokens {
 			t.Errorf("%s: %+v, %+v", cost, r.Usage, r.total)
 		}
 		if first, second := m.endTurn(r), m.endTurn(r); first != want || second != 0 {

@@ -121,9 +121,9 @@ type Limits struct {
 	Turns     int // that run at the same time
 	Processes int // running or idle
 
-	// MostTurns and MostProcesses are the limits if nothing else needed memory: the present ones grow up to them while
+	// MaxTurns and MaxProcesses are the limits if nothing else needed memory: the present ones grow up to them while
 	// memory becomes free.
-	MostTurns, MostProcesses int
+	MaxTurns, MaxProcesses int
 
 	// Idle is how long a process waits for its chat's next message; less if its memory is needed.
 	Idle time.Duration
@@ -148,21 +148,21 @@ type turnLimit struct {
 
 // Limits returns the configured limits, or those that the machine allows now.
 func (c Config) Limits() Limits {
-	l := Limits{MostTurns: int(c.MaxTurns), MostProcesses: int(c.MaxProcesses), Idle: c.KeepAlive.wait()}
+	l := Limits{MaxTurns: int(c.MaxTurns), MaxProcesses: int(c.MaxProcesses), Idle: c.KeepAlive.wait()}
 	if c.MaxTurns == Auto {
 		l.most = turnLimit{runtime.GOMAXPROCS(0), ByCores}
-		l.MostTurns = max(fewestTurns, turnsPerCore*l.most.cores)
+		l.MaxTurns = max(fewestTurns, turnsPerCore*l.most.cores)
 	}
-	m, now := &machine{c.Machine}, l.MostProcesses
+	m, now := &machine{c.Machine}, l.MaxProcesses
 	if c.MaxProcesses == Auto {
 		// Memory determines the number of processes: one takes about 300 MB at its start (CLI 2.1.197).
 		if free, total, grouped, err := m.readMemory(); err == nil {
 			l.machine, l.Memory, l.ControlGroup, l.Why.Processes = m, free, grouped, ByMemory
 			now = max(1, processesIn(free, total))
-			l.MostProcesses = max(now, processesIn(total, total))
+			l.MaxProcesses = max(now, processesIn(total, total))
 		} else {
-			l.MostProcesses, l.Why.Processes = max(usualKept, l.MostTurns), ByUnknownMemory
-			now = l.MostProcesses
+			l.MaxProcesses, l.Why.Processes = max(usualKept, l.MaxTurns), ByUnknownMemory
+			now = l.MaxProcesses
 		}
 	}
 	l.monitored = l.machine
@@ -173,15 +173,15 @@ func (c Config) Limits() Limits {
 			l.Idle, l.Why.Idle = usualIdle, ByUnknownMemory
 		}
 	}
-	if l.MostTurns > l.MostProcesses {
-		l.MostTurns, l.most = l.MostProcesses, turnLimit{why: ByProcesses}
+	if l.MaxTurns > l.MaxProcesses {
+		l.MaxTurns, l.most = l.MaxProcesses, turnLimit{why: ByProcesses}
 	}
 	return l.withProcesses(now)
 }
 
 // withProcesses returns the limits with that many processes. More turns would only wait for one.
 func (l Limits) withProcesses(n int) Limits {
-	l.Processes, l.Turns, l.Cores, l.Why.Turns = n, l.MostTurns, l.most.cores, l.most.why
+	l.Processes, l.Turns, l.Cores, l.Why.Turns = n, l.MaxTurns, l.most.cores, l.most.why
 	if l.Turns > n {
 		l.Turns, l.Cores, l.Why.Turns = n, 0, ByProcesses
 	}

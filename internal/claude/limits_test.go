@@ -72,7 +72,7 @@ func TestLimitsThatAreConfigured(t *testing.T) {
 		"the memory for the processes": {4, Auto, Limits{Turns: 4, Processes: 68, Memory: 15 * gb, Why: Reasons{Processes: ByMemory}}},
 	} {
 		l := Config{Machine: big, MaxTurns: tc.turns, MaxProcesses: tc.processes}.Limits()
-		l.machine, l.monitored, l.most, l.MostTurns, l.MostProcesses = nil, nil, turnLimit{}, 0, 0
+		l.machine, l.monitored, l.most, l.MaxTurns, l.MaxProcesses = nil, nil, turnLimit{}, 0, 0
 		if l != tc.want {
 			t.Errorf("%s: %+v, want %+v", name, l, tc.want)
 		}
@@ -290,7 +290,7 @@ func TestHowLongAnUnusedProcessWaits(t *testing.T) {
 func TestASignProlongsTheWait(t *testing.T) {
 	for _, fresh := range []bool{true, false} {
 		synctest.Test(t, func(t *testing.T) {
-			ip := newIdleProcesses(Config{}, time.Hour, newProcesses(Config{}, newSlots(Limits{MostTurns: 1}, 1)))
+			ip := newIdleProcesses(Config{}, time.Hour, newProcesses(Config{}, newSlots(Limits{MaxTurns: 1}, 1)))
 			p := &Process{session: sessionState{fresh: fresh}, out: newOutputRouter(nil)}
 			p.ending.Do(func() {}) // there is no child to end
 			ip.makeIdle("a", p, time.Minute, EndLimit)

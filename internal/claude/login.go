@@ -148,7 +148,7 @@ func (l *login) runDialog(ctx context.Context) error {
 				codes = l.dialog.Codes
 			}
 		case code := <-codes:
-			if l.pasted == mostCodes {
+			if l.pasted == maxCodes {
 				return ErrLoginRefused
 			}
 			l.paste(code)
@@ -199,8 +199,8 @@ func (l *login) scan(text string) {
 // wholeCode matches text that may be typed in as a code: nothing that a terminal would interpret.
 var wholeCode = regexp.MustCompile(`^[!-~]{1,1000}$`)
 
-// mostCodes limits how many codes are typed in. That many fit into the buffer of a terminal that nobody reads.
-const mostCodes = 3
+// maxCodes limits how many codes are typed in. That many fit into the buffer of a terminal that nobody reads.
+const maxCodes = 3
 
 // paste types in a code.
 func (l *login) paste(code string) {

@@ -87,14 +87,14 @@ type serverSource struct {
 	Trusted  bool                       `json:"hasTrustDialogAccepted"`
 }
 
-// mostConfigured limits the size of the CLI's own files, in bytes. Its file with everything about projects is the
+// maxConfigured limits the size of the CLI's own files, in bytes. Its file with everything about projects is the
 // largest one.
-const mostConfigured = 256 << 20
+const maxConfigured = 256 << 20
 
 // readSource reads a file of the machine's user or of a project, which may be a checkout of somebody else's. A missing
 // file configures nothing, and neither does one that the CLI could not read either.
 func readSource(path string, to any) error {
-	data, err := safepath.ReadFile(path, mostConfigured)
+	data, err := safepath.ReadFile(path, maxConfigured)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil
 	} else if err != nil {

@@ -62,7 +62,7 @@ func (t Transcripts) read(dir, session string, outcome func(io.Reader) (Outcome,
 		return Outcome{}, fmt.Errorf("recall a prompt: %w", err)
 	}
 	defer f.Close() //nolint:errcheck // only read
-	o, err := outcome(io.LimitReader(f, mostTranscript))
+	o, err := outcome(io.LimitReader(f, maxTranscript))
 	if err != nil {
 		return Outcome{}, fmt.Errorf("recall a prompt: %w", err)
 	}

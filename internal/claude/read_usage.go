@@ -78,7 +78,7 @@ func (r *usageReader) file(path string) error {
 		return err
 	}
 	defer f.Close() //nolint:errcheck // only read
-	return eachLine(io.LimitReader(f, mostTranscript), func(line []byte) bool {
+	return eachLine(io.LimitReader(f, maxTranscript), func(line []byte) bool {
 		if validJSON(line) {
 			r.line(gjson.ParseBytes(line))
 		}

@@ -39,14 +39,14 @@ func withParents(dir string) []string {
 	return list
 }
 
-// mostOfPath limits the size of git's files with one path, in bytes.
-const mostOfPath = 16 << 10
+// maxPath limits the size of git's files with one path, in bytes.
+const maxPath = 16 << 10
 
 // mainCheckout is the folder of the repository to which a linked worktree belongs; of any other checkout it is its root.
 // Anyone who can write to a folder can make it look like a worktree, so the repository must name it, too.
 func mainCheckout(root string) string {
 	pathIn := func(dir, name string) string {
-		data, err := safepath.ReadFile(filepath.Join(dir, name), mostOfPath)
+		data, err := safepath.ReadFile(filepath.Join(dir, name), maxPath)
 		path := strings.TrimSpace(strings.TrimPrefix(string(data), "gitdir:"))
 		if err != nil || path == "" {
 			return ""

@@ -29,11 +29,11 @@ type waitingTurn struct{ placed func(place int) }
 // 0.8 s).
 func newSlots(l Limits, cores int) *slots {
 	ps := &slots{
-		turns: semaphore.NewWeighted(int64(l.MostTurns)), processes: semaphore.NewWeighted(int64(l.MostProcesses)),
+		turns: semaphore.NewWeighted(int64(l.MaxTurns)), processes: semaphore.NewWeighted(int64(l.MaxProcesses)),
 		starts: newStartSlots(cores), started: func() int { return 0 }, limits: l,
 	}
-	ps.turns.TryAcquire(int64(l.MostTurns - l.Turns)) // until grow releases them
-	ps.processes.TryAcquire(int64(l.MostProcesses - l.Processes))
+	ps.turns.TryAcquire(int64(l.MaxTurns - l.Turns)) // until grow releases them
+	ps.processes.TryAcquire(int64(l.MaxProcesses - l.Processes))
 	return ps
 }
 
@@ -51,11 +51,11 @@ func (ps *slots) grow() bool {
 	ps.mu.Lock()
 	defer ps.mu.Unlock()
 	old := ps.limits
-	if old.machine == nil || old.Processes == old.MostProcesses {
+	if old.machine == nil || old.Processes == old.MaxProcesses {
 		return false
 	}
 	free, total, err := old.machine.memory()
-	n := min(started+processesIn(free, total), old.MostProcesses)
+	n := min(started+processesIn(free, total), old.MaxProcesses)
 	if err != nil || n <= old.Processes {
 		return false
 	}
@@ -88,7 +88,7 @@ func (ps *slots) acquireTurn(ctx context.Context, placed func(place int)) error 
 	defer ps.join(placed)()
 	waiting, done := context.WithCancel(ctx)
 	defer done()
-	if l := ps.currentLimits(); l.Processes < l.MostProcesses {
+	if l := ps.currentLimits(); l.Processes < l.MaxProcesses {
 		go ps.growUntil(waiting)
 	}
 	if err := ps.turns.Acquire(ctx, 1); err != nil {

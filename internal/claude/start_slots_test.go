@@ -68,7 +68,7 @@ func TestATurnAwaitsTheEndOfASpareOnlyIfItMust(t *testing.T) {
 		"memory for both": {plenty, nil}, "memory for one": {little, stopped}, "a number is configured": {nil, stopped},
 	} {
 		t.Run(name, func(t *testing.T) {
-			l := Limits{MostTurns: 1, MostProcesses: 1, machine: tc.machine}.withProcesses(1)
+			l := Limits{MaxTurns: 1, MaxProcesses: 1, machine: tc.machine}.withProcesses(1)
 			s := newSlots(l, 1)
 			ps := newProcesses(Config{}, s)
 			background := newBackgroundTasks(l, s)

@@ -23,8 +23,8 @@ type TranscriptMessage struct {
 	Time  time.Time // zero = not in the transcript
 }
 
-// mostTalk limits what [Transcripts.Talk] reads, in bytes of text.
-const mostTalk = 64 << 20
+// maxTalk limits what [Transcripts.Talk] reads, in bytes of text.
+const maxTalk = 64 << 20
 
 // ErrNoTranscript means that a session has no transcript on this machine.
 var ErrNoTranscript = errors.New("there is no transcript of this session")
@@ -46,13 +46,13 @@ func (t Transcripts) Talk(session string) ([]TranscriptMessage, error) {
 		return nil, fmt.Errorf("read a transcript: %w", err)
 	}
 	defer f.Close() //nolint:errcheck // only read
-	return readTalk(io.LimitReader(f, mostTranscript))
+	return readTalk(io.LimitReader(f, maxTranscript))
 }
 
 func readTalk(f io.Reader) ([]TranscriptMessage, error) {
 	br := bufio.NewReaderSize(f, 64<<10)
 	r := talkReader{seen: map[string]bool{}}
-	for r.size <= mostTalk {
+	for r.size <= maxTalk {
 		line, err := readLine(br)
 		if line = bytes.TrimSpace(line); validJSON(line) {
 			r.line(gjson.ParseBytes(line))
@@ -63,7 +63,7 @@ func readTalk(f io.Reader) ([]TranscriptMessage, error) {
 			return nil, fmt.Errorf("read a transcript: %w", err)
 		}
 	}
-	return nil, fmt.Errorf("read a transcript: more than %d MB were said", mostTalk>>20)
+	return nil, fmt.Errorf("read a transcript: more than %d MB were said", maxTalk>>20)
 }
 
 // talkReader collects the conversation in a transcript.

@@ -67,8 +67,8 @@ func (t Transcripts) anywhere(session string) []string {
 	return files
 }
 
-// mostTranscript limits how much of a transcript is read, in bytes: whatever runs as the agents' user can write to it.
-const mostTranscript = 1 << 30
+// maxTranscript limits how much of a transcript is read, in bytes: whatever runs as the agents' user can write to it.
+const maxTranscript = 1 << 30
 
 // realDir is the folder as the CLI sees it: absolute and without symbolic links.
 func realDir(dir string) (string, error) {
@@ -119,7 +119,7 @@ func (t Transcripts) check(dir, session string) error {
 		return &LostError{session, LostCorrupt}
 	}
 	defer f.Close() //nolint:errcheck // only read
-	return checkLines(io.LimitReader(f, mostTranscript), session)
+	return checkLines(io.LimitReader(f, maxTranscript), session)
 }
 
 // maxLine is the longest line that is read completely, in bytes; the rest of a longer one is skipped.

@@ -276,18 +276,18 @@ type backlog struct {
 	size  int // in bytes
 }
 
-// mostBacklog limits the backlog in bytes, including the deltas of its messages. Of a longer turn only complete
+// maxBacklog limits the backlog in bytes, including the deltas of its messages. Of a longer turn only complete
 // messages are kept.
-const mostBacklog = 1 << 20
+const maxBacklog = 1 << 20
 
 func (b *backlog) append(line []byte) {
 	piece := func(line []byte) bool { return gjson.GetBytes(line, "type").String() == "stream_event" }
 	before := b.size
 	b.size += len(line)
-	if b.size <= mostBacklog || !piece(line) {
+	if b.size <= maxBacklog || !piece(line) {
 		b.lines = append(b.lines, slices.Clone(line))
 	}
-	if before <= mostBacklog && b.size > mostBacklog {
+	if before <= maxBacklog && b.size > maxBacklog {
 		b.lines = slices.DeleteFunc(b.lines, piece)
 	}
 }

@@ -8,7 +8,7 @@ import (
 // If a turn is not read for long, only complete messages are kept.
 func TestTheBacklogOfATurn(t *testing.T) {
 	var b backlog
-	piece := []byte(`{"type":"stream_event","event":"` + strings.Repeat("x", mostBacklog/4) + `"}`)
+	piece := []byte(`{"type":"stream_event","event":"` + strings.Repeat("x", maxBacklog/4) + `"}`)
 	whole := []byte(`{"type":"assistant"}`)
 	b.append(whole)
 	b.append(piece)

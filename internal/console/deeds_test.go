@@ -225,10 +225,10 @@ func TestRequestsBelongToTheirTurns(t *testing.T) {
 	if got := turns[0].Sent; got == nil || got.Requests != 1 || got.Tools != 3 {
 		t.Errorf("turn 2: %+v", got)
 	}
-	for n := range int64(mostSent) {
+	for n := range int64(maxSent) {
 		s.Record(Turn{ChatID: chat, Turn: 3 + n, At: time.Now(), Question: "more"})
 	}
-	for _, turn := range s.snapshot().Chats[0].Turns[mostSent:] {
+	for _, turn := range s.snapshot().Chats[0].Turns[maxSent:] {
 		if turn.Sent != nil {
 			t.Errorf("turn %d is kept completely", turn.Turn)
 		}

@@ -417,7 +417,7 @@ func TestForeignPagesAreRefused(t *testing.T) {
 // Requests that arrive before their turns are kept; of too many, the oldest is dropped.
 func TestTheLatestEarlyRequestsAreKept(t *testing.T) {
 	list := newTurns()
-	for i := range mostSent + 1 {
+	for i := range maxSent + 1 {
 		list.recordSent(fmt.Sprint("prompt ", i), Sent{})
 	}
 	list.addTurn(Turn{ChatID: "oc_2", Question: "prompt 0"})

@@ -45,8 +45,8 @@ type SentMessage struct {
 	Prompt bool   `json:"prompt,omitempty"` // it is the turn's history prefix and question
 }
 
-// mostSent is the number of turns of a chat whose requests are kept.
-const mostSent = 6
+// maxSent is the number of turns of a chat whose requests are kept.
+const maxSent = 6
 
 // turns keeps the latest turns of each chat and notifies watchers.
 type turns struct {
@@ -63,7 +63,7 @@ type record struct {
 }
 
 func newTurns() turns {
-	early, _ := simplelru.NewLRU[string, Sent](mostSent, nil) // fails only for sizes below 1
+	early, _ := simplelru.NewLRU[string, Sent](maxSent, nil) // fails only for sizes below 1
 	return turns{byChat: make(map[string]record), early: early, watchers: make(map[chan<- struct{}]struct{})}
 }
 
@@ -77,9 +77,9 @@ func (t *turns) addTurn(turn Turn) {
 		turn.Sent = &s
 		t.early.Purge()
 	}
-	if len(old.list) >= mostSent {
+	if len(old.list) >= maxSent {
 		old.list = slices.Clone(old.list)
-		old.list[mostSent-1].Sent = nil
+		old.list[maxSent-1].Sent = nil
 	}
 	list := append([]Turn{turn}, old.list[:min(len(old.list), maxTurns-1)]...)
 	t.byChat[turn.ChatID] = record{list: list, count: old.count + 1}
@@ -97,7 +97,7 @@ func (t *turns) recordSent(prompt string, s Sent) {
 	var newest *Turn
 	for _, r := range t.byChat {
 		i := slices.IndexFunc(r.list, func(turn Turn) bool { return turn.prompt() == strings.TrimSpace(prompt) })
-		if i >= 0 && i < mostSent && (newest == nil || r.list[i].At.After(newest.At)) {
+		if i >= 0 && i < maxSent && (newest == nil || r.list[i].At.After(newest.At)) {
 			newest = &r.list[i]
 		}
 	}

@@ -18,7 +18,7 @@ type Remains struct {
 // cancelled because somebody has stopped it or its conversation is over, or is interrupted, and people decide. It is run
 // again at most so often: the turn may be what makes the program crash. A follow-up is not: nobody has asked for it. 0 =
 // the turn is over.
-func (c Chat) Fate(id int64, left Remains, mostAttempts int) Phase {
+func (c Chat) Fate(id int64, left Remains, maxAttempts int) Phase {
 	t := c.Turn(id)
 	if t == nil {
 		return 0
@@ -31,7 +31,7 @@ func (c Chat) Fate(id int64, left Remains, mostAttempts int) Phase {
 	case t.isFollowUp() && t.Epoch != c.Epoch: // what its agent said is out of date
 		return Cancelled
 	case !t.isFollowUp() && !left.Unknown && !t.Acted && (!begun || harmless) && t.Stopped == NotStopped &&
-		t.Attempts < mostAttempts:
+		t.Attempts < maxAttempts:
 		return Queued
 	case t.Stopped != NotStopped && !(left.Ended && !left.Failed):
 		return Cancelled

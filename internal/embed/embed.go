@@ -28,16 +28,16 @@ const Batch = 64
 
 // Limits of one call.
 const (
-	callLimit  = 2 * time.Second // default timeout
-	mostDims   = 4096
-	mostHead   = 64 << 10      // bytes of a response besides the vectors
-	mostVector = mostDims * 32 // bytes of a vector as JSON
+	callLimit = 2 * time.Second // default timeout
+	maxDims   = 4096
+	maxHead   = 64 << 10     // bytes of a response besides the vectors
+	maxVector = maxDims * 32 // bytes of a vector as JSON
 )
 
 // After this many consecutive failures the circuit opens for a while; then one call may try.
 const (
-	mostFailures = 5
-	openTimeout  = 30 * time.Second
+	maxFailures = 5
+	openTimeout = 30 * time.Second
 )
 
 // ErrRefused matches the error of a call whose texts the endpoint rejects. Other texts may be accepted.
@@ -90,7 +90,7 @@ func New(c Config) *Client {
 		},
 		breaker: gobreaker.NewCircuitBreaker[[]Vector](gobreaker.Settings{
 			Timeout:      openTimeout,
-			ReadyToTrip:  func(c gobreaker.Counts) bool { return c.ConsecutiveFailures >= mostFailures },
+			ReadyToTrip:  func(c gobreaker.Counts) bool { return c.ConsecutiveFailures >= maxFailures },
 			IsSuccessful: func(err error) bool { return err == nil || errors.Is(err, ErrRefused) },
 			IsExcluded:   func(err error) bool { return errors.Is(err, context.Canceled) }, // the caller canceled it
 		}),
@@ -153,7 +153,7 @@ func (c *Client) call(ctx context.Context, texts []string) ([]Vector, error) {
 		return nil, err
 	}
 	defer resp.Body.Close() //nolint:errcheck // only read
-	most := mostHead + mostVector*len(texts)
+	most := maxHead + maxVector*len(texts)
 	data, err := io.ReadAll(io.LimitReader(resp.Body, int64(most)+1))
 	switch {
 	case slices.Contains([]int{http.StatusBadRequest, http.StatusRequestEntityTooLarge, http.StatusUnprocessableEntity},

@@ -14,7 +14,7 @@ type Vector []byte
 // vectorOf scales by the largest component to 8 bits. Only directions are compared, so the length may be lost; a vector
 // takes a quarter of the space.
 func vectorOf(list []float32) (Vector, error) {
-	if len(list) > mostDims {
+	if len(list) > maxDims {
 		return nil, fmt.Errorf("a vector of length %d", len(list))
 	}
 	var largest float64

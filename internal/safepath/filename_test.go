@@ -6,8 +6,8 @@ import (
 	"unicode/utf8"
 )
 
-// mostBytes is the limit for names in [text.SafeLine].
-const mostBytes = 120
+// maxBytes is the limit for names in [text.SafeLine].
+const maxBytes = 120
 
 func TestFileNamesAreHarmless(t *testing.T) {
 	for name, want := range map[string]string{
@@ -27,7 +27,7 @@ func TestFileNamesAreHarmless(t *testing.T) {
 		strings.Repeat("x", 5000) + ".pdf", strings.Repeat("字", 500) + ".pdf", strings.Repeat("x", 5000),
 	} {
 		got := FileName(long)
-		if len(got) > mostBytes || !utf8.ValidString(got) ||
+		if len(got) > maxBytes || !utf8.ValidString(got) ||
 			strings.HasSuffix(long, ".pdf") != strings.HasSuffix(got, "….pdf") {
 			t.Errorf("a long name became %q", got)
 		}
@@ -38,7 +38,7 @@ func FuzzFileName(f *testing.F) {
 	f.Add("../a\u202e]\n.pdf")
 	f.Fuzz(func(t *testing.T, name string) {
 		got := FileName(name)
-		if len(got) > mostBytes || !utf8.ValidString(got) ||
+		if len(got) > maxBytes || !utf8.ValidString(got) ||
 			strings.ContainsAny(got, "/\\\x00\r\n[]\u2028\u2029\u202e") || strings.HasPrefix(got, ".") {
 			t.Errorf("%q became %q", name, got)
 		}

@@ -29,8 +29,8 @@ const (
 	associates = 0.5 // a word before the bar and one after it
 )
 
-// mostRelated limits the related words of one word.
-const mostRelated = 12
+// maxRelated limits the related words of one word.
+const maxRelated = 12
 
 //go:embed related_en.txt
 var relatedEnglish string
@@ -51,7 +51,7 @@ var relatedWords = sync.OnceValue(func() relations {
 	}
 	for word, list := range all {
 		slices.SortStableFunc(list, func(a, b Related) int { return cmp.Compare(b.Strength, a.Strength) })
-		all[word] = slices.Clip(list[:min(len(list), mostRelated)])
+		all[word] = slices.Clip(list[:min(len(list), maxRelated)])
 	}
 	return all
 })

@@ -31,7 +31,7 @@ func TestRelatedTo(t *testing.T) {
 // A related word must exist in the index, and belong to a term of the question.
 func TestRelatedWordsAreTerms(t *testing.T) {
 	for word, list := range relatedWords() {
-		if len(list) > mostRelated {
+		if len(list) > maxRelated {
 			t.Errorf("%q has %d related words", word, len(list))
 		}
 		for _, r := range list {

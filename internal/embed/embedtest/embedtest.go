@@ -30,8 +30,8 @@ const path = "/v1/embeddings"
 
 // Limits that clients must keep.
 const (
-	mostTexts = 64
-	mostRunes = 2000
+	maxTexts = 64
+	maxRunes = 2000
 )
 
 // Dims is the length of the vectors.
@@ -155,11 +155,11 @@ func (e *Endpoint) read(r *http.Request) ([]string, error) {
 		return nil, fmt.Errorf("content type %q", r.Header.Get("Content-Type"))
 	case q.Model != model || q.Format != "float":
 		return nil, fmt.Errorf("model %q, format %q", q.Model, q.Format)
-	case len(q.Input) == 0 || len(q.Input) > mostTexts:
+	case len(q.Input) == 0 || len(q.Input) > maxTexts:
 		return nil, fmt.Errorf("%d texts", len(q.Input))
 	}
 	for _, t := range q.Input {
-		if strings.TrimSpace(t) == "" || utf8.RuneCountInString(t) > mostRunes {
+		if strings.TrimSpace(t) == "" || utf8.RuneCountInString(t) > maxRunes {
 			return nil, fmt.Errorf("a text of %d runes", utf8.RuneCountInString(t))
 		}
 	}

@@ -55,8 +55,8 @@ func (d *decoding) add(line int, key []string, err error) {
 	}
 }
 
-// mostMistakes limits the mistakes of a file that are reported at once.
-const mostMistakes = 50
+// maxMistakes limits the mistakes of a file that are reported at once.
+const maxMistakes = 50
 
 // decode is [Decode]. After a mistake it continues without the expression in which it was found.
 func decode(data []byte, c *Config) (found decoding) {
@@ -64,7 +64,7 @@ func decode(data []byte, c *Config) (found decoding) {
 	found.wrong = map[string]bool{}
 	rest := bytes.Clone(data)
 	found.text = rest
-	for len(found.mistakes) < mostMistakes {
+	for len(found.mistakes) < maxMistakes {
 		checkValues(data, rest, &found)
 		read := *c
 		err := toml.NewDecoder(bytes.NewReader(rest)).DisallowUnknownFields().Decode(&read)
@@ -103,7 +103,7 @@ func decode(data []byte, c *Config) (found decoding) {
 			found.stopped = true
 			blankFrom(rest, row)
 		}
-		if len(found.mistakes) >= mostMistakes {
+		if len(found.mistakes) >= maxMistakes {
 			*c, found.stopped = read, true
 		}
 	}

@@ -145,8 +145,8 @@ func checkEvents(r *Report, found feishu.Checkup, console feishu.Console) {
 	}
 }
 
-// mostIDs limits the configured IDs that are looked up: each takes a call.
-const mostIDs = 50
+// maxIDs limits the configured IDs that are looked up: each takes a call.
+const maxIDs = 50
 
 // checkIDs reports IDs in the configuration that the platform does not know: they would neither grant nor deny access.
 func checkIDs(ctx context.Context, r *Report, c config.Config) {
@@ -161,7 +161,7 @@ func checkIDs(ctx context.Context, r *Report, c config.Config) {
 	var all []string
 	for _, key := range keys {
 		for _, id := range key.ids {
-			if !slices.Contains(all, id) && len(all) < mostIDs {
+			if !slices.Contains(all, id) && len(all) < maxIDs {
 				all = append(all, id)
 			}
 		}

@@ -303,8 +303,8 @@ type ccSession struct {
 	} `json:"history"`
 }
 
-// mostStores limits the number of session files that are read.
-const mostStores = 1000
+// maxStores limits the number of session files that are read.
+const maxStores = 1000
 
 // readSessions reads the conversations of a project. It finds the files by listing the folder: no path is built from a
 // configured name.
@@ -316,7 +316,7 @@ func (r *ccReader) readSessions(p ccProject) {
 		if err != nil {
 			continue
 		}
-		for _, f := range files[:min(len(files), mostStores)] {
+		for _, f := range files[:min(len(files), maxStores)] {
 			if !ours.MatchString(f.Name()) {
 				continue
 			}

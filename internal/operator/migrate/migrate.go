@@ -150,8 +150,8 @@ func (r reader) usableDir(dir string) string {
 	return filepath.Clean(dir)
 }
 
-// mostProjects limits the number of imported projects.
-const mostProjects = 200
+// maxProjects limits the number of imported projects.
+const maxProjects = 200
 
 // reservedNames cannot be names of projects: chats use them to reset a setting.
 var reservedNames = []string{"default", "auto", "默认", "自动"}
@@ -159,7 +159,7 @@ var reservedNames = []string{"default", "auto", "默认", "自动"}
 // addProject adds a folder as a project that chats can switch to, and returns its name; empty = it is the default one,
 // or none. Of several folders with the same name the later ones get a number.
 func (r reader) addProject(name, dir string) string {
-	if dir = r.usableDir(dir); dir == "" || dir == r.file.Claude.Project || len(r.file.Projects) >= mostProjects {
+	if dir = r.usableDir(dir); dir == "" || dir == r.file.Claude.Project || len(r.file.Projects) >= maxProjects {
 		return ""
 	}
 	for known, path := range r.file.Projects {
