@@ -10,7 +10,7 @@ import (
 // logging are the folders of the program that "magpie serve" runs and that write lines of the log.
 var logging = []string{
 	"cmd/magpie", "feishu", "feishu/openapi", "internal/operator/systemd",
-	"bridge", "bridge/access", "bridge/approval", "bridge/attachment", "bridge/delivery", "bridge/turncard", "bridge/workqueue",
+	"bridge", "bridge/access", "bridge/approval", "bridge/attachment", "bridge/delivery", "bridge/toolset", "bridge/turncard", "bridge/workqueue",
 	"contextmgr", "contextmgr/memdoc", "db", "db/sqlite",
 	"internal/agenttools", "internal/claude", "internal/claude/proctree", "internal/operator/config", "internal/embed",
 }

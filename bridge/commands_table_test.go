@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"magpie/bridge/access"
+	"magpie/bridge/toolset"
 	"magpie/bridge/turncard"
 	"magpie/db"
 	"magpie/internal/chat"
@@ -75,7 +76,7 @@ var commandCases = map[string][]commandCase{
 			does: func(w *memoryRig, c db.Chat) bool {
 				list, err := w.store.Memories().List(w.ctx, c.Key)
 				w.must(err)
-				return len(list) == 1 && list[0].Text == "周二" && list[0].Scope == usualScope(c.Kind)
+				return len(list) == 1 && list[0].Text == "周二" && list[0].Scope == toolset.UsualScope(c.Kind)
 			}},
 	},
 	"memory": {{reply: i18n.MemoryNone}, {args: "what", reply: i18n.MemoryUsage},

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"magpie/bridge/toolset"
 	"magpie/contextmgr/memdoc"
 	"magpie/contextmgr/redact"
 	"magpie/db"
@@ -41,7 +42,7 @@ func (cs *commandSet) rememberThis(_ context.Context, o invocation) (commandResu
 	if kept == "" {
 		return o.say(i18n.RememberWhat)
 	}
-	x := db.Memory{Key: o.Key, Text: kept, Scope: usualScope(o.Kind), Sources: []string{o.ID}}
+	x := db.Memory{Key: o.Key, Text: kept, Scope: toolset.UsualScope(o.Kind), Sources: []string{o.ID}}
 	done := i18n.RememberedForChat
 	if x.Scope == db.UserScope {
 		x.Of, done = o.Actor.ID, i18n.RememberedForUser
@@ -211,7 +212,7 @@ func changedBy(o invocation, who string, names map[string]string) string {
 	switch {
 	case who == o.Actor.ID:
 		return i18n.You.In(o.lang)
-	case who == byAgent:
+	case who == toolset.ByAgent:
 		return i18n.TheAgent.In(o.lang)
 	case who == byItself:
 		return i18n.TheProgram.In(o.lang)
@@ -221,12 +222,10 @@ func changedBy(o invocation, who string, names map[string]string) string {
 	return cmp.Or(names[who], i18n.SomeoneElse.In(o.lang))
 }
 
-// Authors and reasons of automatic memories, as stored.
+// Who makes memories by itself, and why, as stored; an agent does as well, see package toolset.
 const (
-	byAgent  = "agent"
 	byItself = "magpie"
 
-	whyTool   = "tool remember"
 	whyAnswer = "after a turn"
 	whyStale  = "stale"
 	whyRecall = "recalled" // of a message it came from
@@ -235,7 +234,7 @@ const (
 // reasonText is the reason of a change, for users.
 func reasonText(why string, l i18n.Lang) string {
 	known := map[string]i18n.Phrase{
-		whyTool: i18n.MemoryByTool, whyAnswer: i18n.MemoryAfterAnswer, whyStale: i18n.MemoryWhenStale,
+		toolset.WhyTool: i18n.MemoryByTool, whyAnswer: i18n.MemoryAfterAnswer, whyStale: i18n.MemoryWhenStale,
 		whyRecall:          i18n.MemoryAfterRecall,
 		memdoc.NewDocument: i18n.MemoryNewDocument, memdoc.EditedDocument: i18n.MemoryEditedDocument,
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"magpie/bridge/toolset"
 	"magpie/contextmgr"
 	"magpie/db"
 	"magpie/internal/chat"
@@ -47,7 +48,7 @@ func (u *upkeep) extract(ctx context.Context, c db.Chat, ids []string) error {
 	if err != nil || len(said) == 0 { // they may have been deleted
 		return err
 	}
-	note := db.Memory{Key: c.Key, Scope: usualScope(c.Kind), Sources: idsOf(said)}
+	note := db.Memory{Key: c.Key, Scope: toolset.UsualScope(c.Kind), Sources: idsOf(said)}
 	for _, m := range said {
 		if m.Role == chat.User && note.Scope == db.UserScope {
 			note.Of = m.Actor.ID

@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"magpie/bridge/toolset"
 	"magpie/db"
 	"magpie/internal/chat"
 )
@@ -78,7 +79,7 @@ func TestALookThatFailsIsLogged(t *testing.T) {
 // storeNotes stores what the agent wrote down of the turn that was the place's last.
 func (w *memoryRig) storeNotes(p place, reply string) {
 	w.Helper()
-	scope, of := usualScope(p.kind), ""
+	scope, of := toolset.UsualScope(p.kind), ""
 	if scope == db.UserScope {
 		of = p.who
 	}
@@ -131,7 +132,7 @@ func TestWhatIsKnownIsNotRememberedAgain(t *testing.T) {
 	}
 	w.order(group, "/remember The release is on Tuesdays")
 	w.ask(group, "my cat is called Momo", "noted",
-		func() { w.remember(group, rememberInput{Text: "The cat is called Momo", Scope: "user"}) })
+		func() { w.remember(group, toolset.RememberInput{Text: "The cat is called Momo", Scope: "user"}) })
 	w.storeNotes(group, "a | the  release is on Tuesdays. | x\nb | Use C | x\nc | Use C++ | x")
 	w.storeNotes(group, "d | use c++ | x")
 	w.storeNotes(group, "e | The cat is called Momo | x") // which only one of them knows so far

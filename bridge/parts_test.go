@@ -8,6 +8,7 @@ import (
 	"magpie/bridge/approval"
 	"magpie/bridge/attachment"
 	"magpie/bridge/delivery"
+	"magpie/bridge/toolset"
 	"magpie/bridge/turncard"
 	"magpie/bridge/workqueue"
 	"magpie/contextmgr"
@@ -39,7 +40,7 @@ func (p parts) queue() *turnQueue              { return p.bridge.queues.turns }
 func (p parts) upkeep() *upkeep                { return p.bridge.queues.upkeep }
 func (p parts) runner() *turnRunner            { return p.bridge.runner }
 func (p parts) budget() *budget                { return p.runner().budget }
-func (p parts) tools() *toolHandlers           { return p.runner().specs.tools }
+func (p parts) tools() *toolset.Set            { return p.runner().specs.tools }
 func (p parts) limits() *usageLimits           { return p.bridge.limits }
 
 // recover takes up what an earlier process has left, and work does what waits, as when the bridge runs.

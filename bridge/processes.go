@@ -9,6 +9,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"magpie/bridge/attachment"
+	"magpie/bridge/toolset"
 	"magpie/bridge/turncard"
 	"magpie/db"
 	"magpie/internal/chat"
@@ -21,7 +22,7 @@ import (
 type processSpecs struct {
 	cfg    *Config
 	budget *budget
-	tools  *toolHandlers
+	tools  *toolset.Set
 	files  *attachment.Store
 }
 
@@ -45,7 +46,7 @@ func (ps processSpecs) chatSpec(c db.Chat) (claude.Spec, error) {
 		Model: c.Settings.Model, Effort: c.Settings.Effort, Budget: ps.budget.Load().TurnUSD,
 		Dir: dir, Mode: ps.cfg.permissionMode(c), Name: c.Key.StableID("magpie-"), Kind: string(c.Kind),
 		Suggest: c.Kind == chat.Private, // in a group a suggestion would be addressed to nobody in particular
-		Tools:   ps.tools.toolsFor(c), Spare: ps.spareSpec(c.Kind),
+		Tools:   ps.tools.For(c), Spare: ps.spareSpec(c.Kind),
 	}, err
 }
 
@@ -53,7 +54,7 @@ func (ps processSpecs) chatSpec(c db.Chat) (claude.Spec, error) {
 // known yet.
 func (ps processSpecs) spareSpec(kind chat.Kind) func(folder string) claude.Spec {
 	return func(folder string) claude.Spec {
-		return claude.Spec{Tools: ps.tools.unboundTools(kind), Files: ps.files.DirFor(folder)}
+		return claude.Spec{Tools: ps.tools.Unbound(kind), Files: ps.files.DirFor(folder)}
 	}
 }
 

@@ -213,11 +213,11 @@ func TestTheToolHandlersKnowWhereTheAgentWorks(t *testing.T) {
 	var known, works string
 	tn := l.turnOf(c)
 	l.runWith(t.Context(), tn, func(ctx context.Context, tn *turn) turncard.Outcome {
-		a, err := l.tools().runningTurn(room)
+		a, err := l.tools().RunningTurn(room)
 		l.must(err)
 		s, err := l.runner().specs.specFor(ctx, tn)
 		l.must(err)
-		known, works = a.project, s.Dir
+		known, works = a.Project, s.Dir
 		return turncard.Outcome{State: db.Done}
 	})
 	if known != other || works != realPath(other) {

@@ -16,6 +16,7 @@ import (
 	"unicode/utf16"
 
 	"magpie/bridge/delivery/deliverytest"
+	"magpie/bridge/toolset"
 	"magpie/bridge/turncard"
 	"magpie/contextmgr/redact"
 	"magpie/db"
@@ -63,7 +64,7 @@ func (s *sendRig) startTurn(id string) {
 }
 
 func (s *sendRig) send(path, caption string) (string, error) {
-	return s.tools().sendFile(s.Context(), room, sendFileInput{path, caption})
+	return s.tools().SendFile(s.Context(), room, toolset.SendFileInput{Path: path, Caption: caption})
 }
 
 func (s *sendRig) copies() int {
@@ -92,7 +93,7 @@ func TestTheAgentSendsFiles(t *testing.T) {
 	if _, err := s.send("../plot.png", ""); !errors.As(err, new(*agenttools.RefusedError)) {
 		t.Errorf("from elsewhere: %v", err)
 	}
-	if _, err := s.send("plot.png", strings.Repeat("字", longestCaption+1)); !errors.As(err,
+	if _, err := s.send("plot.png", strings.Repeat("字", 2001)); !errors.As(err,
 		new(*agenttools.RefusedError)) {
 		t.Errorf("a long caption: %v", err)
 	}
@@ -114,12 +115,12 @@ func TestTheAgentSendsFiles(t *testing.T) {
 func TestTheAgentSendsOnlyWhatIsAskedFor(t *testing.T) {
 	t.Parallel()
 	s := newSendRig(t)
-	if _, err := s.send("plot.png", ""); !errors.Is(err, errNobodyAsks) {
+	if _, err := s.send("plot.png", ""); !errors.Is(err, toolset.ErrNobodyAsks) {
 		t.Errorf("unasked: %v", err)
 	}
 	s.deliver()
 	s.startTurn("om_1")
-	for i := range maxSent {
+	for i := range 20 {
 		if _, err := s.send("plot.png", fmt.Sprint(i)); err != nil {
 			t.Fatal(err)
 		}

@@ -9,6 +9,7 @@ import (
 	"magpie/bridge/approval"
 	"magpie/bridge/attachment"
 	"magpie/bridge/delivery"
+	"magpie/bridge/toolset"
 	"magpie/bridge/workqueue"
 	"magpie/contextmgr"
 	"magpie/db"
@@ -49,9 +50,9 @@ func New(config Config, store *db.DB, pool *claude.Pool, messenger delivery.Mess
 	}
 	upkeep := newUpkeep(cfg, store, manager, pool, budget, outbox, out, log)
 	files := attachment.New(cfg.Files, store, cfg.redactForHistory, withoutCodes)
-	tools := &toolHandlers{
-		db: store, context: manager, cfg: cfg.Context, outbox: outbox, clean: cfg.clean, server: cfg.Tools, busy: busy,
-		log: log,
+	tools := &toolset.Set{
+		DB: store, Context: manager, Config: cfg.Context, Outbox: outbox, Clean: cfg.clean, Server: cfg.Tools,
+		Running: busy.worksFor, Log: log,
 	}
 	logins := &logins{
 		pool: pool, out: out, jobs: upkeep.jobs, log: log, patience: loginTime, loggedIn: limits.loggedIn,

@@ -1,4 +1,4 @@
-package bridge
+package toolset
 
 import (
 	"context"
@@ -23,15 +23,15 @@ const (
 	deliveryWait   = 20 * time.Second // how long the agent waits for the result
 )
 
-// sendFileInput is the input of the tool that sends a file.
-type sendFileInput struct {
+// SendFileInput is the input of the tool that sends a file.
+type SendFileInput struct {
 	Path    string `json:"path" jsonschema:"the file, in the project folder"`
 	Caption string `json:"caption,omitempty" jsonschema:"a line that says what it is, in the language of the user, Markdown; may be empty"`
 }
 
-// sendFile queues a file as a reply to the turn's message, and waits a while for its delivery.
-func (d *toolHandlers) sendFile(ctx context.Context, key chat.Key, in sendFileInput) (string, error) {
-	a, err := d.runningTurn(key)
+// SendFile queues a file as a reply to the turn's message, and waits a while for its delivery.
+func (s *Set) SendFile(ctx context.Context, key chat.Key, in SendFileInput) (string, error) {
+	a, err := s.RunningTurn(key)
 	if err != nil {
 		return "", err
 	}
@@ -40,7 +40,7 @@ func (d *toolHandlers) sendFile(ctx context.Context, key chat.Key, in sendFileIn
 			"Say the rest in your answer.", n, longestCaption)
 	}
 	turn := a.Turn
-	switch n, err := d.db.Outbox().FileDeliveries().Count(ctx, turn.ID); {
+	switch n, err := s.DB.Outbox().FileDeliveries().Count(ctx, turn.ID); {
 	case err != nil:
 		return "", err
 	case n >= maxSent:
@@ -49,8 +49,8 @@ func (d *toolHandlers) sendFile(ctx context.Context, key chat.Key, in sendFileIn
 			"and offer to send it when the user asks.", maxSent)
 	}
 	// An agent that waits for the delivery can tell the user the truth about it.
-	p, isNew, err := d.outbox.SendFile(
-		ctx, turn, delivery.File{Project: a.project, Path: in.Path, Caption: in.Caption}, deliveryWait,
+	p, isNew, err := s.Outbox.SendFile(
+		ctx, turn, delivery.File{Project: a.Project, Path: in.Path, Caption: in.Caption}, deliveryWait,
 	)
 	if err != nil {
 		return "", err

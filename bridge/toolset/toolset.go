@@ -1,4 +1,7 @@
-package bridge
+// Package toolset carries out the tools that Magpie offers to its agents: what they remember, look up and send.
+//
+// It does not decide when a turn runs, or how a file reaches people; the server that agents call is agenttools.
+package toolset
 
 import (
 	"context"
@@ -20,35 +23,36 @@ import (
 	"magpie/internal/text"
 )
 
-// toolHandlers implements the agents' tools. Each call works in the chat of the agent that made it.
-type toolHandlers struct {
-	db      *db.DB
-	context *contextmgr.Manager
-	cfg     contextmgr.Config
-	outbox  *delivery.Outbox
-	clean   func(string) string // redacts what is remembered
-	server  *agenttools.Server  // nil = agents have no tools
-	busy    *busyChats
-	log     zerolog.Logger
+// Set implements the agents' tools. Each call works in the chat of the agent that made it.
+type Set struct {
+	DB      *db.DB
+	Context *contextmgr.Manager
+	Config  contextmgr.Config
+	Outbox  *delivery.Outbox
+	Clean   func(string) string // redacts what is remembered
+	Server  *agenttools.Server  // nil = agents have no tools
+	// Running is the running turn of a chat, for which its agent works in a project; false = none runs.
+	Running func(chat.Key) (turn db.Claim, project string, ok bool)
+	Log     zerolog.Logger
 }
 
-// toolTurn is the running turn that tool calls of a chat belong to.
-type toolTurn struct {
+// Turn is the running turn that tool calls of a chat belong to.
+type Turn struct {
 	db.Claim
-	project string
+	Project string
 }
 
 // tools lists the tools offered to agents in chats of this kind.
-func (d *toolHandlers) tools(kind chat.Kind) []agenttools.Tool {
+func (s *Set) tools(kind chat.Kind) []agenttools.Tool {
 	var tools []agenttools.Tool
-	if d.cfg.Memory.Tools {
+	if s.Config.Memory.Tools {
 		tools = append(tools,
-			agenttools.New("remember", d.rememberTool(kind), d.remember),
-			agenttools.New("search_memory", searchMemoryTool, d.searchMemory),
-			agenttools.New("search_history", searchHistoryTool, d.searchHistory))
+			agenttools.New("remember", s.rememberTool(kind), s.Remember),
+			agenttools.New("search_memory", searchMemoryTool, s.SearchMemory),
+			agenttools.New("search_history", searchHistoryTool, s.SearchHistory))
 	}
-	if d.outbox.SendsFiles() {
-		tools = append(tools, agenttools.New("send_file", sendFileTool, d.sendFile))
+	if s.Outbox.SendsFiles() {
+		tools = append(tools, agenttools.New("send_file", sendFileTool, s.SendFile))
 	}
 	return tools
 }
@@ -68,28 +72,28 @@ const (
 )
 
 // rememberTool describes when to use remember: unasked only in chats of a kind that has it configured.
-func (d *toolHandlers) rememberTool(kind chat.Kind) string {
-	if kind != chat.Private && !d.cfg.Memory.CaptureGroup {
+func (s *Set) rememberTool(kind chat.Kind) string {
+	if kind != chat.Private && !s.Config.Memory.CaptureGroup {
 		return keeps + keepsNot
 	}
 	return keeps + keepsUnasked + keepsNot
 }
 
-// toolsFor provides the tools for the agent of a chat; nil = none.
-func (d *toolHandlers) toolsFor(c db.Chat) func() claude.Tools {
-	if d.server == nil {
+// For provides the tools for the agent of a chat; nil = none.
+func (s *Set) For(c db.Chat) func() claude.Tools {
+	if s.Server == nil {
 		return nil
 	}
-	return func() claude.Tools { return toolsOf(d.server.Grant(c.Key, d.tools(c.Kind))) }
+	return func() claude.Tools { return toolsOf(s.Server.Grant(c.Key, s.tools(c.Kind))) }
 }
 
-// unboundTools is toolsFor for a process that belongs to no chat yet.
-func (d *toolHandlers) unboundTools(kind chat.Kind) func() claude.Tools {
-	if d.server == nil {
+// Unbound is For for a process that belongs to no chat yet.
+func (s *Set) Unbound(kind chat.Kind) func() claude.Tools {
+	if s.Server == nil {
 		return nil
 	}
 	return func() claude.Tools {
-		g := d.server.GrantUnbound(d.tools(kind))
+		g := s.Server.GrantUnbound(s.tools(kind))
 		tools := toolsOf(g)
 		tools.Bind = func(owner string) {
 			if key, err := chat.ParseKey(owner); err == nil { // owner was made from a key
@@ -104,48 +108,48 @@ func toolsOf(g agenttools.Grant) claude.Tools {
 	return claude.Tools{Server: agenttools.ServerName, URL: g.URL, Token: g.Token, Names: g.Names, Close: g.Revoke}
 }
 
-// errNobodyAsks refuses tool calls between turns, when no user has asked for anything.
-var errNobodyAsks = &agenttools.RefusedError{Reason: "Nobody has asked you anything right now."}
+// ErrNobodyAsks refuses tool calls between turns, when no user has asked for anything.
+var ErrNobodyAsks = &agenttools.RefusedError{Reason: "Nobody has asked you anything right now."}
 
-// runningTurn returns the turn that a tool call belongs to. A call after the turn's end is refused: nobody would see
+// RunningTurn returns the turn that a tool call belongs to. A call after the turn's end is refused: nobody would see
 // its effect, and there is nobody to charge.
-func (d *toolHandlers) runningTurn(key chat.Key) (toolTurn, error) {
-	claim, project, ok := d.busy.worksFor(key)
+func (s *Set) RunningTurn(key chat.Key) (Turn, error) {
+	claim, project, ok := s.Running(key)
 	if !ok {
-		return toolTurn{}, errNobodyAsks
+		return Turn{}, ErrNobodyAsks
 	}
-	return toolTurn{claim, project}, nil
+	return Turn{claim, project}, nil
 }
 
 // audience is the set of askers of this turn. The answer must not contain memories about other people.
-func (a toolTurn) audience() contextmgr.Audience {
-	r := contextmgr.Audience{Key: a.Turn.Key, Project: a.project}
+func (a Turn) audience() contextmgr.Audience {
+	r := contextmgr.Audience{Key: a.Turn.Key, Project: a.Project}
 	for _, m := range a.Asked {
 		r.Users = append(r.Users, m.Actor.ID)
 	}
 	return r
 }
 
-// rememberInput is the input of the remember tool.
-type rememberInput struct {
+// RememberInput is the input of the remember tool.
+type RememberInput struct {
 	Title    string   `json:"title" jsonschema:"what it is about, in a few words"`
 	Text     string   `json:"text" jsonschema:"what to remember, complete in itself"`
 	Keywords []string `json:"keywords" jsonschema:"5 to 10 words by which somebody will look for it, in Chinese AND in English, with synonyms that are not in the text"`
 	Scope    string   `json:"scope,omitempty" jsonschema:"chat: for everybody here (the default in groups); user: only for the person who asks (the default in private chats); project: only while the chat works in this project"`
 }
 
-// remember stores a memory. It is idempotent: an agent that repeats a call after a lost reply gets the number of the
+// Remember stores a memory. It is idempotent: an agent that repeats a call after a lost reply gets the number of the
 // existing memory. The text is cleaned of secrets first because memories go into later prompts.
-func (d *toolHandlers) remember(ctx context.Context, key chat.Key, in rememberInput) (string, error) {
-	a, err := d.runningTurn(key)
+func (s *Set) Remember(ctx context.Context, key chat.Key, in RememberInput) (string, error) {
+	a, err := s.RunningTurn(key)
 	if err != nil {
 		return "", err
 	}
-	m, err := a.memory(in.cleaned(d.clean))
+	m, err := a.memory(in.cleaned(s.Clean))
 	if err != nil {
 		return "", err
 	}
-	known, err := d.db.Memories().List(ctx, key)
+	known, err := s.DB.Memories().List(ctx, key)
 	if err != nil {
 		return "", err
 	}
@@ -155,17 +159,17 @@ func (d *toolHandlers) remember(ctx context.Context, key chat.Key, in rememberIn
 	if i := slices.IndexFunc(known, same); i >= 0 {
 		return fmt.Sprintf("This is remembered already, as number %d.", known[i].Number), nil
 	}
-	if d.cfg.Memory.Approval {
+	if s.Config.Memory.Approval {
 		m.State = db.ProposedMemory
 	}
-	m, err = d.db.Memories().Save(ctx, m, db.Change{Who: byAgent, Why: whyTool})
+	m, err = s.DB.Memories().Save(ctx, m, db.Change{Who: ByAgent, Why: WhyTool})
 	switch {
 	case errors.Is(err, db.ErrBadMemory), errors.Is(err, db.ErrTooManyMemories):
 		return "", &agenttools.RefusedError{Reason: "Not remembered: " + err.Error()}
 	case err != nil:
 		return "", err
 	}
-	d.log.Info().Stringer("chat", key).Int64("turn", a.Turn.ID).Str("memory", m.ID).
+	s.Log.Info().Stringer("chat", key).Int64("turn", a.Turn.ID).Str("memory", m.ID).
 		Str("state", string(m.State)).Msg("memory stored by the agent")
 	if m.State == db.ProposedMemory {
 		return fmt.Sprintf("Proposed as number %[1]d. It counts once whoever is in charge of this chat has sent "+
@@ -179,7 +183,7 @@ var errSeveralAsk = &agenttools.RefusedError{Reason: "Not remembered: several pe
 	"Use scope \"chat\" if everybody here may know it; else tell who wants it to ask again alone."}
 
 // cleaned returns in without private data and secrets.
-func (in rememberInput) cleaned(clean func(string) string) rememberInput {
+func (in RememberInput) cleaned(clean func(string) string) RememberInput {
 	in.Title, in.Text, in.Keywords = clean(in.Title), clean(in.Text), slices.Clone(in.Keywords)
 	for i, k := range in.Keywords {
 		in.Keywords[i] = clean(k)
@@ -188,7 +192,7 @@ func (in rememberInput) cleaned(clean func(string) string) rememberInput {
 }
 
 // memory converts the tool's input to a memory.
-func (a toolTurn) memory(in rememberInput) (db.Memory, error) {
+func (a Turn) memory(in RememberInput) (db.Memory, error) {
 	m := db.Memory{
 		Key: a.Turn.Key, Title: in.Title, Text: in.Text, Keywords: in.Keywords, Scope: db.MemoryScope(in.Scope),
 	}
@@ -196,7 +200,7 @@ func (a toolTurn) memory(in rememberInput) (db.Memory, error) {
 		m.Sources = append(m.Sources, q.ID)
 	}
 	if m.Scope == "" {
-		m.Scope = usualScope(a.Chat.Kind)
+		m.Scope = UsualScope(a.Chat.Kind)
 	}
 	switch m.Scope {
 	case db.ChatScope:
@@ -209,15 +213,21 @@ func (a toolTurn) memory(in rememberInput) (db.Memory, error) {
 			m.Of = q.Actor.ID
 		}
 	case db.ProjectScope:
-		m.Of = a.project
+		m.Of = a.Project
 	default:
 		return db.Memory{}, &agenttools.RefusedError{Reason: `Not remembered: scope must be "chat", "user" or "project".`}
 	}
 	return m, nil
 }
 
-// usualScope is the default scope of a memory. In a private chat it belongs to the person.
-func usualScope(kind chat.Kind) db.MemoryScope {
+// Who has stored a memory of an agent, and why.
+const (
+	ByAgent = "agent"
+	WhyTool = "tool remember"
+)
+
+// UsualScope is the default scope of a memory. In a private chat it belongs to the person.
+func UsualScope(kind chat.Kind) db.MemoryScope {
 	if kind == chat.Private {
 		return db.UserScope
 	}
@@ -239,42 +249,45 @@ func limitResults(limit int) int {
 	return min(limit, maxResults)
 }
 
-type memoryQuery struct {
+// MemoryQuery is the input of the tool that searches memories.
+type MemoryQuery struct {
 	Query string `json:"query" jsonschema:"words of the matter, in Chinese or English"`
 	Limit int    `json:"limit,omitempty" jsonschema:"how many at most; 8 when not given, 20 at most"`
 }
 
-func (d *toolHandlers) searchMemory(ctx context.Context, key chat.Key, in memoryQuery) (string, error) {
-	a, err := d.runningTurn(key)
+// SearchMemory searches the memories that the askers of the turn may see.
+func (s *Set) SearchMemory(ctx context.Context, key chat.Key, in MemoryQuery) (string, error) {
+	a, err := s.RunningTurn(key)
 	if err != nil {
 		return "", err
 	}
-	list, err := d.context.SearchMemories(ctx, a.audience(), in.Query, limitResults(in.Limit))
+	list, err := s.Context.SearchMemories(ctx, a.audience(), in.Query, limitResults(in.Limit))
 	if err != nil {
 		return "", err
 	}
 	if len(list) == 0 {
 		return "Nothing like that was remembered.", nil
 	}
-	var s strings.Builder
+	var b strings.Builder
 	for _, m := range list {
-		fmt.Fprintf(&s, "[%d] %s (%s):\n%s\n\n", m.Number, m.Title,
-			m.Updated.In(d.context.Zone()).Format(time.DateOnly), quoted(m.Text))
+		fmt.Fprintf(&b, "[%d] %s (%s):\n%s\n\n", m.Number, m.Title,
+			m.Updated.In(s.Context.Zone()).Format(time.DateOnly), quoted(m.Text))
 	}
-	return claude.BreakMarkup(strings.TrimSpace(s.String())), nil
+	return claude.BreakMarkup(strings.TrimSpace(b.String())), nil
 }
 
-type historyQuery struct {
+// HistoryQuery is the input of the tool that searches the History.
+type HistoryQuery struct {
 	Query  string `json:"query" jsonschema:"words of the matter; empty for the newest messages of a time"`
 	Limit  int    `json:"limit,omitempty" jsonschema:"how many at most; 8 when not given, 20 at most"`
 	After  string `json:"after,omitempty" jsonschema:"only messages of this day or later, as 2026-05-04"`
 	Before string `json:"before,omitempty" jsonschema:"only messages of before this day, as 2026-05-04"`
 }
 
-// searchHistory searches only the turn's own chat, up to the turn's own messages. Dates are read in the configured time
+// SearchHistory searches only the turn's own chat, up to the turn's own messages. Dates are read in the configured time
 // zone.
-func (d *toolHandlers) searchHistory(ctx context.Context, key chat.Key, in historyQuery) (string, error) {
-	a, err := d.runningTurn(key)
+func (s *Set) SearchHistory(ctx context.Context, key chat.Key, in HistoryQuery) (string, error) {
+	a, err := s.RunningTurn(key)
 	if err != nil {
 		return "", err
 	}
@@ -289,23 +302,23 @@ func (d *toolHandlers) searchHistory(ctx context.Context, key chat.Key, in histo
 		if day.text == "" {
 			continue
 		}
-		if *day.to, err = time.ParseInLocation(time.DateOnly, day.text, d.context.Zone()); err != nil {
+		if *day.to, err = time.ParseInLocation(time.DateOnly, day.text, s.Context.Zone()); err != nil {
 			return "", &agenttools.RefusedError{Reason: fmt.Sprintf("%q is no day; write it as 2026-05-04.", day.text)}
 		}
 	}
-	list, err := d.context.SearchHistory(ctx, q)
+	list, err := s.Context.SearchHistory(ctx, q)
 	if err != nil {
 		return "", err
 	}
 	if len(list) == 0 {
 		return "Nothing like that was said here.", nil
 	}
-	var s strings.Builder
+	var b strings.Builder
 	for _, m := range list {
-		at := m.Time.In(d.context.Zone()).Format("2006-01-02 15:04")
-		fmt.Fprintf(&s, "%s %s:\n%s\n\n", at, authorName(m), quoted(m.Text))
+		at := m.Time.In(s.Context.Zone()).Format("2006-01-02 15:04")
+		fmt.Fprintf(&b, "%s %s:\n%s\n\n", at, authorName(m), quoted(m.Text))
 	}
-	return claude.BreakMarkup(strings.TrimSpace(s.String())), nil
+	return claude.BreakMarkup(strings.TrimSpace(b.String())), nil
 }
 
 // authorName names the author of a message in English. A user cannot pass for the agent by a chosen name.
