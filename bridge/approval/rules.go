@@ -20,6 +20,7 @@ import (
 	"magpie/internal/claude"
 	"magpie/internal/i18n"
 	"magpie/internal/safepath"
+	"magpie/internal/shell"
 )
 
 // automaticDecision is a decision made without asking.
@@ -129,7 +130,7 @@ func PermitFor(q claude.ToolAsk, dir string) *db.Permit {
 		return nil
 	case "Bash":
 		in, ok := plainCommand(q.Input)
-		if !ok || !isSingleCommand(in) {
+		if !ok || !isSingle(in) {
 			return nil
 		}
 		p.Kind, p.Content = db.ExactRule, in
@@ -170,7 +171,7 @@ func Covers(p db.Permit, tool string, input json.RawMessage, dir string) bool {
 	case db.ExactRule:
 		command, ok := plainCommand(input)
 		// A rule never covers a command that consists of several, since it was shown as one.
-		return ok && command == p.Content && isSingleCommand(command)
+		return ok && command == p.Content && isSingle(command)
 	case db.PrefixRule:
 		command, ok := plainCommand(input)
 		return ok && matchesPrefix(command, p.Content)
@@ -295,62 +296,25 @@ func prefixOf(command string, proposed []claude.Rule) (string, bool) {
 // no more than the family does. It also checks rules of earlier versions: a prefix of no known family allows nothing.
 func matchesPrefix(command, prefix string) bool {
 	options, known := claude.BashFamily(prefix)
-	rest, ok := strings.CutPrefix(command, prefix)
-	if !known || !ok || rest != "" && rest[0] != ' ' || !isSingleCommand(command) {
+	single, ok := shell.Single(command)
+	if !known || !ok || single.Sets || command != prefix && !strings.HasPrefix(command, prefix+" ") {
 		return false
 	}
-	words, ok := plainWords(rest)
-	for _, w := range words {
-		name, value, _ := strings.Cut(w, "=")
-		// Options are checked by name, because many programs have one that runs another program or writes a file.
-		if strings.HasPrefix(w, "-") && !slices.Contains(options, name) || leavesFolder(w) || leavesFolder(value) {
-			return false
-		}
-	}
+	return !slices.ContainsFunc(single.Words[len(strings.Fields(prefix)):], func(w shell.Word) bool {
+		name, value, _ := strings.Cut(w.Text, "=")
+		// Options are checked by name, because many programs have one that runs another program or writes a file. What a
+		// pattern stands for is not known.
+		return w.Pattern || strings.HasPrefix(w.Text, "-") && !slices.Contains(options, name) ||
+			leavesFolder(w.Text) || leavesFolder(value)
+	})
+}
+
+func isSingle(command string) bool {
+	_, ok := shell.Single(command)
 	return ok
 }
 
 // leavesFolder reports whether a word may name something outside the working folder.
 func leavesFolder(word string) bool {
 	return path.IsAbs(word) || strings.HasPrefix(word, "~") || slices.Contains(strings.Split(word, "/"), "..")
-}
-
-// isSingleCommand reports whether a command is surely a single command: nothing in it can start another one or redirect
-// its output.
-func isSingleCommand(command string) bool {
-	return !strings.ContainsAny(command, ";&|<>$`(){}\\\n\r\x00!")
-}
-
-// plainWords are the words of a [single] command as the shell reads them, without quotes. It fails on patterns, whose
-// matches are unknown, and on unclosed quotes.
-func plainWords(command string) (words []string, ok bool) {
-	var word strings.Builder
-	var quote rune // the enclosing quote; 0 = none
-	begun := false
-	end := func() {
-		if begun {
-			words = append(words, word.String())
-		}
-		word.Reset()
-		begun = false
-	}
-	for _, r := range command {
-		switch {
-		case quote != 0 && r == quote:
-			quote = 0
-		case quote != 0:
-			word.WriteRune(r)
-		case r == '\'' || r == '"':
-			quote, begun = r, true
-		case r == ' ' || r == '\t':
-			end()
-		case strings.ContainsRune("*?[", r):
-			return nil, false
-		default:
-			word.WriteRune(r)
-			begun = true
-		}
-	}
-	end()
-	return words, quote == 0
 }

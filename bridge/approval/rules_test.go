@@ -219,8 +219,8 @@ func TestCommandsWithoutAlways(t *testing.T) {
 		}
 		return list
 	}
-	inChinese := listed("approvals.zh.md", "带有 `;`", "的命令每次都要确认")
-	inEnglish := listed("approvals.md", "A command with `;`", "needs approval")
+	inChinese := listed("approvals.zh.md", "带有 `;`", "\n- ")
+	inEnglish := listed("approvals.md", "A command with `;`", "\n- ")
 	for _, tc := range []struct{ command, chinese, english string }{
 		{"a; b", "", ""}, // the beginning of both lists
 		{"ls | tee x", "`|`", "`|`"},
@@ -241,6 +241,11 @@ func TestCommandsWithoutAlways(t *testing.T) {
 		{`a \b`, "反斜杠", "a backslash"},
 		{"a\nb", "换行", "a line break"}, {"a\rb", "换行", "a line break"},
 		{"a\x00b", "", ""}, // no shell accepts it
+		{"a # b", "`#`", "`#`"},
+		{"a 'b", "引号", "quote"}, {`a "b`, "引号", "quote"},
+		{"a\u00a0b", "空格", "space"}, {"a \u3000", "空格", "space"}, {"a\vb", "空格", "space"},
+		{"if a", "`if`", "`if`"}, {"for a in b", "`for`", "`for`"}, {"time a", "`time`", "`time`"},
+		{"export A=1", "`export`", "`export`"}, {"[[ -f a", "`[[`", "`[[`"}, {"coproc a", "", ""}, {"let a=1", "", ""},
 	} {
 		if !strings.Contains(inChinese, tc.chinese) || !strings.Contains(inEnglish, tc.english) {
 			t.Errorf("docs/approvals.md does not say in both languages that %q is asked for each time", tc.command)

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"magpie/internal/i18n"
+	"magpie/internal/shell"
 )
 
 // bashCommand describes a command of the Bash tool, by its first words.
@@ -162,14 +163,10 @@ func checkBashRule(rule string) error {
 		return nil
 	}
 	prefix, open := beforeWildcard(content)
-	words := strings.Fields(prefix)
-	switch {
-	case !open || strings.TrimSpace(content) == "*" || strings.TrimSpace(content) == ":*":
+	if !open || strings.TrimSpace(content) == "*" || strings.TrimSpace(content) == ":*" {
 		return nil
-	case !strings.HasSuffix(prefix, " ") && len(words) > 0: // the wildcard ends this word
-		words = words[:len(words)-1]
 	}
-	words = slices.DeleteFunc(words, isAssignment)
+	words := slices.DeleteFunc(shell.WordsBefore(prefix), isAssignment)
 	if len(words) == 0 {
 		return i18n.Mistakef(`%q：命令名里的通配符也会允许别的命令；请写完整的命令，要全部允许就写 "Bash"`,
 			`%q: a wildcard in the command's name allows other commands, too; name the whole command, or write "Bash" to allow all`,
@@ -214,19 +211,15 @@ func isAssignment(word string) bool {
 // dangerousCommand finds the command that begins with these words, and what arguments can make it do; nil = nothing
 // else.
 func dangerousCommand(words []string) (name string, can error) {
-	bare := make([]string, len(words))
-	for i, w := range words {
-		bare[i] = strings.NewReplacer(`'`, "", `"`, "", `\`, "").Replace(w)
-	}
-	bare[0] = path.Base(bare[0])
-	for n := len(bare); n > 0; n-- {
-		name = strings.Join(bare[:n], " ")
+	first := path.Base(words[0])
+	for n := len(words); n > 0; n-- {
+		name = strings.Join(append([]string{first}, words[1:n]...), " ")
 		if c, ok := bashCommands[name]; ok {
 			return name, c.can
 		}
 	}
-	if c, ok := bashCommands[withoutVersion(bare[0])]; ok {
-		return bare[0], c.can
+	if c, ok := bashCommands[withoutVersion(first)]; ok {
+		return first, c.can
 	}
 	return "", nil
 }

@@ -95,7 +95,10 @@ func TestAttackBroadRules(t *testing.T) {
 		"Bash(rg *)": "--pre",
 		"Bash(dd *)": "any file", "Bash(pytest *)": "files of the project",
 		"Bash(* --version)": "command's name", "Bash(g*)": "command's name", "Bash(*log)": "command's name",
-		"Bash(A=1 *)": "command's name",
+		"Bash(A=1 *)": "command's name", `Bash('git' log *)`: "--output", `Bash(A='b c' git log *)`: "command's name",
+		"Bash($'git' log *)": "command's name", "Bash($GIT log *)": "command's name", "Bash(cat a; git log *)": "command's name",
+		"Bash(cat a | sh *)": "command's name", "Bash(echo a > *)": "command's name", "Bash(ls;*)": "command's name",
+		`Bash('my tools/git' log *)`: "command's name",
 	}
 	for want, names := range openCommands {
 		for name := range strings.FieldsSeq(names) {

@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"github.com/tidwall/gjson"
+
+	"magpie/internal/shell"
 )
 
 // harmlessTools only read, or keep what is the agent's own, whatever their input is.
@@ -37,31 +39,23 @@ var harmlessCommands = map[string][]string{
 	"git show": {"--ou", "--ext", "--textc"}, "git blame": nil, "git ls-files": nil, "git rev-parse": nil,
 }
 
-// harmlessCommand reports whether a shell command only reads. It knows few commands, and of the shell's syntax only
-// what joins them; all else may do anything.
+// harmlessCommand reports whether a shell command only reads. It knows few commands; all else may do anything.
 func harmlessCommand(command string) bool {
-	for _, nothing := range []string{"2>&1", "2>/dev/null", "2> /dev/null"} { // a space remains, so no words are joined
-		command = strings.ReplaceAll(command, nothing, " ")
+	list, ok := shell.List(command)
+	return ok && !slices.ContainsFunc(list, func(c shell.Command) bool { return !onlyReads(c) })
+}
+
+func onlyReads(c shell.Command) bool {
+	name, words, quoted := c.Words[0].Text, c.Words[1:], c.Words[0].Quoted
+	if name == "git" && len(words) > 0 {
+		name, words, quoted = "git "+words[0].Text, words[1:], quoted || words[0].Quoted
 	}
-	command = strings.NewReplacer("&&", "|", "||", "|", ";", "|").Replace(command)
-	if strings.ContainsAny(command, "\n\r&<>`$(){}\\") {
-		return false
-	}
-	for part := range strings.SplitSeq(command, "|") {
-		words := strings.Fields(part)
-		if len(words) > 1 && words[0] == "git" {
-			words = append([]string{"git " + words[1]}, words[2:]...)
-		}
-		if len(words) == 0 {
-			return false
-		}
-		writing, known := harmlessCommands[words[0]]
-		if !known || slices.ContainsFunc(words[1:], func(word string) bool {
-			word = strings.NewReplacer(`"`, "", `'`, "").Replace(word)
-			return slices.ContainsFunc(writing, func(option string) bool { return strings.HasPrefix(word, option) })
-		}) {
-			return false
-		}
-	}
-	return true
+	writing, known := harmlessCommands[name]
+	return known && !quoted && !c.Sets && !slices.ContainsFunc(words, func(w shell.Word) bool {
+		// A file may be called like an option.
+		named := w.Pattern && strings.ContainsAny(w.Text[:1], "-*?[")
+		return named && len(writing) > 0 || slices.ContainsFunc(writing, func(option string) bool {
+			return strings.HasPrefix(w.Text, option)
+		})
+	})
 }

@@ -46,7 +46,8 @@ func TestHarmlessCommands(t *testing.T) {
 		"cat a | xargs rm", "echo $(rm a)", "echo `rm a`", "find . -delete", `find . "-delete"`, `find . -de"lete"`,
 		"find . -exec rm {} +", "find . -fprint a", "git log --output=a", "git diff --ou=a", "git push", "git -c x=y status", "git",
 		"sed -i s/a/b/ x", "sort -o a a", "rg --pre=sh x", "x=1 rm a", "env rm a", "sudo ls", "(rm a)", "{ rm a; }", "ls \\\nrm",
-		"2>&1rm a", "tail -f log",
+		"2>&1rm a", "tail -f log", "ls 2>/dev/nullx", "cat 2>&1x a", "cat a;", "'cat' a", "git 'log'", "cat\u00a0a", "cat a\x00b", "cat 'a",
+		"cat a # b", "find * -name a", "tail -[f] a", "! ls", "time ls", "A=1 ls", "grep 'a;b' c", "if ls", "ls && [[ -f a",
 	} {
 		if run(command, false) {
 			t.Errorf("%q is harmless", command)
