@@ -115,7 +115,7 @@ func TestTheNameOfAGroupIsNoMarkup(t *testing.T) {
 	added.Actor, added.Title = chat.Actor{ID: "ou_x", Name: name}, "`](https://evil.example)"
 	w.must(w.bridge.HandleMembership(w.ctx, added))
 	want := "`" + name + "` 把我加进了群“`'](https://evil.example)`”，"
-	if got := waiting(w, chat.FeishuUser("ou_boss")); !strings.HasPrefix(got, want) {
+	if got := waiting(w, chat.PersonKey("ou_boss")); !strings.HasPrefix(got, want) {
 		t.Errorf("of a group it says %q", got)
 	}
 	if got := listEntry(name, "ou_x"); got != "`"+name+"` `ou_x`" {

@@ -14,7 +14,7 @@ const (
 	activeFor   = 30 * 24 * time.Hour
 )
 
-// ActiveChats lists the most recently active chats, each with the time up to which its messages are known.
-func (b *Bridge) ActiveChats(ctx context.Context) ([]chat.Activity, error) {
-	return b.db.Chats().Active(ctx, time.Now().Add(-activeFor), activeChats)
+// ActiveChats lists the most recently active chats of a channel, each with the time up to which its messages are known.
+func (b *Bridge) ActiveChats(ctx context.Context, channel string) ([]chat.Activity, error) {
+	return b.db.Chats().Active(ctx, channel, time.Now().Add(-activeFor), activeChats)
 }

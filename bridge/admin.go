@@ -21,12 +21,12 @@ type Reloaded struct{ Applied, Later []string }
 func (cs *commandSet) whoAmI(_ context.Context, o invocation) (commandResult, error) {
 	a, who, role := cs.access.Load(), o.Actor, i18n.RoleMember
 	switch {
-	case who.ID == a.Owner:
+	case a.IsOwner(who):
 		role = i18n.RoleOwner
 	case a.IsAdmin(who):
 		role = i18n.RoleAdmin
 	}
-	return o.say(i18n.WhoAmI, i18n.PersonName(who.Name, who.ID), who.ID, o.Key.ID, role.In(o.lang))
+	return o.say(i18n.WhoAmI, i18n.PersonName(who.Name, who.ID), who.ID, o.Key.Room(), role.In(o.lang))
 }
 
 // adminWords are the subcommands of /admin, with all their names.
@@ -72,7 +72,7 @@ const maxListed = 50
 func (cs *commandSet) adminUsers(ctx context.Context, o invocation) (commandResult, error) {
 	word, id := splitWord(o.args)
 	if word != "" {
-		return cs.grant(ctx, o, word, id, userPrefix)
+		return cs.grant(ctx, o, word, id, chat.UserID)
 	}
 	list, err := cs.db.Grants().List(ctx)
 	if err != nil {
@@ -107,7 +107,7 @@ func (cs *commandSet) adminUsers(ctx context.Context, o invocation) (commandResu
 func (cs *commandSet) adminChats(ctx context.Context, o invocation) (commandResult, error) {
 	word, id := splitWord(o.args)
 	if word != "" {
-		return cs.grant(ctx, o, word, cmp.Or(id, o.Key.ID), chatPrefix)
+		return cs.grant(ctx, o, word, cmp.Or(id, o.Key.Room()), chat.RoomID)
 	}
 	if o.Kind != chat.Private {
 		return o.say(i18n.OnlyPrivate)
@@ -122,16 +122,16 @@ func (cs *commandSet) adminChats(ctx context.Context, o invocation) (commandResu
 }
 
 // grant gives or revokes access for a user, or for everyone in a chat. The configuration takes precedence.
-func (cs *commandSet) grant(ctx context.Context, o invocation, word, id, kind string) (commandResult, error) {
+func (cs *commandSet) grant(ctx context.Context, o invocation, word, id string, kind chat.IDKind) (commandResult, error) {
 	allow := slices.Contains(allowWords, strings.ToLower(word))
 	switch {
 	case !allow && !slices.Contains(revokeWords, strings.ToLower(word)):
 		// The id is shown and stored, so its form is checked first.
 		return o.say(i18n.AdminUsage)
-	case !strings.HasPrefix(id, kind) || len(id) > 100 || strings.ContainsFunc(id, isSpace):
-		return o.say(i18n.WantsID, kind)
-	case allow && !platformID.MatchString(id): // one that was granted by mistake can be revoked
-		return o.say(i18n.BadID, excerptOf(id), kind)
+	case chat.KindOf(id) != kind || len(id) > 100:
+		return o.say(wantsID[kind])
+	case allow && oddInID.MatchString(id): // one that was granted by mistake can be revoked
+		return o.say(i18n.BadID, excerptOf(id), wantsID[kind].In(o.lang))
 	}
 	who, err := cs.db.Grants().List(ctx)
 	if err != nil {
@@ -145,10 +145,10 @@ func (cs *commandSet) grant(ctx context.Context, o invocation, word, id, kind st
 		return o.do(db.RevokeAccess{Subject: id}, i18n.GrantRevoked, id)
 	}
 	name, given := "", i18n.GrantGiven
-	if id == o.Key.ID {
+	if id == o.Key.Room() {
 		name = i18n.Visible(o.chat.Title)
-	} else if kind == chatPrefix {
-		if in, err := cs.db.Chats().HasBot(ctx, chat.FeishuChat(id)); err != nil {
+	} else if room, err := chat.ParseRoom(id); kind == chat.RoomID && err == nil {
+		if in, err := cs.db.Chats().HasBot(ctx, room); err != nil {
 			return commandResult{}, err
 		} else if !in {
 			given = i18n.GrantElsewhere
@@ -157,13 +157,11 @@ func (cs *commandSet) grant(ctx context.Context, o invocation, word, id, kind st
 	return o.do(db.GrantAccess{Subject: id, Name: name, By: o.Actor.ID}, given, id)
 }
 
-// chatPrefix and userPrefix begin the IDs of chats and of users.
-const (
-	chatPrefix = "oc_"
-	userPrefix = "ou_"
-)
+// wantsID asks for the ID of a user or of a chat.
+var wantsID = map[chat.IDKind]i18n.Phrase{chat.UserID: i18n.WantsUserID, chat.RoomID: i18n.WantsChatID}
 
-var platformID = regexp.MustCompile(`^o[cu]_[0-9A-Za-z_-]+$`)
+// oddInID matches what an ID that is granted must not contain: it is shown.
+var oddInID = regexp.MustCompile(`[^0-9A-Za-z_:.@-]`)
 
 // adminBudgets shows the limits and the users who have spent most today.
 func (cs *commandSet) adminBudgets(ctx context.Context, o invocation) (commandResult, error) {
@@ -234,7 +232,13 @@ func (cs *commandSet) adminCost(ctx context.Context, o invocation) (commandResul
 const longestListed = 100
 
 // shownID is the ID of a user or chat as commands and the configuration take it.
-func shownID(id string) string { return strings.TrimPrefix(id, chat.FeishuChat("").String()) }
+func shownID(id string) string {
+	key, err := chat.ParseKey(id)
+	if err != nil { // a user
+		return id
+	}
+	return key.Room() + strings.TrimPrefix(id, key.Parent().String())
+}
 
 // listEntry is the name of a user or chat in a list for admins.
 func listEntry(name, id string) string {

@@ -108,7 +108,7 @@ func (a *aheadStarts) restore(ctx context.Context) {
 	if limits.Idle == 0 {
 		return // no process waits for a question
 	}
-	chats, err := a.db.Chats().Active(ctx, time.Now().Add(-signAge), limits.Processes)
+	chats, err := a.db.Chats().Active(ctx, "", time.Now().Add(-signAge), limits.Processes)
 	if err != nil && ctx.Err() == nil {
 		a.log.Error().Err(err).Msg("chats that spoke last not found")
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -18,7 +19,7 @@ var digestTimes = []string{"09:00", "18:00"}
 
 // digest is the command /digest.
 func (cs *commandSet) digest(ctx context.Context, o invocation) (commandResult, error) {
-	if o.Kind != chat.Private || o.Actor.ID != cs.access.Load().Owner {
+	if o.Kind != chat.Private || !cs.access.Load().IsOwner(o.Actor) {
 		return o.say(i18n.DigestOwner)
 	}
 	word, at := splitWord(strings.ToLower(o.args))
@@ -121,6 +122,9 @@ func (b *Bridge) sendDueDigests(ctx context.Context, now time.Time) error {
 
 // belongsToOwner reports whether a chat still belongs to the owner, who may have changed.
 func (b *Bridge) belongsToOwner(ctx context.Context, key chat.Key) bool {
-	own, err := b.db.Chats().PrivateChat(ctx, b.access.Load().Owner)
-	return err == nil && own == key
+	a := b.access.Load()
+	return slices.ContainsFunc(append([]string{a.Owner}, a.OwnerIDs...), func(id string) bool {
+		own, err := b.db.Chats().PrivateChat(ctx, id)
+		return err == nil && own == key
+	})
 }

@@ -63,7 +63,7 @@ func (ls languages) ofOwner(ctx context.Context, user string) i18n.Lang {
 func (ls languages) privateChat(ctx context.Context, user string) chat.Key {
 	key, err := ls.chats.PrivateChat(ctx, user)
 	if errors.Is(err, db.ErrNotFound) {
-		key = chat.FeishuUser(user)
+		key = chat.PersonKey(user)
 	} else if err != nil {
 		ls.log.Error().Err(err).Str("user", user).Msg("private chat of a user not found")
 	}

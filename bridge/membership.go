@@ -14,6 +14,9 @@ import (
 // HandleMembership handles a change of the bot's membership in a chat.
 func (b *Bridge) HandleMembership(ctx context.Context, c chat.Change) error {
 	defer b.arrivals.arrived()()
+	if err := chat.CheckActor(chat.Ref{Key: c.Key}, c.Actor); err != nil {
+		return err
+	}
 	switch c.Did {
 	case chat.Added:
 		return b.join(ctx, c)
@@ -27,7 +30,9 @@ func (b *Bridge) HandleMembership(ctx context.Context, c chat.Change) error {
 
 // HandleRead handles a read receipt for a message of the bot in a private chat. There is one for each message.
 func (b *Bridge) HandleRead(_ context.Context, key chat.Key, reader chat.Actor) {
-	b.ahead.noteActivityOf(key, &reader)
+	if key.Owns(reader.ID) {
+		b.ahead.noteActivityOf(key, &reader)
+	}
 }
 
 // PrivateChat is the private chat with a person who has written there before; the zero key if there is none.

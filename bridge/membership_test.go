@@ -82,11 +82,11 @@ func TestUnaskedWordsAreInTheConfiguredLanguage(t *testing.T) {
 		w.must(w.bridge.HandleMembership(w.ctx, chat.Change{
 			Key: chat.FeishuChat("oc_2"), Kind: chat.Group, Did: chat.Added,
 			Actor: chat.Actor{ID: "ou_1"}, Time: time.Now()}))
-		if got := waiting(w, chat.FeishuUser("ou_boss")); !strings.Contains(got, "added me") {
+		if got := waiting(w, chat.PersonKey("ou_boss")); !strings.Contains(got, "added me") {
 			t.Errorf("the owner is told %q", got)
 		}
 		w.must(w.bridge.HandleMessage(w.ctx, incoming("om_1", "你好")))
-		post, err := w.store.Outbox().Next(w.ctx, chat.FeishuUser("ou_boss"))
+		post, err := w.store.Outbox().Next(w.ctx, chat.PersonKey("ou_boss"))
 		if w.must(err); post.Card == nil || post.Card.Summary != i18n.AccessRequestSummary.EN {
 			t.Errorf("a stranger's request: %+v", post.Card)
 		}
@@ -126,7 +126,7 @@ func TestAGroupOfStrangers(t *testing.T) {
 	})
 	l.stop()
 	if len(out.Said) != 1 || !strings.Contains(out.Said[0], "Ann") || !strings.Contains(out.Said[0], room.ID) ||
-		!slices.Equal(out.to, []chat.Key{chat.FeishuUser("ou_boss")}) {
+		!slices.Equal(out.to, []chat.Key{chat.PersonKey("ou_boss")}) {
 		t.Errorf("told %v: %q", out.to, out.Said)
 	}
 	if n := l.unsent(); n != 0 {

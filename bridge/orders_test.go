@@ -448,8 +448,8 @@ func TestAccessForAnID(t *testing.T) {
 	t.Parallel()
 	w := testWorld(t, func(c *Config) { c.Access = access.Config{Owner: "ou_boss"} })
 	boss := place{chat.FeishuChat("oc_boss"), chat.Private, "ou_boss"}
-	w.expect(w.order(boss, "/admin chats allow oc_team。"), "`oc_team。`", "oc_ 后面", "!已允许")
-	w.expect(w.order(boss, "/admin users allow ou_"), "ou_ 后面", "!已允许")
+	w.expect(w.order(boss, "/admin chats allow oc_team。"), "`oc_team。`", "不是 ID", "oc_…", "!已允许")
+	w.expect(w.order(boss, "/admin users allow ou_"), "ou_…", "!已允许")
 	w.expect(w.order(boss, "/admin users allow ou_1-a"), "已允许", "!聊天")
 	if _, err := w.store.Chats().Join(w.ctx, chat.Change{
 		Key: chat.FeishuChat("oc_team"), Kind: chat.Group, Did: chat.Added, Time: time.UnixMilli(1),

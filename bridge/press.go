@@ -32,6 +32,9 @@ type pressHandler struct {
 // HandlePress handles a pressed button. It returns the toast to show, even with an error.
 func (b *Bridge) HandlePress(ctx context.Context, p chat.Press) (toast string, err error) {
 	defer b.arrivals.arrived()()
+	if err := chat.CheckActor(chat.Ref{Key: p.Key, ID: p.Card}, p.Actor); err != nil {
+		return i18n.NotForYou.In(b.languages.OfChat(ctx, p.Key)), err
+	}
 	return b.presses.press(ctx, p)
 }
 

@@ -61,7 +61,7 @@ func (ps processSpecs) spareSpec(kind chat.Kind) func(folder string) claude.Spec
 // startSpare starts a spare process for a new chat, of the same kind as the chat that was active last.
 func (r *turnRunner) startSpare(ctx context.Context) {
 	last := db.Chat{Kind: chat.Private}
-	list, err := r.db.Chats().Active(ctx, time.Time{}, 1)
+	list, err := r.db.Chats().Active(ctx, "", time.Time{}, 1)
 	if err == nil && len(list) > 0 {
 		last.Kind = list[0].Kind
 	}

@@ -48,12 +48,18 @@ type receiver struct {
 // HandleMessage takes in what a platform delivered. The platform delivers it again until nil comes back.
 func (b *Bridge) HandleMessage(ctx context.Context, m chat.Incoming) error {
 	defer b.arrivals.arrived()()
+	if err := chat.CheckActor(chat.Ref{Key: m.Key, ID: m.ID}, m.Actor); err != nil {
+		return err
+	}
 	return b.receiver.handleMessage(ctx, m)
 }
 
 // HandleEdit receives a message that its author has edited.
 func (b *Bridge) HandleEdit(ctx context.Context, m chat.Incoming) error {
 	defer b.arrivals.arrived()()
+	if err := chat.CheckActor(chat.Ref{Key: m.Key, ID: m.ID}, m.Actor); err != nil {
+		return err
+	}
 	return b.receiver.handleEdit(ctx, m)
 }
 
@@ -116,13 +122,13 @@ func (rc *receiver) handleMessage(ctx context.Context, m chat.Incoming) error {
 }
 
 // enterChat fills in what only a chat's own door knows, if a message came through another one: that one must name a chat
-// that is there. An error is [chat.ErrNoChat] if it is not.
+// that is there, and only the owner may. An error is [chat.ErrNoChat] if it is not, or to anybody else.
 func (rc *receiver) enterChat(ctx context.Context, m *chat.Incoming) error {
 	if at := (chat.Ref{Key: m.Key, ID: m.ID}); !at.IsElsewhere() {
 		return nil
 	}
 	c, err := rc.db.Chats().Get(ctx, m.Key)
-	if errors.Is(err, db.ErrNotFound) {
+	if errors.Is(err, db.ErrNotFound) || err == nil && !rc.access.Load().IsOwner(m.Actor) {
 		return chat.ErrNoChat
 	}
 	m.Kind, m.ToBot = c.Kind, true

@@ -120,7 +120,7 @@ func silencedIn(list []db.Silenced, l i18n.Lang) string {
 		if s.Kind == chat.Private {
 			why = i18n.StatusDeclined
 		}
-		names = append(names, why.Sprintf(l, cmp.Or(text.SafeLine(s.Title), s.Key.ID)))
+		names = append(names, why.Sprintf(l, cmp.Or(text.SafeLine(s.Title), s.Key.Room())))
 	}
 	if n := len(list) - most; n > 0 {
 		names = append(names, fmt.Sprintf("+%d", n))

@@ -27,11 +27,11 @@ func allowed(t *testing.T, d *db.DB, user, chatID string) bool {
 func asks(t *testing.T, d *db.DB, message string) bool {
 	t.Helper()
 	fresh, err := d.Grants().RequestAccess(t.Context(), stranger(message),
-		db.Post{Key: chat.FeishuUser("ou_boss"), Grant: "ou_9", Idem: message, Card: &chat.Card{}})
+		db.Post{Key: chat.PersonKey("ou_boss"), Grant: "ou_9", Idem: message, Card: &chat.Card{}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	forget(t, d, chat.FeishuUser("ou_boss"))
+	forget(t, d, chat.PersonKey("ou_boss"))
 	return fresh
 }
 
@@ -65,7 +65,7 @@ func TestAStrangerIsAnsweredOnceADay(t *testing.T) {
 			d.At(t, now.Add(time.Duration(n)*15*time.Minute))
 			tell := []db.Post{{Key: room, Idem: fmt.Sprint("stranger:", n), Text: "not yet"}}
 			if tc.cards {
-				tell = append(tell, db.Post{Key: chat.FeishuUser("ou_boss"), Grant: "ou_9", Idem: fmt.Sprint("request:", n),
+				tell = append(tell, db.Post{Key: chat.PersonKey("ou_boss"), Grant: "ou_9", Idem: fmt.Sprint("request:", n),
 					Card: &chat.Card{}})
 			}
 			yes, err := d.Grants().RequestAccess(t.Context(), stranger("om_1"), tell...)
@@ -75,7 +75,7 @@ func TestAStrangerIsAnsweredOnceADay(t *testing.T) {
 			if yes {
 				asked++
 			}
-			forget(t, d, chat.FeishuUser("ou_boss"))
+			forget(t, d, chat.PersonKey("ou_boss"))
 			told = append(told, forget(t, d, room)...)
 		}
 		want := []string{"stranger:0", "stranger:96"}
@@ -173,7 +173,7 @@ func TestPostsOfARequestAreDropped(t *testing.T) {
 	t.Parallel()
 	d, now := fresh(t), time.UnixMilli(1_000_000_000)
 	d.At(t, now)
-	boss := chat.FeishuUser("ou_boss")
+	boss := chat.PersonKey("ou_boss")
 	card := func(text string) db.Post {
 		return db.Post{Key: boss, Grant: "ou_9", Idem: text, Card: &chat.Card{Body: text}}
 	}

@@ -12,13 +12,13 @@ import (
 // of a missed message.
 const activeChats = `SELECT key, kind, said FROM (
 	SELECT key, kind, (SELECT sent_at FROM messages WHERE chat_key = chats.key AND role = 'user'` + written + `
-		ORDER BY seq DESC LIMIT 1) AS said FROM chats WHERE left_at <= joined_at
-	) WHERE said >= ?1 ORDER BY said DESC LIMIT ?2`
+		ORDER BY seq DESC LIMIT 1) AS said FROM chats WHERE (?1 = '' OR ` + ofChannel + `) AND left_at <= joined_at
+	) WHERE said >= ?2 ORDER BY said DESC LIMIT ?3`
 
-// Active lists the chats with the most recent messages of people, latest first. It omits chats that were silent since
-// then, or that the bot has left.
-func (cs Chats) Active(ctx context.Context, since time.Time, most int) ([]chat.Activity, error) {
-	list, err := queryAll(ctx, cs.db.read, scanActivity, activeChats, since.UnixMilli(), most)
+// Active lists the chats of a channel, or of all if it is empty, with the most recent messages of people, latest first.
+// It omits chats that were silent since then, or that the bot has left.
+func (cs Chats) Active(ctx context.Context, channel string, since time.Time, most int) ([]chat.Activity, error) {
+	list, err := queryAll(ctx, cs.db.read, scanActivity, activeChats, channel, since.UnixMilli(), most)
 	if err != nil {
 		return nil, fmt.Errorf("list active chats: %w", err)
 	}

@@ -21,7 +21,7 @@ func TestActiveChatsAreThoseInWhichPeopleSpokeLast(t *testing.T) {
 		said("oc_a", "4", 1500)} {
 		accept(t, d, e)
 	}
-	got, err := d.Chats().Active(t.Context(), time.UnixMilli(1800), 5)
+	got, err := d.Chats().Active(t.Context(), "", time.UnixMilli(1800), 5)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -46,7 +46,7 @@ func TestAPressDoesNotHideWhatWasMissed(t *testing.T) {
 	press := say(db.PressID("ev_1"), "/status")
 	press.Class, press.Time = chat.Command, time.UnixMilli(2_000_000)
 	accept(t, d, press)
-	got, err := d.Chats().Active(t.Context(), time.UnixMilli(0), 5)
+	got, err := d.Chats().Active(t.Context(), "", time.UnixMilli(0), 5)
 	if err != nil || len(got) != 1 || got[0].Since.UnixMilli() != 1000 {
 		t.Errorf("active %+v, %v", got, err)
 	}
@@ -63,7 +63,7 @@ func TestImportedMessagesAreNoActivity(t *testing.T) {
 		t.Fatal(err)
 	}
 	active := func() []chat.Activity {
-		list, err := d.Chats().Active(t.Context(), time.UnixMilli(0), 5)
+		list, err := d.Chats().Active(t.Context(), "", time.UnixMilli(0), 5)
 		if err != nil {
 			t.Fatal(err)
 		}

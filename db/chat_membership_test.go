@@ -75,7 +75,7 @@ func TestMembershipOfTheBot(t *testing.T) {
 	}
 	active := func() (keys []chat.Key) {
 		t.Helper()
-		list, err := d.Chats().Active(t.Context(), time.Time{}, 10)
+		list, err := d.Chats().Active(t.Context(), "", time.Time{}, 10)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -105,13 +105,16 @@ func (cs Chats) Get(ctx context.Context, key chat.Key) (Chat, error) {
 	return ch, nil
 }
 
-const privateChat = `SELECT key FROM chats WHERE kind = 'p2p' AND ?1 = (
+// ofChannel matches the keys of a channel.
+const ofChannel = `key >= ?1 || ':' AND key < ?1 || ';'`
+
+const privateChat = `SELECT key FROM chats WHERE ` + ofChannel + ` AND kind = 'p2p' AND ?2 = (
 	SELECT actor_id FROM messages WHERE chat_key = chats.key AND role = 'user' ORDER BY seq DESC LIMIT 1) LIMIT 1`
 
-// PrivateChat is the private chat of a user with the bot, or [ErrNotFound].
+// PrivateChat is the private chat of a user with the bot, at the door that the user's ID is of, or [ErrNotFound].
 func (cs Chats) PrivateChat(ctx context.Context, user string) (chat.Key, error) {
 	var key string
-	err := cs.db.read.QueryRowContext(ctx, privateChat, user).Scan(&key)
+	err := cs.db.read.QueryRowContext(ctx, privateChat, chat.PersonKey(user).Channel, user).Scan(&key)
 	if errors.Is(err, sql.ErrNoRows) {
 		return chat.Key{}, ErrNotFound
 	} else if err != nil {

@@ -45,7 +45,7 @@ type backfill struct {
 func (g *backfill) recordPending(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, g.client.waits.message)
 	defer cancel()
-	active, err := g.handler.ActiveChats(ctx)
+	active, err := g.handler.ActiveChats(ctx, chat.FeishuChat("").Channel)
 	// An error is not fatal: the chats that were pending before are still fetched.
 	if err != nil {
 		g.client.log.Warn().Err(err).Msg("feishu: active chats not available; missed messages may come late")

@@ -64,7 +64,7 @@ func (*storingHandler) PrivateChat(context.Context, string) (chat.Key, error) {
 
 func (*storingHandler) HandleNames(context.Context, map[string]string) error { return nil }
 
-func (h *storingHandler) ActiveChats(context.Context) ([]chat.Activity, error) {
+func (h *storingHandler) ActiveChats(context.Context, string) ([]chat.Activity, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	var all []chat.Activity

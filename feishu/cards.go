@@ -373,7 +373,7 @@ func keyFrom(where string) chat.Key {
 	id, thread, _ := strings.Cut(where, threadMark)
 	key := chat.FeishuChat(id)
 	if strings.HasPrefix(id, "ou_") { // sent to a user, not to a known chat
-		key = chat.FeishuUser(id)
+		key = chat.PersonKey(id)
 	}
 	key.Thread = thread
 	return key

@@ -21,12 +21,12 @@ var nopLogger = zerolog.Nop()
 
 type pressFunc func(context.Context, chat.Press) (string, error)
 
-func (pressFunc) HandleEdit(context.Context, chat.Incoming) error      { return nil }
-func (pressFunc) HandleRecall(context.Context, chat.Key, string) error { return nil }
-func (pressFunc) HandleMessage(context.Context, chat.Incoming) error   { return nil }
-func (pressFunc) ActiveChats(context.Context) ([]chat.Activity, error) { return nil, nil }
-func (pressFunc) HandleMembership(context.Context, chat.Change) error  { return nil }
-func (pressFunc) HandleRead(context.Context, chat.Key, chat.Actor)     {}
+func (pressFunc) HandleEdit(context.Context, chat.Incoming) error              { return nil }
+func (pressFunc) HandleRecall(context.Context, chat.Key, string) error         { return nil }
+func (pressFunc) HandleMessage(context.Context, chat.Incoming) error           { return nil }
+func (pressFunc) ActiveChats(context.Context, string) ([]chat.Activity, error) { return nil, nil }
+func (pressFunc) HandleMembership(context.Context, chat.Change) error          { return nil }
+func (pressFunc) HandleRead(context.Context, chat.Key, chat.Actor)             {}
 func (pressFunc) PrivateChat(context.Context, string) (chat.Key, error) {
 	return chat.Key{}, nil
 }

@@ -157,7 +157,7 @@ func (r *recorder) HandlePress(_ context.Context, p chat.Press) (string, error) 
 	return "", nil
 }
 
-func (r *recorder) ActiveChats(context.Context) ([]chat.Activity, error) {
+func (r *recorder) ActiveChats(context.Context, string) ([]chat.Activity, error) {
 	if r.active != nil {
 		return r.active()
 	}

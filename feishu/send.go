@@ -111,7 +111,7 @@ func (ms messages) address(ctx context.Context, to chat.Ref) (addressedRequest, 
 	case to.ID != "":
 		r.Path = openapi.Path("/open-apis/im/v1/messages/", to.ID, "/reply")
 		return r, nil
-	case to.Key.Kind == chat.FeishuUser("").Kind:
+	case to.Key.IsPerson():
 		r.Query = larkcore.QueryParams{"receive_id_type": {"open_id"}}
 	default:
 		r.Query = larkcore.QueryParams{"receive_id_type": {"chat_id"}}

@@ -460,7 +460,7 @@ func (f *failsOnce) HandleMembership(ctx context.Context, c chat.Change) error {
 func TestAMessageToAUser(t *testing.T) {
 	p := newPlatform(t, feishusim.Config{})
 	ann := p.AddUser("Ann")
-	to := chat.Ref{Key: chat.FeishuUser(ann.OpenID)}
+	to := chat.Ref{Key: chat.PersonKey(ann.OpenID)}
 	_, err := p.Reply(p.ctx(), to, "hello", "idem")
 	p.must(err)
 	card, err := p.Client.Post(p.ctx(), to, chat.Card{Live: true, Body: "card"}, "card")

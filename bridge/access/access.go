@@ -7,7 +7,6 @@ package access
 import (
 	"errors"
 	"slices"
-	"strings"
 	"time"
 
 	"magpie/internal/chat"
@@ -15,12 +14,15 @@ import (
 	"magpie/internal/i18n"
 )
 
-// Config is the [access] section: who may talk to the bot. By default only the owner may.
+// Config is the [access] section: who may talk to the bot. By default only the owner may. Its IDs are those of package
+// chat, which are unique across doors.
 type Config struct {
-	// the user (ou_...) who owns the bot
-	Owner  string   `toml:"owner" env:"OWNER"`
-	Admins []string `toml:"admins" env:"ADMINS"` // users
-	// users (ou_...), chats (oc_...), departments (od_...), or "*" for everyone
+	// the user who owns the bot, where he can be reached
+	Owner string `toml:"owner" env:"OWNER"`
+	// what else the owner is called, at doors that know by themselves who he is
+	OwnerIDs []string `toml:"-"`
+	Admins   []string `toml:"admins" env:"ADMINS"` // users
+	// users, chats, departments, or "*" for everyone
 	Allow []string `toml:"allow" env:"ALLOW"`
 	// users, chats, departments; takes precedence over all grants
 	Deny []string `toml:"deny" env:"DENY"`
@@ -42,13 +44,6 @@ const (
 // everybody is the entry of [Config.Allow] that grants access to everyone.
 const everybody = "*"
 
-// The prefixes of the platform's IDs of users, chats and departments.
-const (
-	user       = "ou_"
-	group      = "oc_"
-	department = "od_"
-)
-
 // Validate reports all invalid values of a.
 func (a Config) Validate() error {
 	var errs []error
@@ -64,19 +59,19 @@ func (a Config) Validate() error {
 		errs = append(errs, i18n.Mistakef("[access] deciders %q：应为 %s 或 %s",
 			"[access] deciders %q: must be %s or %s", a.Deciders, AskersDecide, AdminsDecide))
 	}
-	anybody := i18n.Mistakef("用户（ou_…）、聊天（oc_…）或部门（od_…）的 ID",
-		"the ID of a user (ou_…), a chat (oc_…) or a department (od_…)")
-	orAll := i18n.Mistakef(`用户（ou_…）、聊天（oc_…）、部门（od_…）的 ID，或表示所有人的 "*"`,
-		`the ID of a user (ou_…), a chat (oc_…) or a department (od_…), or "*" for everybody`)
-	errs = append(errs, checkIDs("deny", a.Deny, anybody, user, group, department)) // a mistake here would grant access
-	errs = append(errs, checkIDs("allow", without(a.Allow, everybody), orAll, user, group, department))
+	anybody := i18n.Mistakef("用户（ou_…）、聊天（oc_…）或部门（od_…）的 ID，其他入口的写作 cli:1000、cli:chat:main",
+		"the ID of a user (ou_…), a chat (oc_…) or a department (od_…), of other doors as in cli:1000, cli:chat:main")
+	orAll := i18n.Mistakef(`%v，或表示所有人的 "*"`, `%v, or "*" for everybody`, anybody)
+	every := []chat.IDKind{chat.UserID, chat.RoomID, chat.DepartmentID}
+	errs = append(errs, checkIDs("deny", a.Deny, anybody, every...)) // a mistake here would grant access
+	errs = append(errs, checkIDs("allow", without(a.Allow, everybody), orAll, every...))
 	// A mistake here would lock everyone out, including the owner.
-	users := i18n.Mistakef("用户的 ID（ou_…）", "the ID of a user (ou_…)")
-	errs = append(errs, checkIDs("admins", without(a.Admins, everybody), users, user))
+	users := i18n.Mistakef("用户的 ID（ou_…，其他入口的写作 cli:1000）", "the ID of a user (ou_…, of other doors as in cli:1000)")
+	errs = append(errs, checkIDs("admins", without(a.Admins, everybody), users, chat.UserID))
 	if a.Owner != "" {
-		want := i18n.Mistakef("用户的 ID（ou_…）；不写这一项，机器人就归应用的所有者",
-			"the ID of a user (ou_…); without this key the bot belongs to the app's owner")
-		errs = append(errs, checkIDs("owner", []string{a.Owner}, want, user))
+		want := i18n.Mistakef("%v；不写这一项，机器人就归应用的所有者",
+			"%v; without this key the bot belongs to the app's owner", users)
+		errs = append(errs, checkIDs("owner", []string{a.Owner}, want, chat.UserID))
 	}
 	if a.Owner != "" && slices.Contains(a.Deny, a.Owner) {
 		errs = append(errs, i18n.Mistakef("[access] deny：里面有所有者", "[access] deny: the owner is among them"))
@@ -89,37 +84,47 @@ func without(list []string, entry string) []string {
 	return slices.DeleteFunc(slices.Clone(list), func(id string) bool { return id == entry })
 }
 
-// checkIDs rejects IDs without the prefix of one of the kinds, and placeholders.
-func checkIDs(key string, ids []string, want error, kinds ...string) error {
+// checkIDs rejects what is no ID of one of the kinds, and placeholders.
+func checkIDs(key string, ids []string, want error, kinds ...chat.IDKind) error {
 	var errs []error
 	for _, id := range ids {
-		begins := func(kind string) bool { return strings.HasPrefix(id, kind) && len(id) > len(kind) }
-		if !slices.ContainsFunc(kinds, begins) || configtype.IsPlaceholder(id) {
+		if !slices.Contains(kinds, chat.KindOf(id)) || configtype.IsPlaceholder(id) {
 			errs = append(errs, i18n.Mistakef("[access] %s %q：应为%v", "[access] %s %q: must be %v", key, id, want))
 		}
 	}
 	return errors.Join(errs...)
 }
 
-// denies reports whether the rules about the user or the chat deny access.
+// denies reports whether the rules about the user or the chat deny access. In a chat of another door nobody but the
+// owner has any.
 func (a Config) denies(key chat.Key, who chat.Actor) bool {
-	return who.ID == "" || slices.Contains(a.Deny, who.ID) || slices.Contains(a.Deny, key.ID)
+	return who.ID == "" || slices.Contains(a.Deny, who.ID) || slices.Contains(a.Deny, key.Room()) ||
+		!key.Owns(who.ID) && !a.IsOwner(who)
 }
 
 // allows reports whether the rules about the user or the chat grant access.
 func (a Config) allows(key chat.Key, who chat.Actor) bool {
 	return !a.denies(key, who) && (a.IsAdmin(who) || slices.Contains(a.Allow, everybody) ||
-		slices.Contains(a.Allow, who.ID) || slices.Contains(a.Allow, key.ID))
+		slices.Contains(a.Allow, who.ID) || slices.Contains(a.Allow, key.Room()))
+}
+
+// IsOwner reports whether a user is the owner of the bot.
+func (a Config) IsOwner(who chat.Actor) bool {
+	return who.ID != "" && (who.ID == a.Owner || slices.Contains(a.OwnerIDs, who.ID))
 }
 
 // IsAdmin reports whether a user may give commands that affect others.
 func (a Config) IsAdmin(who chat.Actor) bool {
-	return who.ID != "" && (who.ID == a.Owner || slices.Contains(a.Admins, who.ID)) && !slices.Contains(a.Deny, who.ID)
+	return (a.IsOwner(who) || who.ID != "" && slices.Contains(a.Admins, who.ID)) && !slices.Contains(a.Deny, who.ID)
 }
 
-// AdminUsers lists the admins, the owner first.
+// AdminUsers lists the admins, the owner first, under one ID.
 func (a Config) AdminUsers() (list []string) {
-	for _, id := range append([]string{a.Owner}, a.Admins...) {
+	owner := append([]string{a.Owner}, a.OwnerIDs...)
+	if a.Owner != "" {
+		owner = owner[:1]
+	}
+	for _, id := range append(owner, a.Admins...) {
 		if a.IsAdmin(chat.Actor{ID: id}) && !slices.Contains(list, id) {
 			list = append(list, id)
 		}

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -88,10 +87,10 @@ func (g *Authorizer) Authorize(ctx context.Context, key chat.Key, who chat.Actor
 	switch {
 	case a.denies(key, who):
 		return Denied, nil
-	case who.ID == a.Owner:
+	case a.IsOwner(who):
 		return Admitted, nil
 	// Only if no rule about the user or the chat applies: a lookup costs a call to the platform.
-	case hasKind(a.Deny, department):
+	case len(departmentsFor(who, a.Deny)) > 0:
 		switch in, err := g.inDepartments(ctx, who.ID, a.Deny); {
 		case err != nil && !errors.Is(err, errNoDepartments):
 			return Denied, err
@@ -103,7 +102,7 @@ func (g *Authorizer) Authorize(ctx context.Context, key chat.Key, who chat.Actor
 		return Admitted, nil
 	}
 	var unknown error
-	if hasKind(a.Allow, department) {
+	if len(departmentsFor(who, a.Allow)) > 0 {
 		in, err := g.inDepartments(ctx, who.ID, a.Allow)
 		if in {
 			return Admitted, nil
@@ -113,7 +112,7 @@ func (g *Authorizer) Authorize(ctx context.Context, key chat.Key, who chat.Actor
 		}
 	}
 	// Grants come last: they never overrule a deny.
-	switch ok, err := g.grants.Allow(ctx, who.ID, key.ID); {
+	switch ok, err := g.grants.Allow(ctx, who.ID, key.Room()); {
 	case err != nil:
 		return Denied, err
 	case ok:
@@ -124,8 +123,12 @@ func (g *Authorizer) Authorize(ctx context.Context, key chat.Key, who chat.Actor
 	return Stranger, nil
 }
 
-func hasKind(list []string, kind string) bool {
-	return slices.ContainsFunc(list, func(id string) bool { return strings.HasPrefix(id, kind) })
+// departmentsFor lists the departments in a list that a user can be in: those of his door.
+func departmentsFor(who chat.Actor, list []string) []string {
+	door := chat.PersonKey(who.ID)
+	return slices.DeleteFunc(slices.Clone(list), func(id string) bool {
+		return chat.KindOf(id) != chat.DepartmentID || !door.Owns(id)
+	})
 }
 
 // inDepartments reports whether a user belongs to one of the departments in a list. An error means that this is

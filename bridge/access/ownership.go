@@ -65,6 +65,9 @@ func NewOwnership(
 func (o *Ownership) Set(a Config) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
+	if a.OwnerIDs == nil { // they are no part of a file
+		a.OwnerIDs = o.configured.OwnerIDs
+	}
 	o.configured = a
 	o.updateAuthorizerLocked()
 	o.issueCodeLocked()
@@ -201,7 +204,7 @@ func (o *Ownership) welcome(ctx context.Context) {
 				text = i18n.OwnerWelcome.In(l)
 			}
 		}
-		to, idem := chat.Ref{Key: chat.FeishuUser(user)}, "welcome:"+o.app+":"+user
+		to, idem := chat.Ref{Key: chat.PersonKey(user)}, "welcome:"+o.app+":"+user
 		if _, err = o.out.Reply(ctx, to, text, idem); err == nil {
 			err = o.owners.MarkWelcomed(ctx, o.app, user)
 		}

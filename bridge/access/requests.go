@@ -72,7 +72,7 @@ func (rs *Requests) record(ctx context.Context, m chat.Incoming) error {
 		who.Message = m.ID
 		card := delivery.RedactCard(RequestCard(m, rs.languages.OfUser(ctx, admin)), rs.secrets)
 		tell = append(tell, db.Post{
-			Key: chat.FeishuUser(admin), Grant: m.Actor.ID, Idem: "request:" + m.ID, Card: &card,
+			Key: chat.PersonKey(admin), Grant: m.Actor.ID, Idem: "request:" + m.ID, Card: &card,
 		})
 	}
 	fresh, err := rs.grants.RequestAccess(ctx, who, tell...)
@@ -143,10 +143,13 @@ func (rs *Requests) Answer(ctx context.Context, p chat.Press, l i18n.Lang) (stri
 // granted access.
 func (rs *Requests) outcomePosts(ctx context.Context, who db.Grant, l i18n.Lang) []db.Post {
 	card := delivery.RedactCard(DecisionCard(who, l), rs.secrets)
-	tell := []db.Post{{
-		Key: chat.FeishuUser(rs.authorizer.Load().Approver()), Grant: who.Subject,
-		Idem: "request:" + who.Message + ":" + string(who.State), Card: &card,
-	}}
+	var tell []db.Post
+	if admin := rs.authorizer.Load().Approver(); admin != "" {
+		tell = append(tell, db.Post{
+			Key: chat.PersonKey(admin), Grant: who.Subject,
+			Idem: "request:" + who.Message + ":" + string(who.State), Card: &card,
+		})
+	}
 	if who.State == db.Allowed {
 		welcome := i18n.AccessWelcome.In(rs.languages.OfChat(ctx, who.Key))
 		// Not a reply: the user's message may be recalled, and it may already have been answered with something else.
@@ -180,7 +183,7 @@ func (rs *Requests) AddedByStrangerPost(ctx context.Context, c chat.Change) *db.
 		return nil
 	}
 	who := i18n.PersonName(c.Actor.Name, c.Actor.ID)
-	text := fmt.Sprintf(i18n.AddedByStranger.In(rs.languages.OfUser(ctx, owner)), who, i18n.SafeName(c.Title), c.Key.ID)
-	idem := fmt.Sprintf("added:%s:%d", c.Key.ID, c.Time.UnixMilli())
-	return &db.Post{Key: chat.FeishuUser(owner), Idem: idem, Text: rs.secrets.Text(text)}
+	text := fmt.Sprintf(i18n.AddedByStranger.In(rs.languages.OfUser(ctx, owner)), who, i18n.SafeName(c.Title), c.Key.Room())
+	idem := fmt.Sprintf("added:%s:%d", c.Key.Room(), c.Time.UnixMilli())
+	return &db.Post{Key: chat.PersonKey(owner), Idem: idem, Text: rs.secrets.Text(text)}
 }

@@ -120,7 +120,7 @@ func (rs *Requests) askReason(ctx context.Context, a db.Approval, l i18n.Lang) (
 
 // objection is why a press has no effect on an approval, whatever its form contains; empty = it has.
 func (rs *Requests) objection(a db.Approval, p chat.Press, l i18n.Lang, log zerolog.Logger) string {
-	sameChat := a.Key.Channel == p.Key.Channel && a.Key.ID == p.Key.ID
+	sameChat := a.Key.Parent() == p.Key.Parent()
 	waiting, open := rs.open.get(a.ID)
 	switch rules := rs.access.Load(); {
 	case !sameChat || a.Turn != p.Action.Turn || p.Action.ID != ActionID(a):

@@ -118,7 +118,7 @@ func chatOfFiles(ctx context.Context, store *db.DB, folder, path string) (chat.K
 	if key, err := store.Folders().Chat(ctx, own); err == nil {
 		return key, true
 	}
-	list, err := store.Chats().Active(ctx, time.UnixMilli(0), maxChats)
+	list, err := store.Chats().Active(ctx, "", time.UnixMilli(0), maxChats)
 	if err != nil { // it counts as the program's own
 		return chat.Key{}, false
 	}

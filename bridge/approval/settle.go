@@ -226,6 +226,7 @@ func (rs *Requests) remind(ctx context.Context, a db.Approval) {
 	if p.admins {
 		users = rs.access.Load().AdminUsers()
 	}
+	users = slices.DeleteFunc(slices.Clone(users), func(id string) bool { return !a.Key.Owns(id) }) // called elsewhere
 	users = slices.Compact(slices.Sorted(slices.Values(users)))
 	l, says := rs.language(ctx, a.Key), i18n.ApprovalAgain
 	if claude.AsksPeople(a.Tool) {

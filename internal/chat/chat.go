@@ -26,13 +26,6 @@ type Key struct {
 	Thread  string // the platform's id of a topic, or empty
 }
 
-// FeishuChat is the key of a Feishu chat (private or group) with the given chat id ("oc_...").
-func FeishuChat(id string) Key { return Key{Channel: "feishu", Kind: "chat", ID: id} }
-
-// FeishuUser is the key of the bot's private chat with the user with the given open ID ("ou_..."), whatever its chat
-// ID. It can only be used for sending: the user's messages arrive under the key of the chat.
-func FeishuUser(id string) Key { return Key{Channel: "feishu", Kind: "user", ID: id} }
-
 // Parent is the chat that contains a topic; the parent of a chat is the chat itself.
 func (k Key) Parent() Key {
 	k.Thread = ""

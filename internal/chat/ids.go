@@ -1,12 +1,50 @@
 package chat
 
-import "strings"
+import (
+	"errors"
+	"regexp"
+	"strings"
 
-// feishu is the channel of Feishu. Its IDs of people, messages and cards stand as they are; those of every other door
-// begin with its channel and a colon, as in "cli:1000", so that no ID of one door equals one of another.
+	"magpie/internal/i18n"
+)
+
+// Every door has people, rooms, messages and cards whose ids it or its clients choose, so an id says which door it is
+// of: no id of one door ever equals one of another. Those of Feishu, which was the only door for long, are bare, as the
+// platform writes them: "ou_..." and "oc_...". Those of every other door begin with its channel and a colon, as in
+// "cli:1000", and a room is the whole key of the chat. Ids are made, read and told apart here; the rest of the program
+// compares them as a whole.
+
+// feishu is the channel whose ids are bare.
 const feishu = "feishu"
 
-// ChannelOf is the channel to which an ID of a person, a message or a card belongs.
+// The kinds of keys: a chat, or a person wherever he is reached. A door may have further kinds of chats.
+const (
+	aChat   = "chat"
+	aPerson = "user"
+)
+
+// FeishuChat is the key of a Feishu chat (private or group) with the given chat id ("oc_...").
+func FeishuChat(id string) Key { return Key{Channel: feishu, Kind: aChat, ID: id} }
+
+var channelName = regexp.MustCompile(`^[a-z][a-z0-9]*$`)
+
+// PersonKey is the key of the bot's private chat with a person, whatever the id of that chat. It can only be used for
+// sending: the person's messages arrive under the key of the chat. It is the zero key if nobody can have that id.
+func PersonKey(id string) Key {
+	channel, own, ok := strings.Cut(id, ":")
+	if !ok {
+		channel, own = feishu, id
+	}
+	if ValidID(own) != nil || ok && (channel == feishu || !channelName.MatchString(channel)) {
+		return Key{}
+	}
+	return Key{Channel: channel, Kind: aPerson, ID: own}
+}
+
+// IsPerson reports whether a key is that of a person: see [PersonKey].
+func (k Key) IsPerson() bool { return k.Kind == aPerson }
+
+// ChannelOf is the channel to which an id of a person, a message or a card belongs.
 func ChannelOf(id string) string {
 	if channel, _, ok := strings.Cut(id, ":"); ok {
 		return channel
@@ -25,3 +63,74 @@ func (r Ref) Channel() string {
 
 // IsElsewhere reports whether a message was written at another door than its chat's own.
 func (r Ref) IsElsewhere() bool { return r.Channel() != r.Key.Channel }
+
+// Owns reports whether a person's id is of the same door as a key. Only such people can be members of a chat.
+func (k Key) Owns(person string) bool {
+	return k.Channel != "" && PersonKey(person).Channel == k.Channel
+}
+
+// ErrOtherDoor means that an event names somebody who cannot have come through its door.
+var ErrOtherDoor = errors.New("the person's id is not one of the door that the event came through")
+
+// CheckActor returns [ErrOtherDoor] if an event names a person of another door than the one it came through. It may name
+// nobody. An id that is bare because a door has forgotten its channel is not taken for one of Feishu, where nobody can
+// reach the chats of other doors.
+func CheckActor(at Ref, who Actor) error {
+	door := Key{Channel: at.Channel()}
+	if who.ID != "" && !door.Owns(who.ID) || at.IsElsewhere() && door.Channel == feishu {
+		return ErrOtherDoor
+	}
+	return nil
+}
+
+// Room is the id of a chat, for a topic that of its chat, as rules about access name it.
+func (k Key) Room() string {
+	if k.Channel == feishu && k.Kind == aChat {
+		return k.ID
+	}
+	return k.Parent().String()
+}
+
+// ParseRoom is the key of the chat whose [Key.Room] is id.
+func ParseRoom(id string) (Key, error) {
+	k := FeishuChat(id)
+	if strings.Contains(id, ":") {
+		var err error
+		if k, err = ParseKey(id); err != nil {
+			return Key{}, err
+		}
+	}
+	if k.Room() != id {
+		return Key{}, i18n.Mistakef("聊天 %q：应写成 %s", "chat %q: must be written as %s", id, k.Room())
+	}
+	return k, k.Validate()
+}
+
+// IDKind is what an id in a rule about access names.
+type IDKind string
+
+// The kinds of ids. Only Feishu has departments.
+const (
+	UserID       IDKind = "user"
+	RoomID       IDKind = "room"
+	DepartmentID IDKind = "department"
+)
+
+// KindOf is what an id that somebody has written names; empty = nothing, so it is a mistake.
+func KindOf(id string) IDKind {
+	if strings.Contains(id, ":") {
+		if _, err := ParseRoom(id); err == nil {
+			return RoomID
+		}
+		if PersonKey(id) != (Key{}) {
+			return UserID
+		}
+		return ""
+	}
+	for prefix, kind := range map[string]IDKind{"ou_": UserID, "oc_": RoomID, "od_": DepartmentID} {
+		if own, ok := strings.CutPrefix(id, prefix); ok && ValidID(own) == nil {
+			return kind
+		}
+	}
+	return ""
+}

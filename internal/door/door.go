@@ -65,9 +65,10 @@ type Handler interface {
 	// general text if err is set. A press need not be delivered again, so it should take a second only if it would fail
 	// otherwise.
 	HandlePress(ctx context.Context, p chat.Press) (toast string, err error)
-	// ActiveChats lists the recently active chats, the latest first. A door that can list messages fetches the missed ones
-	// of these chats after each connect; a message that is known already may be passed to HandleMessage again then.
-	ActiveChats(ctx context.Context) ([]chat.Activity, error)
+	// ActiveChats lists the recently active chats of a channel, the latest first. A door that can list messages fetches
+	// the missed ones of its chats after each connect; a message that is known already may be passed to HandleMessage
+	// again then.
+	ActiveChats(ctx context.Context, channel string) ([]chat.Activity, error)
 	// HandleMembership reports a change of the bot's membership in a chat. It may arrive late, and more than once.
 	HandleMembership(ctx context.Context, c chat.Change) error
 	// HandleRead reports that a person has read what the bot wrote in a private chat. It comes for each message.

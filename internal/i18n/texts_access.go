@@ -87,9 +87,12 @@ var (
 	ChatsHead    = Phrase{"**最近 30 天的聊天**", "**Chats in the last 30 days**"}
 	ChatsUsage   = Phrase{"发送 /admin chats allow oc_… 让群里所有人都能用，/admin chats revoke oc_… 撤销；在那个群里发送时不用写 ID。",
 		"Send /admin chats allow oc_… to let everyone in a group talk to me, /admin chats revoke oc_… to undo it. In the group itself you can leave out the ID."}
-	WantsID        = Phrase{"请写上以 %s 开头的 ID。", "Please add an ID that starts with %s."}
+	WantsUserID = Phrase{"请写上用户的 ID：ou_…，其他入口的写作 cli:1000。",
+		"Please add a user's ID: ou_…, or of other doors as in cli:1000."}
+	WantsChatID = Phrase{"请写上聊天的 ID：oc_…，其他入口的写作 cli:chat:main。",
+		"Please add a chat's ID: oc_…, or of other doors as in cli:chat:main."}
 	GrantGiven     = Phrase{"已允许 `%s`。", "`%s` can talk to me now."}
-	BadID          = Phrase{"`%s` 不是 ID：%s 后面只有字母、数字、“_”和“-”。", "`%s` isn't an ID: %s is followed only by letters, digits, “_” and “-”."}
+	BadID          = Phrase{"`%s` 不是 ID。%s", "`%s` isn't an ID. %s"}
 	GrantElsewhere = Phrase{"已允许 `%s`。不过我好像不在这个聊天里：请检查 ID；没错的话，把我加进群里。",
 		"`%s` can talk to me now. But I don't seem to be in that chat: check the ID; if it is right, add me to the chat."}
 	GrantRevoked = Phrase{"已撤销 `%s` 的权限。", "`%s` can no longer talk to me."}
