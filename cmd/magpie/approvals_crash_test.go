@@ -8,6 +8,7 @@ import (
 	"sync"
 	"testing"
 
+	"magpie/internal/door/doortest"
 	"magpie/internal/feishusim"
 	"magpie/internal/modelsim"
 	"magpie/internal/operator/config"
@@ -17,7 +18,7 @@ import (
 func (s *service) asking() (id string) {
 	s.Helper()
 	s.model.Script(
-		modelsim.Rule{Match: afterTool, Steps: []modelsim.Step{modelsim.Text("接着做完了")}},
+		modelsim.Rule{Match: doortest.AfterTool, Steps: []modelsim.Step{modelsim.Text("接着做完了")}},
 		modelsim.Rule{Steps: []modelsim.Step{bash(appendLine("out.txt"))}},
 	)
 	return s.sim.Say(s.chat, s.user, "动手吧")

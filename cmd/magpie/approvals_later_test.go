@@ -9,6 +9,7 @@ import (
 
 	"magpie/bridge/access"
 	"magpie/internal/claude"
+	"magpie/internal/door/doortest"
 	"magpie/internal/feishusim"
 	"magpie/internal/modelsim"
 	"magpie/internal/operator/config"
@@ -178,7 +179,7 @@ func TestACrashAroundADecision(t *testing.T) {
 			s.connected()
 			card := s.awaitOpenApproval(id)
 			s.model.Script(
-				modelsim.Rule{Match: afterTool, Steps: []modelsim.Step{modelsim.Text("接着做完了")}},
+				modelsim.Rule{Match: doortest.AfterTool, Steps: []modelsim.Step{modelsim.Text("接着做完了")}},
 				modelsim.Rule{Match: asksFor("允许"), Steps: []modelsim.Step{bash(appendLine("out.txt"))}},
 				modelsim.Rule{Match: asksFor("继续"), Steps: []modelsim.Step{bash(appendLine("out.txt"))}})
 			value := s.button(card, doAllow)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/tidwall/gjson"
 
+	"magpie/internal/door/doortest"
 	"magpie/internal/feishusim"
 	"magpie/internal/modelsim"
 	"magpie/internal/operator/config"
@@ -38,7 +39,7 @@ func TestTheCardShowsToolsAndUsage(t *testing.T) {
 	r := newRig(t, realCLI(t), func(c *config.Config) { c.Claude.AllowedTools = []string{"Bash"} })
 	r.ask("你好")
 	r.model.Script(
-		modelsim.Rule{Match: afterTool, Steps: []modelsim.Step{modelsim.Text("数过了。")}},
+		modelsim.Rule{Match: doortest.AfterTool, Steps: []modelsim.Step{modelsim.Text("数过了。")}},
 		modelsim.Rule{Times: 1, Steps: []modelsim.Step{
 			modelsim.Thinking("I should count."),
 			modelsim.Tool("Bash", map[string]string{"command": "echo one; echo two", "description": "count"}),

@@ -146,23 +146,6 @@ func TestAnInterruptedAnswerIsDropped(t *testing.T) {
 	}
 }
 
-// A stop waits for answers that end soon.
-func TestAStopLetsAnAnswerFinish(t *testing.T) {
-	r := newRig(t, func(c *config.Config) { c.Shutdown.Duration = 20 * time.Second })
-	hold := make(chan struct{})
-	r.model.Script(modelsim.Rule{Times: 1, Steps: []modelsim.Step{
-		modelsim.Text("一"), modelsim.Hold(hold), modelsim.Text("二"),
-	}})
-	id := r.sim.Say(r.chat, r.user, "说点什么")
-	r.shows(r.chat, id, "一")
-	time.AfterFunc(time.Second, func() { close(hold) })
-	r.stop()
-	got := replies(r.sim.View(), r.chat, id)
-	if len(got) != 1 || visibleText(got[0]) != "一二" || got[0].Last().Streaming {
-		t.Errorf("after the stop the card says %q", got[0].Text())
-	}
-}
-
 // The platform is down when the answer is complete: it is delivered when the platform is back, also after a restart.
 func TestAnAnswerWaitsForThePlatform(t *testing.T) {
 	t.Parallel()

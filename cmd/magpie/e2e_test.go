@@ -13,32 +13,7 @@ import (
 	"magpie/contextmgr"
 	"magpie/internal/feishusim"
 	"magpie/internal/modelsim"
-	"magpie/internal/operator/config"
 )
-
-func TestAPrivateMessageIsAnsweredByAGrowingCard(t *testing.T) {
-	r := newRig(t, realCLI(t))
-	first, second := make(chan struct{}), make(chan struct{})
-	r.model.Script(modelsim.Rule{Times: 1, Steps: []modelsim.Step{
-		modelsim.Text("第一段。"), modelsim.Hold(first), modelsim.Text("第二段。"), modelsim.Hold(second),
-		modelsim.Text("第三段。"),
-	}})
-	id := r.sim.Say(r.chat, r.user, "写三段")
-	for _, step := range []struct {
-		text string
-		then chan struct{}
-	}{{"第一段。", first}, {"第一段。第二段。", second}} {
-		r.await(step.text, func(v *feishusim.View) bool {
-			list := replies(v, r.chat, id)
-			return len(list) == 1 && list[0].Last().Streaming && strings.Contains(list[0].Text(), step.text)
-		})
-		close(step.then)
-	}
-	m := r.answer(r.chat, id)
-	if visibleText(m) != "第一段。第二段。第三段。" || m.Type != "interactive" || m.CardID == "" {
-		t.Errorf("answer %q as %s %s", visibleText(m), m.Type, m.CardID)
-	}
-}
 
 func TestGroupsAnswerMentionsOnly(t *testing.T) {
 	r := newRig(t)
@@ -84,51 +59,6 @@ func TestAPostIsRead(t *testing.T) {
 		if !strings.Contains(got.LastUser(), want) {
 			t.Errorf("the model was asked %q, without %q", got.LastUser(), want)
 		}
-	}
-}
-
-func TestStopInTheMiddleOfAnAnswer(t *testing.T) {
-	t.Parallel()
-	for _, how := range []string{"command", "button"} {
-		t.Run(how, func(t *testing.T) {
-			r := newRig(t, func(c *config.Config) {
-				if how == "command" {
-					realCLI(t)(c)
-				}
-			})
-			r.model.Script(modelsim.Rule{Times: 1, Steps: []modelsim.Step{modelsim.Text("说到一半"), modelsim.Hang()}})
-			id := r.sim.Say(r.chat, r.user, "说点什么")
-			var card feishusim.Message
-			r.await("text", func(v *feishusim.View) bool {
-				list := replies(v, r.chat, id)
-				if len(list) != 1 || !strings.Contains(list[0].Text(), "说到一半") {
-					return false
-				}
-				card = list[0]
-				return true
-			})
-			if how == "command" {
-				if got := visibleText(r.answer(r.chat, r.sim.Say(r.chat, r.user, "/stop"))); got != "已停止" {
-					t.Errorf("reply %q", got)
-				}
-			} else if got, err := r.sim.Press(t.Context(), card.ID, r.user, buttonOf(t, card)); err != nil ||
-				!strings.Contains(string(got), "正在停止") {
-				t.Errorf("press: %s %v", got, err)
-			}
-			if got := r.answer(r.chat, id).Text(); !strings.Contains(got, "说到一半") ||
-				!strings.Contains(got, "已停止") {
-				t.Errorf("card %q", got)
-			}
-			if got := r.ask("数到 3"); got != "1 2 3" {
-				t.Errorf("next answer %q", got)
-			}
-			if how == "button" {
-				got, err := r.sim.Press(t.Context(), card.ID, r.user, buttonOf(t, card))
-				if err != nil || !strings.Contains(string(got), "已经结束") {
-					t.Errorf("late press: %s %v", got, err)
-				}
-			}
-		})
 	}
 }
 
@@ -216,20 +146,6 @@ func (r *rig) askLong() (cards []feishusim.Message) {
 			!slices.ContainsFunc(cards, func(m feishusim.Message) bool { return m.Last().Streaming || running(m) })
 	})
 	return cards
-}
-
-func TestALongAnswerGoesOnInFurtherCards(t *testing.T) {
-	r := newRig(t)
-	got := r.askLong()
-	var all strings.Builder
-	for _, m := range got {
-		all.WriteString(visibleText(m) + "\n\n")
-	}
-	for i := range 600 {
-		if want := fmt.Sprintf("第 %d 段：", i); strings.Count(all.String(), want) != 1 {
-			t.Fatalf("%q is visible %d times on %d cards", want, strings.Count(all.String(), want), len(got))
-		}
-	}
 }
 
 // Any message of a long answer can be quoted: what it shows is known without asking the platform, also after a restart.

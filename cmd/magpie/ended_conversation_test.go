@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"magpie/internal/door/doortest"
 	"magpie/internal/feishusim"
 	"magpie/internal/modelsim"
 	"magpie/internal/operator/config"
@@ -17,7 +18,7 @@ const halfAnswer = "先看一下。"
 func (r *rig) askHalf() (id string) {
 	r.Helper()
 	r.model.Script(
-		modelsim.Rule{Name: "after the command", Match: afterTool, Times: 1, Steps: []modelsim.Step{modelsim.Hang()}},
+		modelsim.Rule{Name: "after the command", Match: doortest.AfterTool, Times: 1, Steps: []modelsim.Step{modelsim.Hang()}},
 		modelsim.Rule{Name: "question", Match: asksFor("请运行一次"), Times: 1, Steps: []modelsim.Step{
 			modelsim.Text(halfAnswer), bash(appendLine("out.txt")),
 		}},

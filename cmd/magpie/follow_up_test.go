@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"magpie/internal/chat"
+	"magpie/internal/door/doortest"
 	"magpie/internal/feishusim"
 	"magpie/internal/modelsim"
 	"magpie/internal/operator/config"
@@ -561,7 +562,7 @@ func TestACrashInTheSecondFollowUp(t *testing.T) {
 				"run_in_background": true,
 			})
 			id, end := s.inBackground(again)
-			s.model.Script(modelsim.Rule{Match: afterTool, Times: 1, Steps: []modelsim.Step{modelsim.Text(followUp)}})
+			s.model.Script(modelsim.Rule{Match: doortest.AfterTool, Times: 1, Steps: []modelsim.Step{modelsim.Text(followUp)}})
 			end()
 			s.awaitFollowUp(id, followUp)
 			s.model.Script(modelsim.Rule{Match: tellsOfTheEnd, Times: 1, Steps: []modelsim.Step{

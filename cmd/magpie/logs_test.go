@@ -16,6 +16,7 @@ import (
 	"pgregory.net/rapid"
 
 	"magpie/contextmgr/redact"
+	"magpie/internal/door/doortest"
 	"magpie/internal/feishusim"
 	"magpie/internal/modelsim"
 	"magpie/internal/operator/config"
@@ -50,7 +51,7 @@ func TestLogsOfEveryKindOfTurn(t *testing.T) {
 	r.ask("/stop")
 	r.answer(r.chat, id)
 	r.ask("/canary")
-	r.model.Script(modelsim.Rule{Match: afterTool, Times: 1, Steps: []modelsim.Step{
+	r.model.Script(modelsim.Rule{Match: doortest.AfterTool, Times: 1, Steps: []modelsim.Step{
 		modelsim.Text("答到一半canary"), modelsim.Hang(),
 	}})
 	changed := r.sim.Say(r.chat, r.user, "运行 `touch canary.txt`")

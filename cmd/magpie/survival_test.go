@@ -24,6 +24,7 @@ import (
 	"magpie/feishu"
 	"magpie/internal/claude/claudetest"
 	"magpie/internal/door"
+	"magpie/internal/door/doortest"
 	"magpie/internal/feishusim"
 	"magpie/internal/modelsim"
 	"magpie/internal/operator/config"
@@ -41,7 +42,7 @@ func TestAKilledBridgeLeavesNoTool(t *testing.T) {
 			s := newService(t, feishusim.Config{}, realCLI(t), allowBash, oneProcessPerTurn) // none is started ahead
 			mark := filepath.Join(s.TempDir(), "pids")
 			s.model.Script(
-				modelsim.Rule{Match: afterTool, Steps: []modelsim.Step{modelsim.Text("完了")}},
+				modelsim.Rule{Match: doortest.AfterTool, Steps: []modelsim.Step{modelsim.Text("完了")}},
 				modelsim.Rule{Times: 1, Steps: []modelsim.Step{
 					modelsim.Text("开始"),
 					bash("echo $$ >> " + mark + "; (setsid nohup sleep 301 & echo $! >> " + mark + "); sleep 300"),
