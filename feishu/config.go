@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"magpie/feishu/openapi"
-	"magpie/internal/chat"
 	"magpie/internal/configtype"
 	"magpie/internal/i18n"
 )
@@ -26,27 +25,15 @@ type Config struct {
 	AppSecret string `toml:"app_secret" env:"APP_SECRET"`
 	// BaseURL is the address of the platform: empty for Feishu, "lark" for the international one, or a URL.
 	BaseURL string `toml:"base_url" env:"BASE_URL"`
-	// Topics makes each topic of a chat a chat of its own. Without it all topics share the chat's History.
-	Topics bool `toml:"topics" env:"TOPICS"`
-	// AnswerBots accepts messages of other bots when they mention this one.
-	AnswerBots bool `toml:"answer_bots" env:"ANSWER_BOTS"`
 	// WholeCards redraws cards as a whole with each change, for a platform that accepts smaller updates and does not show
 	// them.
 	WholeCards bool `toml:"whole_cards" env:"WHOLE_CARDS"`
-	// GroupMention is the default rule for which group messages are for the bot.
-	GroupMention chat.MentionRule `toml:"group_mention" env:"GROUP_MENTION"`
-	// SendFiles gives agents a tool to send files of their project.
-	SendFiles bool `toml:"send_files" env:"SEND_FILES"`
-	// File is the path of this configuration's file, which is never sent to a chat. Empty = there is none.
-	File string `toml:"-" env:"-"`
-	// LongAnswer is the length in characters from which an answer also comes as a Markdown file; 0 = never.
-	LongAnswer int `toml:"answer_file_chars" env:"ANSWER_FILE_CHARS"`
-	// NotifyAfter is how long an answer must have taken for its asker to be mentioned; 0 = never.
-	NotifyAfter configtype.Duration `toml:"notify_after" env:"NOTIFY_AFTER"`
-	// MaxFile is the size up to which files are downloaded; 0 = no file is.
-	MaxFile Size `toml:"max_file_size" env:"MAX_FILE_SIZE"`
-	// Lang is the bot's language: zh, en, or auto for the language of each chat.
-	Lang string `toml:"lang" env:"LANG"`
+	// Topics makes each topic of a chat a chat of its own. Without it all topics share the chat's History.
+	Topics bool `toml:"-" env:"-"`
+	// AnswerBots accepts messages of other bots when they mention this one.
+	AnswerBots bool `toml:"-" env:"-"`
+	// Lang is the language for all chats: zh or en; empty = each chat has its own.
+	Lang string `toml:"-" env:"-"`
 	// CircuitTimeout is how long the circuit breaker stays open; 0 is half a minute. Tests use less.
 	CircuitTimeout time.Duration `toml:"-" env:"-"`
 	// NameWait is how long a message waits for its author's name, which the platform has to look up; 0 is 150 ms. Tests
@@ -58,14 +45,6 @@ type Config struct {
 	// Pace multiplies the public platform's rate limits, which the client keeps; 0 means 1. The public platform refuses
 	// faster calls, so only tests set it, with a double without such limits.
 	Pace float64 `toml:"-" env:"-"`
-}
-
-// Defaults returns the default configuration.
-func Defaults() Config {
-	return Config{
-		Topics: true, GroupMention: chat.MentionOnly, SendFiles: true, LongAnswer: 20_000, MaxFile: 30 << 20,
-		Lang: langAuto, NotifyAfter: configtype.Duration{Duration: 2 * time.Minute},
-	}
 }
 
 // Validate reports all mistakes of the section at once.
@@ -100,26 +79,6 @@ func (c Config) Validate() error {
 			"[feishu] base_url 不是地址：飞书留空，Lark 写 \"lark\"，或者写 %s 这样的地址",
 			"[feishu] base_url is not an address: leave it empty for Feishu, write \"lark\" for Lark, or a URL such as %s", hostFeishu))
 	}
-	if c.GroupMention != "" && !c.GroupMention.IsValid() {
-		errs = append(errs, i18n.Mistakef("[feishu] group_mention %q：应为 mention、all 或 commands",
-			"[feishu] group_mention %q: must be mention, all or commands", c.GroupMention))
-	}
-	if !slices.Contains([]string{"", langAuto, "zh", "en"}, c.Lang) {
-		errs = append(
-			errs, i18n.Mistakef("[feishu] lang %q：应为 auto、zh 或 en", "[feishu] lang %q: must be auto, zh or en", c.Lang),
-		)
-	}
-	if c.LongAnswer < 0 {
-		errs = append(errs, i18n.Mistakef("[feishu] answer_file_chars：不能是负数",
-			"[feishu] answer_file_chars: must be 0 or more"))
-	}
-	if c.NotifyAfter.Duration < 0 {
-		errs = append(errs, i18n.Mistakef("[feishu] notify_after：不能是负数", "[feishu] notify_after: must be 0 or more"))
-	}
-	if c.MaxFile > maxDownload {
-		errs = append(errs, i18n.Mistakef("[feishu] max_file_size %d MB：飞书只能下载不超过 100 MB 的文件",
-			"[feishu] max_file_size %d MB: Feishu serves files of up to 100 MB", int64(c.MaxFile)>>20))
-	}
 	if c.Pace < 0 {
 		errs = append(errs, i18n.Mistakef("[feishu] pace %v：不能是负数", "[feishu] pace %v: must be 0 or more", c.Pace))
 	}
@@ -136,17 +95,6 @@ func IsAppID(id string) bool { return appIDForm.MatchString(id) && !configtype.I
 func IsBaseURL(text string) bool {
 	u, err := url.Parse(Config{BaseURL: text}.baseURL())
 	return err == nil && u.Host != "" && (u.Scheme == "https" || u.Scheme == "http")
-}
-
-// langAuto is the [Config.Lang] with which the bot uses the language of each chat.
-const langAuto = "auto"
-
-// FixedLang is the language for all chats; empty = each chat has its own.
-func (c Config) FixedLang() string {
-	if c.Lang == langAuto {
-		return ""
-	}
-	return c.Lang
 }
 
 // DefaultLang is the language for a chat without messages. The platform does not report a user's language.

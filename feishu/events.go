@@ -151,7 +151,7 @@ func (t eventHandler) runInOrder(run context.Context, room string, at time.Time,
 
 // text is a phrase in the language of a new chat: the client does not know the language of an existing one.
 func (c Config) text(p i18n.Phrase) string {
-	return p.In(i18n.Lang(cmp.Or(c.FixedLang(), c.DefaultLang())))
+	return p.In(i18n.Lang(cmp.Or(c.Lang, c.DefaultLang())))
 }
 
 // press passes on a pressed button. The answer is never nil, which the platform would show as an error (page "Card

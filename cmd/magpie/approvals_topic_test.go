@@ -92,7 +92,7 @@ func (th *topicRig) checkInTopic(cards int) {
 	}
 }
 
-func withTopics(c *config.Config) { c.Feishu.Topics = true }
+func withTopics(c *config.Config) { c.Chat.Topics = true }
 
 // An approval in a topic is asked for, decided and continued there.
 func TestAnApprovalInATopic(t *testing.T) {

@@ -60,7 +60,7 @@ func (c contextCmd) Run(ctx context.Context) (err error) {
 		cfg.Context.RecallChars = c.Recall
 	}
 	if err := errors.Join(cfg.Context.Validate(), cfg.Memory.Validate()); err != nil {
-		return &config.Error{File: cfg.Feishu.File, Err: err}
+		return &config.Error{File: cfg.File, Err: err}
 	}
 	key, err := parseChat(c.Chat)
 	if err != nil {

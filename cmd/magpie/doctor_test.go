@@ -293,7 +293,7 @@ func TestDoctorFindsWhatIsWrong(t *testing.T) {
 		}},
 		"other bots are to be answered": {func(p *doctorRig) {
 			p.sim.TakeScopes("im:message.group_at_msg.include_bot:readonly")
-			p.change("[feishu]", "[feishu]\nanswer_bots = true")
+			p.change("[feishu]", "[chat]\nanswer_bots = true\n[feishu]")
 		}, 0, []string{"warn  app permissions: missing im:message.group_at_msg.include_bot:readonly - add them"}},
 		"a permission was never asked for": {func(p *doctorRig) {
 			p.sim.TakeScopes("im:resource", "cardkit:card:write")
@@ -317,6 +317,20 @@ func TestDoctorFindsWhatIsWrong(t *testing.T) {
 			p.change("[access]", "[log]\nlevel = \"loud\"\nformat = \"xml\"\n[access]")
 		}, 1, []string{
 			"fail  configuration: line 11: [log] level", "fail  configuration: line 12: [log] format", "magpie.toml", "ok    Feishu",
+		}},
+		"keys in their old places": {func(p *doctorRig) {
+			p.change("[feishu]", "[feishu]\ntopics = false\nnotify_after = \"5m\"")
+			p.env = []string{"MAGPIE_FEISHU_SEND_FILES=false"}
+		}, 0, []string{
+			"warn  configuration: still in [feishu], and now of [chat]: notify_after, topics; the old place works as well - move them to [chat] in ",
+			"warn  configuration: variables that now begin with MAGPIE_CHAT_: MAGPIE_FEISHU_SEND_FILES; the old names work as well - rename them",
+		}},
+		"keys in their old places, in Chinese": {func(p *doctorRig) {
+			p.change("[feishu]", "[feishu]\ntopics = false")
+			p.env = []string{"LANG=zh_CN.UTF-8", "MAGPIE_FEISHU_SEND_FILES=false"}
+		}, 0, []string{
+			"warn  配置：topics 还写在 [feishu] 里，现在属于 [chat]；旧位置仍然有效 - 移到 ",
+			"warn  配置：环境变量 MAGPIE_FEISHU_SEND_FILES 现在以 MAGPIE_CHAT_ 开头；旧名字仍然有效 - 改用新名字",
 		}},
 		"a folder for a configuration": {func(p *doctorRig) {
 			must(p, os.Remove(filepath.Join(p.dir, "magpie.toml")))

@@ -21,7 +21,7 @@ func TestABareReadDoesNotReachTheProgram(t *testing.T) {
 		data := filepath.Dir(strings.TrimPrefix(c.DB.URL, "sqlite://"))
 		own["data"], own["another chat"] = filepath.Join(data, "notes.txt"),
 			filepath.Join(data, "files", "0a1b2c3d4e5f", "notes.txt")
-		c.Feishu.File, c.Claude.AllowedTools = own["config"], []string{"Read"}
+		c.File, c.Claude.AllowedTools = own["config"], []string{"Read"}
 		c.Claude.Environ = append(c.Claude.Environ, "MAGPIE_FEISHU_APP_SECRET_FILE="+own["secret"])
 		must(t, os.MkdirAll(filepath.Dir(own["another chat"]), 0o700))
 		for _, path := range own {

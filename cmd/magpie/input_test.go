@@ -24,7 +24,7 @@ import (
 )
 
 // withFiles accepts files as by default.
-func withFiles(c *config.Config) { c.Feishu.MaxFile = config.Defaults().Feishu.MaxFile }
+func withFiles(c *config.Config) { c.Chat.MaxFile = config.Defaults().Chat.MaxFile }
 
 func aPicture(t testing.TB) []byte {
 	t.Helper()
@@ -60,7 +60,7 @@ func shownPictures(req modelsim.Request) (n int) {
 }
 
 func TestPicturesAndFilesReachTheModel(t *testing.T) {
-	r := newRig(t, realCLI(t), withFiles, func(c *config.Config) { c.Feishu.Topics = true })
+	r := newRig(t, realCLI(t), withFiles, func(c *config.Config) { c.Chat.Topics = true })
 	red := r.sim.AddUser("小红")
 	group := r.sim.Group("测试群", r.user, red)
 	picture := r.sim.Upload("x.png", "image/png", aPicture(t))
@@ -313,7 +313,7 @@ func TestEveryMessageTypeReachesTheAgent(t *testing.T) {
 		t.Run(where.name, func(t *testing.T) {
 			r := newRig(t, withFiles, func(c *config.Config) {
 				c.Claude = claudetest.ScriptedConfig(t)
-				c.Feishu.Topics, c.Context.AutoChatContext = true, 100
+				c.Chat.Topics, c.Context.AutoChatContext = true, 100
 			})
 			room, opts := r.roomAt(where)
 			picture := r.sim.Upload("x.png", "image/png", aPicture(t))
@@ -360,7 +360,7 @@ func TestMessageTypesThatCannotBeRead(t *testing.T) {
 		t.Run(where.name, func(t *testing.T) {
 			r := newRig(t, func(c *config.Config) {
 				c.Claude = claudetest.ScriptedConfig(t)
-				c.Feishu.Topics, c.Context.AutoChatContext = true, 100
+				c.Chat.Topics, c.Context.AutoChatContext = true, 100
 			})
 			room, opts := r.roomAt(where)
 			var sent []string
@@ -403,7 +403,7 @@ func TestABurstReachesTheAgentInOrder(t *testing.T) {
 	for _, where := range append(venues, venue{"group", chat.MentionNone}, venue{"topic", chat.MentionNone}) {
 		t.Run(where.name+" "+string(where.mention), func(t *testing.T) {
 			r := newRig(t, withFiles, func(c *config.Config) {
-				c.Feishu.Topics, c.Feishu.GroupMention = true, where.mention
+				c.Chat.Topics, c.Chat.GroupMention = true, where.mention
 			})
 			room, opts := r.roomAt(where)
 			mute := where.mention == chat.MentionOnly // a message without a mention is not for the bot

@@ -15,7 +15,7 @@ func TestACrashAroundANotice(t *testing.T) {
 	for _, step := range []string{"end: storing", "end: stored", "delivery: begun", "delivery: noted"} {
 		t.Run(step, func(t *testing.T) {
 			t.Parallel()
-			s := newService(t, feishusim.Config{}, func(c *config.Config) { c.Feishu.NotifyAfter.Duration = time.Millisecond })
+			s := newService(t, feishusim.Config{}, func(c *config.Config) { c.Chat.NotifyAfter.Duration = time.Millisecond })
 			s.model.Script(modelsim.Rule{Steps: []modelsim.Step{modelsim.Text("好了。")}})
 			s.run("MAGPIE_CRASH_AT=" + step)
 			s.connected()

@@ -13,7 +13,6 @@ import (
 	"strings"
 	"testing"
 
-	"magpie/feishu"
 	"magpie/internal/chat"
 	"magpie/internal/convo"
 	"magpie/internal/feishusim"
@@ -23,9 +22,9 @@ import (
 
 // output enables the optional features of agents and groups.
 func output(c *config.Config) {
-	on := feishu.Defaults()
-	c.Feishu.Topics, c.Feishu.SendFiles = on.Topics, on.SendFiles
-	c.Feishu.LongAnswer, c.Feishu.GroupMention = on.LongAnswer, on.GroupMention
+	on := config.Defaults().Chat
+	c.Chat.Topics, c.Chat.SendFiles = on.Topics, on.SendFiles
+	c.Chat.LongAnswer, c.Chat.GroupMention = on.LongAnswer, on.GroupMention
 }
 
 // writeFile writes a file of the project.
@@ -267,7 +266,7 @@ func TestACrashWhileAFileIsDelivered(t *testing.T) {
 			t.Parallel()
 			s := newService(t, feishusim.Config{})
 			s.model.Script(modelsim.Rule{Match: asksFor("讲讲"), Steps: []modelsim.Step{modelsim.Text(answer)}})
-			const long = "MAGPIE_FEISHU_ANSWER_FILE_CHARS=100"
+			const long = "MAGPIE_CHAT_ANSWER_FILE_CHARS=100"
 			s.run(long, "MAGPIE_CRASH_AT="+step)
 			s.connected()
 			id := s.sim.Say(s.chat, s.user, "讲讲")
@@ -305,7 +304,7 @@ func TestACrashWhileAFileIsDelivered(t *testing.T) {
 
 // Two bots that answer each other stop after ten turns, until a person writes.
 func TestABotLoopEnds(t *testing.T) {
-	r := newRig(t, func(c *config.Config) { c.Feishu.AnswerBots = true })
+	r := newRig(t, func(c *config.Config) { c.Chat.AnswerBots = true })
 	other := r.sim.AddApp("别的机器人")
 	group := r.sim.Group("测试群", r.user)
 	asked := func() int { return len(r.model.Requests()) }

@@ -100,6 +100,7 @@ func makeRig(t testing.TB, platform feishusim.Config, change ...func(*config.Con
 	r.chat = sim.PrivateChat(r.user)
 
 	r.cfg = config.Defaults()
+	r.cfg.Chat = config.Chat{} // what is optional is off
 	r.cfg.Feishu = feishu.Config{AppID: sim.AppID(), AppSecret: sim.AppSecret(), BaseURL: sim.URL()}
 	r.cfg.Feishu.AckTimeout, r.cfg.Feishu.NameWait = platform.AckTimeout, busy
 	r.cfg.Waits, r.cfg.Memory.EmbeddingsWait = bridge.Waits{Words: busy, Background: busy}, busy

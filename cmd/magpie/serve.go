@@ -138,11 +138,11 @@ func newProgram(
 		return nil, err
 	}
 	p.cfg.Claude.Unknown = reportOnce(log)
-	p.pool, p.feishu = claude.NewPool(p.cfg.Claude), feishu.New(c.Feishu, log)
+	p.pool, p.feishu = claude.NewPool(p.cfg.Claude), feishu.New(c.FeishuConfig(), log)
 	p.doors = door.Doors{p.feishu}
 	p.metrics = newMetrics(p.snapshot)
 	// The tools are served over HTTP on the loopback interface; without tools there is no listener.
-	if c.Memory.Tools || c.Feishu.SendFiles {
+	if c.Memory.Tools || c.Chat.SendFiles {
 		if p.tools, err = agenttools.Listen(log); err != nil {
 			return nil, err
 		}
@@ -183,7 +183,7 @@ func (p *program) prepareFolders(ctx context.Context) (err error) {
 	}
 	files, folderErr := folderBeside(p.cfg.DB, "files")
 	group, groupErr := openDataFolder(p.cfg)
-	p.files = attachment.Config{Folder: files, Most: int64(p.cfg.Feishu.MaxFile), Group: group}
+	p.files = attachment.Config{Folder: files, Most: int64(p.cfg.Chat.MaxFile), Group: group}
 	return errors.Join(err, folderErr, groupErr)
 }
 

@@ -84,8 +84,8 @@ func (s *service) run(vars ...string) {
 	s.cmd.Env = append(vars, c.Claude.Environ...)
 	for name, value := range map[string]string{
 		"FEISHU_APP_ID": c.Feishu.AppID, "FEISHU_APP_SECRET": c.Feishu.AppSecret, "FEISHU_BASE_URL": c.Feishu.BaseURL,
-		"FEISHU_NOTIFY_AFTER": c.Feishu.NotifyAfter.String(),
-		"CLAUDE_COMMAND":      c.Claude.Command, "CLAUDE_PROJECT": c.Claude.Project,
+		"CHAT_NOTIFY_AFTER": c.Chat.NotifyAfter.String(),
+		"CLAUDE_COMMAND":    c.Claude.Command, "CLAUDE_PROJECT": c.Claude.Project,
 		"CLAUDE_ALLOWED_TOOLS": strings.Join(c.Claude.AllowedTools, ","),
 		"CLAUDE_KEEP_ALIVE":    c.Claude.KeepAlive.String(),
 		"CLAUDE_MAX_PROCESSES": fmt.Sprint(c.Claude.MaxProcesses),

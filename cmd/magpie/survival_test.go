@@ -267,7 +267,7 @@ func (r *rig) second() (stop func()) {
 	done := make(chan struct{})
 	go func(b door.Handler) {
 		defer close(done)
-		_ = feishu.New(r.cfg.Feishu, zerolog.Nop()).Run(ctx, b)
+		_ = feishu.New(r.cfg.FeishuConfig(), zerolog.Nop()).Run(ctx, b)
 	}(r.prog.bridge)
 	r.await("two connections", func(v *feishusim.View) bool { return v.Connections() == 2 })
 	return func() { cancel(); <-done }

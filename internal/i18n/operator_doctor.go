@@ -8,6 +8,16 @@ var (
 	DoctorConfigAt        = Phrase{"配置：%s", "configuration: %s"}
 	DoctorConfigWrong     = Phrase{"配置：%v", "configuration: %v"}
 	DoctorCorrectIn       = Phrase{"在 %s 中改正", "correct it in %s"}
+	DoctorOldKeys         = Phrase{
+		"配置：%s 还写在 [feishu] 里，现在属于 [chat]；旧位置仍然有效",
+		"configuration: still in [feishu], and now of [chat]: %s; the old place works as well",
+	}
+	DoctorMoveKeys     = Phrase{"移到 %s 的 [chat] 里", "move them to [chat] in %s"}
+	DoctorOldVariables = Phrase{
+		"配置：环境变量 %s 现在以 MAGPIE_CHAT_ 开头；旧名字仍然有效",
+		"configuration: variables that now begin with MAGPIE_CHAT_: %s; the old names work as well",
+	}
+	DoctorRenameVariables = Phrase{"改用新名字", "rename them"}
 	DoctorTheEnvironment  = Phrase{"环境变量", "the environment"}
 	DoctorRunAsOwner      = Phrase{
 		"它属于用户 %[1]s：用 sudo -u %[1]s 运行，或者让当前用户可以读取它",

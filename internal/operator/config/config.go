@@ -27,6 +27,7 @@ import (
 // Config is the whole of magpie.toml. Each section belongs to the package that uses it.
 type Config struct {
 	Feishu  feishu.Config           `toml:"feishu" envPrefix:"FEISHU_"`
+	Chat    Chat                    `toml:"chat" envPrefix:"CHAT_"`
 	Claude  claude.Config           `toml:"claude" envPrefix:"CLAUDE_"`
 	Context contextmgr.Config       `toml:"context" envPrefix:"CONTEXT_"`
 	Memory  contextmgr.MemoryConfig `toml:"memory" envPrefix:"MEMORY_"`
@@ -43,6 +44,7 @@ type Config struct {
 	Redact   Redact       `toml:"redact" envPrefix:"REDACT_"`
 	Recovery Recovery     `toml:"recovery" envPrefix:"RECOVERY_"`
 	Waits    bridge.Waits `toml:"-" env:"-"`
+	File     string       `toml:"-" env:"-"` // in which it was found; empty = in none
 	// timeout of a shutdown; running turns get most of it
 	Shutdown claude.Duration `toml:"shutdown_timeout" env:"SHUTDOWN_TIMEOUT"`
 }
@@ -95,7 +97,7 @@ func (c Log) ZerologLevel() zerolog.Level {
 // Defaults returns the default configuration.
 func Defaults() Config {
 	return Config{
-		Feishu:  feishu.Defaults(),
+		Chat:    chatDefaults(),
 		Access:  access.Defaults(),
 		Claude:  claude.Defaults(),
 		Context: contextmgr.Defaults(),
@@ -112,7 +114,7 @@ func Defaults() Config {
 func (c Config) Validate() error {
 	// All sections are checked even after a mistake, so that an operator can correct everything at once.
 	errs := []error{
-		c.Feishu.Validate(), c.Claude.Validate(), c.checkFolders(),
+		c.Feishu.Validate(), c.Chat.Validate(), c.Claude.Validate(), c.checkFolders(),
 		c.Context.Validate(), c.Memory.Validate(),
 		c.Access.Validate(), c.Budget.Validate(), c.DB.Validate(), c.HTTP.Validate(),
 	}
@@ -162,7 +164,7 @@ func (c Config) OutgoingFiles() (folder string, private []string, err error) {
 	// These are listed separately from the data folder, which may be a project whose other files can be sent.
 	private = append(private, data, filepath.Join(data, "files"), filepath.Join(data, "agents"))
 	private = append(private, c.PrivateFiles()...)
-	if c.Feishu.SendFiles {
+	if c.Chat.SendFiles {
 		folder = filepath.Join(data, "outgoing")
 	}
 	return folder, private, nil
@@ -171,8 +173,8 @@ func (c Config) OutgoingFiles() (folder string, private []string, err error) {
 // PrivateFiles are the files that agents must not read or change: the configuration, the agents' settings, and the
 // secret files.
 func (c Config) PrivateFiles() (list []string) {
-	if c.Feishu.File != "" {
-		list = append(list, c.Feishu.File)
+	if c.File != "" {
+		list = append(list, c.File)
 	}
 	if s := strings.TrimSpace(c.Claude.Settings); s != "" && !strings.HasPrefix(s, "{") {
 		list = append(list, s)
@@ -196,10 +198,16 @@ func (c Config) BridgeConfig() bridge.Config {
 		PermissionMode: c.Claude.PermissionMode, AskEverything: c.Claude.AsksEverything(), Context: c.ContextConfig(),
 		Budget: c.Budget, Secrets: redact.NewKnown(c.Secrets()), Redact: c.Redact.Policy(),
 		MaxAge: c.Recovery.MaxAge.Duration, Waits: c.Waits, Shutdown: c.Shutdown.Duration,
-		Mention: c.Feishu.GroupMention, LongAnswer: c.Feishu.LongAnswer,
-		NotifyAfter: c.Feishu.NotifyAfter.Duration,
-		Lang:        c.Feishu.FixedLang(), NewLang: c.Feishu.DefaultLang(),
+		Mention: c.Chat.GroupMention, LongAnswer: c.Chat.LongAnswer,
+		NotifyAfter: c.Chat.NotifyAfter.Duration,
+		Lang:        c.Chat.FixedLang(), NewLang: c.Feishu.DefaultLang(),
 	}
+}
+
+// FeishuConfig is the configuration of package feishu.
+func (c Config) FeishuConfig() feishu.Config {
+	c.Feishu.Topics, c.Feishu.AnswerBots, c.Feishu.Lang = c.Chat.Topics, c.Chat.AnswerBots, c.Chat.FixedLang()
+	return c.Feishu
 }
 
 // ContextConfig is the configuration of package contextmgr.

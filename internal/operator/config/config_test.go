@@ -234,12 +234,12 @@ func TestConfigMistakesAreShown(t *testing.T) {
 		"numbers out of range": {
 			"[context]\nmin_chars = -1\nmax_tokens = 1\ncompact_history = 2.0\n[memory]\nmax_chars = -1\n[budget]\nturn_usd = -1\n" +
 				"[http]\nlisten = \"80\"\n[claude]\nspare = -1\nwhile_busy = \"x\"\nmodel = \"a b\"\nsettings = \"{\\\"env\\\": 1}\"\n" +
-				"[feishu]\nmax_file_size = \"1GB\"\n[access]\nowner = \"ou_1\"\ndeny = [\"ou_1\"]\n[db]\ncache_ttl = \"1s\"\n", nil,
+				"[chat]\nmax_file_size = \"1GB\"\n[access]\nowner = \"ou_1\"\ndeny = [\"ou_1\"]\n[db]\ncache_ttl = \"1s\"\n", nil,
 			[]string{
 				"[context] min_chars: must be 0 or more", "[context] max_tokens 1: must be at least 500", "[memory] max_chars",
 				"[context] compact_history 2: must be more than 0", "[budget] turn_usd: must be 0 (no limit) or more",
 				`line 10: [http] listen "80": must be host:port`, "[claude] spare", `[claude] while_busy "x": must be queue or steer`,
-				`[claude] model "a b"`, "[feishu] max_file_size 1024 MB: Feishu serves files of up to 100 MB", "env: must be an object",
+				`[claude] model "a b"`, "[chat] max_file_size 1024 MB: Feishu serves files of up to 100 MB", "env: must be an object",
 				"[access] deny: the owner is among them", "[db] cache_ttl 1s: must be 24h or more",
 			},
 		},

@@ -58,24 +58,35 @@ func (d *decoding) add(line int, key []string, err error) {
 // maxMistakes limits the mistakes of a file that are reported at once.
 const maxMistakes = 50
 
-// decode is [Decode]. After a mistake it continues without the expression in which it was found.
-func decode(data []byte, c *Config) (found decoding) {
+// decode is [Decode]. It also reads keys in old places.
+func decode(data []byte, c *Config) decoding {
 	data = bytes.TrimPrefix(data, byteOrderMark)
+	f := file{Config: *c}
+	f.Feishu.Config = c.Feishu
+	found := decodeFile(data, &f)
+	*c = f.Config
+	c.Feishu = f.Feishu.Config
+	f.adopt(c, data, &found)
+	return found
+}
+
+// decodeFile parses the text of a file. After a mistake it continues without the expression in which it was found.
+func decodeFile(data []byte, f *file) (found decoding) {
 	found.wrong = map[string]bool{}
 	rest := bytes.Clone(data)
 	found.text = rest
 	for len(found.mistakes) < maxMistakes {
 		checkValues(data, rest, &found)
-		read := *c
+		read := *f
 		err := toml.NewDecoder(bytes.NewReader(rest)).DisallowUnknownFields().Decode(&read)
 		var strict *toml.StrictMissingError
 		var bad *toml.DecodeError
 		switch {
 		case err == nil:
-			*c = read
+			*f = read
 			return found
 		case errors.As(err, &strict):
-			*c = read
+			*f = read
 			for _, e := range strict.Errors {
 				row, _ := e.Position()
 				found.add(row, e.Key(), lineError(data, row,
@@ -87,7 +98,7 @@ func decode(data []byte, c *Config) (found decoding) {
 			return found
 		case !errors.As(err, &bad):
 			found.add(0, nil, errNotTOML)
-			*c, found.stopped = read, true
+			*f, found.stopped = read, true
 			return found
 		}
 		row, column := bad.Position()
@@ -104,7 +115,7 @@ func decode(data []byte, c *Config) (found decoding) {
 			blankFrom(rest, row)
 		}
 		if len(found.mistakes) >= maxMistakes {
-			*c, found.stopped = read, true
+			*f, found.stopped = read, true
 		}
 	}
 	return found
@@ -282,7 +293,8 @@ func checkValue(p *unstable.Parser, data []byte, section []string, e *unstable.N
 // typeOf is the type of a key of the file.
 func typeOf(key []string) (reflect.Type, bool) {
 	t := reflect.TypeFor[Config]()
-	for _, name := range key {
+	now, _ := moved(strings.Join(key, "."))
+	for name := range strings.SplitSeq(now, ".") {
 		switch t.Kind() {
 		case reflect.Map:
 			t = t.Elem()
@@ -433,7 +445,12 @@ func nearestKey(key []string) (string, bool) {
 			known[i], _, _ = strings.Cut(k, ".")
 		}
 	}
-	return text.Nearest(strings.Join(key, "."), known)
+	for _, k := range chatKeys {
+		known = append(known, oldPlace+"."+k)
+	}
+	near, ok := text.Nearest(strings.Join(key, "."), known)
+	near, _ = moved(near)
+	return near, ok
 }
 
 // keys are those of the file, as section.key.

@@ -39,11 +39,11 @@ func TestMistakesOfAFileInBothLanguages(t *testing.T) {
 		"max_turns = 1\nmax_processes = -1": {
 			`line 3: [claude] max_processes: must be a whole number`, `第 3 行：[claude] max_processes：应为 1 或更大的整数`,
 		},
-		"[feishu]\nnotify_after = 5": {
-			`line 3: [feishu] notify_after: must be a number and a unit`, `第 3 行：[feishu] notify_after：应为数字加单位`,
+		"[chat]\nnotify_after = 5": {
+			`line 3: [chat] notify_after: must be a number and a unit`, `第 3 行：[chat] notify_after：应为数字加单位`,
 		},
-		"[feishu]\nmax_file_size = \"x\"": {
-			`line 3: [feishu] max_file_size: must be a size, such as 30MB`, `第 3 行：[feishu] max_file_size：应为大小，例如 30MB`,
+		"[chat]\nmax_file_size = \"x\"": {
+			`line 3: [chat] max_file_size: must be a size, such as 30MB`, `第 3 行：[chat] max_file_size：应为大小，例如 30MB`,
 		},
 		"[access]\napproval_timeout = 30": {
 			`line 3: [access] approval_timeout: must be a number`, `第 3 行：[access] approval_timeout：应为数字加单位`,
@@ -126,7 +126,7 @@ func TestMistakesOfAFileInBothLanguages(t *testing.T) {
 	}
 	for _, text := range []string{
 		"\xef\xbb\xbf[claude]\nmax_turns = 1_0\nkeep_alive = \"0\"\nturn_timeout = 0\n",
-		"[projects]\nweb = \"/x\"\nside = {path = \"/y\", mode = \"plan\"}\n", "[feishu]\nmax_file_size = 0x100\n",
+		"[projects]\nweb = \"/x\"\nside = {path = \"/y\", mode = \"plan\"}\n", "[chat]\nmax_file_size = 0x100\n",
 	} {
 		c := Defaults()
 		if err := Decode([]byte(text), &c); err != nil {
@@ -135,7 +135,7 @@ func TestMistakesOfAFileInBothLanguages(t *testing.T) {
 	}
 	// all of them in one file
 	c := Defaults()
-	err := Decode([]byte("[claude]\nkeep_alive = 5\nmax_turns = 0\n[feishu]\nnotify_after = 5\n"), &c)
+	err := Decode([]byte("[claude]\nkeep_alive = 5\nmax_turns = 0\n[chat]\nnotify_after = 5\n"), &c)
 	for _, line := range []string{"line 2:", "line 3:", "line 5:"} {
 		if err == nil || !strings.Contains(err.Error(), line) {
 			t.Errorf("%v does not name %s", err, line)

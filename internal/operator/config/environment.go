@@ -38,11 +38,13 @@ func applyEnvironment(c *Config, environ []string) error {
 		}
 	}
 	errs = append(errs, checkVariables(vars))
-	err := env.ParseWithOptions(c, env.Options{Prefix: EnvPrefix, Environment: vars})
+	adopted, twice := adoptVariables(vars)
+	errs = append(errs, twice...)
+	err := env.ParseWithOptions(c, env.Options{Prefix: EnvPrefix, Environment: adopted})
 	var all env.AggregateError
 	if errors.As(err, &all) {
 		for _, e := range all.Errors {
-			errs = append(errs, variableError(e))
+			errs = append(errs, variableError(e, vars))
 		}
 	} else {
 		errs = append(errs, err)
@@ -69,6 +71,9 @@ func isForeign(name string) bool {
 // checkVariables rejects variables that look like keys but are not: they would be ignored silently.
 func checkVariables(vars map[string]string) error {
 	known := variables()
+	for _, key := range chatKeys {
+		known = append(known, oldPrefix+strings.ToUpper(key))
+	}
 	var errs []error
 	for _, name := range slices.Sorted(maps.Keys(vars)) {
 		rest, ours := strings.CutPrefix(name, EnvPrefix)
@@ -77,6 +82,7 @@ func checkVariables(vars map[string]string) error {
 		}
 		hint := i18n.Mistakef("；变量名的形式是 %s<SECTION>_<KEY>", "; the variable of a key is %s<SECTION>_<KEY>", EnvPrefix)
 		if near, ok := text.Nearest(name, known); ok {
+			near, _ = movedVariable(near)
 			hint = i18n.Mistakef("，是不是 %s？", "; did you mean %s?", near)
 		}
 		errs = append(errs, &VariableError{name, i18n.Mistakef("没有对应的键%v", "there is no such key%v", hint)})
@@ -105,7 +111,7 @@ func variables() (names []string) {
 }
 
 // variableError names the variable that cannot be parsed, without its value, which may be a secret.
-func variableError(err error) error {
+func variableError(err error, vars map[string]string) error {
 	var bad env.ParseError
 	if !errors.As(err, &bad) {
 		return i18n.Mistakef("环境变量：有一个变量读不出来", "environment: a variable cannot be read")
@@ -119,8 +125,8 @@ func variableError(err error) error {
 			}
 			continue
 		}
-		if field, ok := section.Type.FieldByName(bad.Name); ok {
-			names = append(names, EnvPrefix+section.Tag.Get("envPrefix")+field.Tag.Get("env"))
+		if field, ok := section.Type.FieldByName(bad.Name); ok && field.Tag.Get("env") != "-" {
+			names = append(names, givenAs(vars, EnvPrefix+section.Tag.Get("envPrefix")+field.Tag.Get("env")))
 		}
 	}
 	why := i18n.Mistakef("这个值读不出来", "the value cannot be read")

@@ -48,12 +48,12 @@ func Load(path string, environ []string) (Config, error) {
 	}
 	// Neither a file nor credentials: probably the program was started in the wrong place, and setup helps more than a
 	// list of missing keys.
-	if c.Feishu.File == "" && c.Feishu.AppID == "" && c.Feishu.AppSecret == "" && len(found.variables) == 0 {
+	if c.File == "" && c.Feishu.AppID == "" && c.Feishu.AppSecret == "" && len(found.variables) == 0 {
 		return c, &Error{Err: ErrNotFound}
 	}
 	inFile, inEnviron := locate(c.Validate(), environ, found)
 	if err := joinMistakes(
-		c.Feishu.File, append(found.mistakes, inFile...), append(found.variables, inEnviron...),
+		c.File, append(found.mistakes, inFile...), append(found.variables, inEnviron...),
 	); err != nil {
 		return c, err
 	}
@@ -74,7 +74,7 @@ func Load(path string, environ []string) (Config, error) {
 func Read(path string, environ []string) (Config, error) {
 	c, found, err := read(path, environ)
 	if err == nil {
-		err = joinMistakes(c.Feishu.File, found.mistakes, found.variables)
+		err = joinMistakes(c.File, found.mistakes, found.variables)
 	}
 	return c, err
 }
@@ -106,7 +106,7 @@ func read(path string, environ []string) (c Config, found reading, err error) {
 			return c, found, &Error{Err: err}
 		}
 		found.decoding = decode(data, &c)
-		c.Feishu.File = path
+		c.File = path
 	}
 	// The environment comes last, so that it overrides the file.
 	found.variables = leaves(errors.Join(applyEnvironment(&c, environ), applyTestSettings(&c, environ)))
@@ -120,7 +120,7 @@ func read(path string, environ []string) (c Config, found reading, err error) {
 // default database exists: such a command must not report on an empty new one.
 func ReadForDatabase(path string, environ []string) (Config, error) {
 	c, err := Read(path, environ)
-	if err != nil || c.Feishu.File != "" || c.DB.URL != Defaults().DB.URL {
+	if err != nil || c.File != "" || c.DB.URL != Defaults().DB.URL {
 		return c, err
 	}
 	if _, err := os.Stat(c.DatabasePath()); errors.Is(err, fs.ErrNotExist) {

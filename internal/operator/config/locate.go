@@ -36,7 +36,7 @@ func locate(err error, environ []string, found reading) (inFile []mistake, inEnv
 	lines, vars := keyLines(found.text), env.ToMap(environ)
 	for _, e := range leaves(err) {
 		section, key := keyOfMistake(e)
-		name := variableOf(section, key)
+		name := givenAs(vars, variableOf(section, key))
 		if vars[name] == "" && vars[name+"_FILE"] != "" {
 			name += "_FILE"
 		}
@@ -48,11 +48,16 @@ func locate(err error, environ []string, found reading) (inFile []mistake, inEnv
 			continue
 		}
 		full := strings.TrimPrefix(section+"."+key, ".")
-		line := lines[full]
-		if found.wrong[full] || found.wrong[section] || line == 0 && found.stopped {
+		line, old := lines[full], 0
+		if section == newPlace && line == 0 {
+			old = lines[oldPlace+"."+key]
+		}
+		if found.wrong[full] || found.wrong[section] || line+old == 0 && found.stopped {
 			continue
 		}
-		if line != 0 {
+		if old != 0 {
+			line, e = old, i18n.Mistakef("第 %d 行，还写在 [feishu] 里：%v", "line %d, still in [feishu]: %v", old, e)
+		} else if line != 0 {
 			e = i18n.Mistakef("第 %d 行：%v", "line %d: %v", line, e)
 		}
 		inFile = append(inFile, mistake{line, e})
@@ -118,19 +123,28 @@ func keyLines(data []byte) map[string]int {
 	lines := map[string]int{}
 	var p unstable.Parser
 	p.Reset(data)
+	var add func(section []string, e *unstable.Node) (key []string)
+	add = func(section []string, e *unstable.Node) []string {
+		key, it := keyOf(section, e), e.Key()
+		if it.Next() {
+			lines[strings.Join(key, ".")] = p.Shape(it.Node().Raw).Start.Line
+		}
+		if e.Kind == unstable.KeyValue && e.Value().Kind == unstable.InlineTable {
+			for it := e.Value().Children(); it.Next(); {
+				add(key, it.Node())
+			}
+		}
+		return key
+	}
 	var section []string
 	for p.NextExpression() {
-		e := p.Expression()
-		it := e.Key()
-		if (e.Kind != unstable.Table && e.Kind != unstable.KeyValue) || !it.Next() {
-			continue
+		switch e := p.Expression(); e.Kind {
+		case unstable.Table:
+			section = add(nil, e)
+		case unstable.KeyValue:
+			add(section, e)
+		default:
 		}
-		key := keyOf(section, e)
-		if e.Kind == unstable.Table {
-			key = keyOf(nil, e)
-			section = key
-		}
-		lines[strings.Join(key, ".")] = p.Shape(it.Node().Raw).Start.Line
 	}
 	return lines
 }

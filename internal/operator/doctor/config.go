@@ -39,8 +39,20 @@ func checkConfig(r *Report, path string, environ []string) (_ config.Config, fou
 			r.AddFinding(Fail, do, i18n.DoctorConfigWrong, e)
 		}
 	}
+	checkPlaces(r, path, environ)
 	checkPermissions(r, path)
 	return c, found, true
+}
+
+// checkPlaces reports keys that are read in an old place.
+func checkPlaces(r *Report, path string, environ []string) {
+	keys, variables := config.OldPlaces(path, environ)
+	if len(keys) > 0 {
+		r.AddFinding(Warn, r.text(i18n.DoctorMoveKeys, path), i18n.DoctorOldKeys, i18n.Listing(keys))
+	}
+	if len(variables) > 0 {
+		r.AddFinding(Warn, r.text(i18n.DoctorRenameVariables), i18n.DoctorOldVariables, i18n.Listing(variables))
+	}
 }
 
 // explainUnread says what to do about a file that cannot be read.

@@ -63,11 +63,11 @@ func scopes(ctx context.Context, c config.Config) (list []string) {
 	if slices.ContainsFunc(c.Access.Allow, department) || slices.ContainsFunc(c.Access.Deny, department) {
 		list = append(list, feishu.ForDepartments...)
 	}
-	rules := append(mentionRules(ctx, c), c.Feishu.GroupMention)
+	rules := append(mentionRules(ctx, c), c.Chat.GroupMention)
 	if slices.ContainsFunc(rules, func(r chat.MentionRule) bool { return r.IsValid() && r != chat.MentionOnly }) {
 		list = append(list, feishu.ForAllOfGroups...)
 	}
-	if c.Feishu.AnswerBots {
+	if c.Chat.AnswerBots {
 		list = append(list, feishu.ForBots...)
 	}
 	return list

@@ -111,7 +111,7 @@ func (r *ccReader) open() error {
 	}
 	r.data = cmp.Or(r.expandHome(r.expand(r.cfg.DataDir)), filepath.Join(r.home, ".cc-connect"))
 	if lang := r.expand(r.cfg.Language); lang == "zh" || lang == "en" {
-		r.file.Feishu.Lang = lang
+		r.file.Chat.Lang = lang
 	}
 	r.noteUnsupported(all)
 	return nil
@@ -198,7 +198,7 @@ func (r *ccReader) setBot(b ccBot) {
 		f.Feishu.BaseURL = domain
 	}
 	if needed, ok := o["require_mention"].(bool); o["group_reply_all"] == true || ok && !needed {
-		f.Feishu.GroupMention = string(chat.MentionNone)
+		f.Chat.GroupMention = string(chat.MentionNone)
 	}
 	agent := b.project.Agent
 	f.Claude.Project = r.usableDir(r.folder(b.project))

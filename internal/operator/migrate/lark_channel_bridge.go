@@ -179,7 +179,7 @@ func (r *lcbReader) setAccess() {
 		r.noteSkipped(i18n.MigrateWasOpen)
 	}
 	if needed := cmp.Or(a.Mention, r.profile.Preferences.Mention); needed != nil && !*needed {
-		r.file.Feishu.GroupMention = string(chat.MentionNone)
+		r.file.Chat.GroupMention = string(chat.MentionNone)
 	}
 	for _, id := range slices.Sorted(maps.Keys(a.ByChat)) {
 		needed, ok := a.ByChat[id].(bool)

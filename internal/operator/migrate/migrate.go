@@ -58,12 +58,14 @@ type Chat struct {
 // file is the configuration to write.
 type file struct {
 	Feishu struct {
-		AppID        string `toml:"app_id"`
-		AppSecret    string `toml:"app_secret"`
-		BaseURL      string `toml:"base_url,omitempty"`
+		AppID     string `toml:"app_id"`
+		AppSecret string `toml:"app_secret"`
+		BaseURL   string `toml:"base_url,omitempty"`
+	} `toml:"feishu"`
+	Chat struct {
 		Lang         string `toml:"lang,omitempty"`
 		GroupMention string `toml:"group_mention,omitempty"`
-	} `toml:"feishu"`
+	} `toml:"chat,omitempty"`
 	Claude struct {
 		Project        string `toml:"project,omitempty"`
 		Model          string `toml:"model,omitempty"`

@@ -96,6 +96,8 @@ func TestFromCCConnect(t *testing.T) {
 	want := `[feishu]
 app_id = 'cli_cc1'
 app_secret = 'app-secret'
+
+[chat]
 lang = 'zh'
 group_mention = 'all'
 

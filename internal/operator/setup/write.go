@@ -57,7 +57,7 @@ func (u *setup) marshal() ([]byte, error) {
 	data = append([]byte(config.LocatePages(i18n.SetupHeader.Sprintf(u.lang))), data...)
 	// Checked before it is written: setup must not leave a file with which the bridge does not start.
 	check := config.Defaults()
-	check.Feishu.File, check.Claude.Environ = u.Config, os.Environ()
+	check.File, check.Claude.Environ = u.Config, os.Environ()
 	if err := config.Decode(data, &check); err != nil {
 		return nil, err
 	}

@@ -73,7 +73,7 @@ func Locate(file string) (program, found string, c config.Config, err error) {
 }
 
 // LangOf is the language that a configuration fixes for all chats, which is also its operator's; empty = none.
-func LangOf(c config.Config) i18n.Lang { return i18n.Lang(c.Feishu.FixedLang()) }
+func LangOf(c config.Config) i18n.Lang { return i18n.Lang(c.Chat.FixedLang()) }
 
 // ConfiguredLang is the language of the configuration that "magpie serve" would find; empty = it has none.
 func ConfiguredLang() i18n.Lang {

@@ -1,4 +1,4 @@
-package feishu
+package configtype
 
 import (
 	"fmt"
@@ -35,6 +35,3 @@ func (s Size) MarshalText() ([]byte, error) {
 	}
 	return fmt.Appendf(nil, "%d", s), nil
 }
-
-// maxDownload is the largest file that the platform sends (page im-v1/message/get-2).
-const maxDownload = 100 << 20
