@@ -54,7 +54,7 @@ func (r *turnRunner) answer(ctx context.Context, t *turn) turncard.Outcome {
 	// Files come first because the prompt names their paths. The group's messages are fetched in parallel with the
 	// rest.
 	r.fetchFiles(ctx, t)
-	t.listen = r.background.fetchMissed(ctx, t.Claim)
+	t.listen = r.overheard.fetchMissed(ctx, t.Claim)
 	defer t.listen()
 	if err := r.budget.check(ctx, t.Claim); err != nil {
 		return failedOutcome(log, err)

@@ -84,7 +84,7 @@ type Config struct {
 // Waits are timeouts after which work continues without what it waits for; 0 = the default.
 type Waits struct {
 	Words       time.Duration // for the text that follows a picture or file without one
-	Background  time.Duration // for the list of a group's messages
+	Overheard   time.Duration // for the list of a group's messages
 	Departments time.Duration // for the departments of a message's author
 }
 

@@ -42,7 +42,7 @@ func (cs *commandSet) showContext(ctx context.Context, o invocation) (commandRes
 	for _, part := range []struct {
 		title i18n.Phrase
 		msgs  []chat.Message
-	}{{i18n.ContextBackground, p.Background}, {i18n.ContextRecalled, p.Retrieved}, {i18n.ContextRecent, p.History}} {
+	}{{i18n.ContextOverheard, p.Overheard}, {i18n.ContextRecalled, p.Retrieved}, {i18n.ContextRecent, p.History}} {
 		if len(part.msgs) == 0 {
 			continue
 		}

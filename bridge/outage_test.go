@@ -69,7 +69,7 @@ func TestWhatWasSaidWaitsUntilItsAuthorIsKnown(t *testing.T) {
 			Time: began.Add(time.Minute)}
 	}
 	g := &group{said: []chat.Incoming{said("om_boss", "ou_boss"), said("om_1", "ou_1")}}
-	b := newBackground(Config{Groups: g, Context: l.cfg().Context}, l.store.DB, l.authorizer())
+	b := newOverheard(Config{Groups: g, Context: l.cfg().Context}, l.store.DB, l.authorizer())
 	b.redact, b.wait = func(text string) string { return text }, time.Minute
 	question := func(id string, at time.Time) db.Claim {
 		q := said(id, "ou_boss")
@@ -111,7 +111,7 @@ func (s *departments) Departments(_ context.Context, user string) ([]string, err
 // With very many groups, those in which the bot was not addressed for longest are forgotten first.
 func TestFullCachesOfGroupsKeepTheRecentOnes(t *testing.T) {
 	t.Parallel()
-	b := newBackground(Config{}, nil, nil)
+	b := newOverheard(Config{}, nil, nil)
 	group := func(i int) chat.Key { return chat.FeishuChat(fmt.Sprint("oc_", i)) }
 	for i := range maxGroups + 1 {
 		b.markComplete(group(i))

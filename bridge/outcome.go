@@ -86,8 +86,8 @@ func (r *turnRunner) resultOutcome(ctx context.Context, c db.Claim, got claude.R
 	return end
 }
 
-// mostNamed limits how many admins are named.
-const mostNamed = 3
+// maxNamed limits how many admins are named.
+const maxNamed = 3
 
 // mendedBy says who can mend a failure: the askers themselves if they are admins, otherwise the admins by name.
 func (r *turnRunner) mendedBy(ctx context.Context, c db.Claim, end turncard.Outcome) turncard.Outcome {
@@ -108,7 +108,7 @@ func (r *turnRunner) mendedBy(ctx context.Context, c db.Claim, end turncard.Outc
 		if err != nil && ctx.Err() == nil {
 			zerolog.Ctx(ctx).Warn().Err(err).Msg("name of an admin not available")
 		}
-		if name = i18n.SafeName(name); name != "" && len(names) < mostNamed {
+		if name = i18n.SafeName(name); name != "" && len(names) < maxNamed {
 			names = append(names, name)
 		}
 	}

@@ -125,7 +125,7 @@ func (b BuiltContext) outline(l i18n.Lang) string {
 		what i18n.Phrase
 	}{
 		{len(p.Retrieved), i18n.OutlineRecalled}, {len(p.Memories), i18n.OutlineMemories},
-		{len(p.Background), i18n.OutlineBackground},
+		{len(p.Overheard), i18n.OutlineOverheard},
 	} {
 		if part.n > 0 {
 			lines = append(lines, fmt.Sprintf(part.what.In(l), part.n))

@@ -26,7 +26,7 @@ type receiver struct {
 	cfg         *Config
 	access      access.Control
 	listening   listening
-	background  *background
+	overheard   *overheard
 	logins      *logins
 	files       *attachment.Store
 	languages   languages
@@ -73,7 +73,7 @@ func (rc *receiver) handleMessage(ctx context.Context, m chat.Incoming) error {
 		return err
 	}
 	code, isCode := rc.logins.stripCode(&m) // before anything else sees it
-	rc.background.markEventReceived(m)
+	rc.overheard.markEventReceived(m)
 	if admitted, err := rc.access.Admit(ctx, m); err != nil || !admitted {
 		return err
 	}

@@ -70,24 +70,24 @@ func (t *turn) setView(v turncard.State) {
 
 // turnRunner runs claimed turns to their end: it gets the answer, stores the result and shows it.
 type turnRunner struct {
-	cfg        *Config
-	db         *db.DB
-	pool       *claude.Pool
-	context    *contextmgr.Manager
-	history    historyWriter
-	busy       *busyChats
-	display    turnDisplay
-	budget     *budget
-	access     *access.Authorizer
-	approvals  *approval.Requests
-	background *background
-	files      *attachment.Store
-	specs      processSpecs
-	servers    *serverStates
-	followUps  followUps
-	upkeep     *upkeep
-	ahead      *aheadStarts
-	limits     *usageLimits
+	cfg       *Config
+	db        *db.DB
+	pool      *claude.Pool
+	context   *contextmgr.Manager
+	history   historyWriter
+	busy      *busyChats
+	display   turnDisplay
+	budget    *budget
+	access    *access.Authorizer
+	approvals *approval.Requests
+	overheard *overheard
+	files     *attachment.Store
+	specs     processSpecs
+	servers   *serverStates
+	followUps followUps
+	upkeep    *upkeep
+	ahead     *aheadStarts
+	limits    *usageLimits
 }
 
 // run answers a claimed turn.

@@ -64,7 +64,7 @@ func New(config Config, store *db.DB, pool *claude.Pool, messenger delivery.Mess
 		Ownership:  access.NewOwnership(app, store.Owners(), out, authorizer, log),
 		Requests:   access.NewRequests(authorizer, store, outbox, languages, cfg.Secrets, log),
 	}
-	background := newBackground(config, store, authorizer)
+	overheard := newOverheard(config, store, authorizer)
 	cutOff := &cutOffTurns{
 		cfg: cfg, db: store, pool: pool, budget: budget, history: history, turns: turns, outbox: outbox,
 		display: display, upkeep: upkeep, log: log,
@@ -89,7 +89,7 @@ func New(config Config, store *db.DB, pool *claude.Pool, messenger delivery.Mess
 	}
 	runner := &turnRunner{
 		cfg: cfg, db: store, pool: pool, context: manager, history: history, busy: busy, display: display,
-		budget: budget, access: authorizer, approvals: approvals, background: background, files: files, specs: specs,
+		budget: budget, access: authorizer, approvals: approvals, overheard: overheard, files: files, specs: specs,
 		servers: servers, followUps: followUps, upkeep: upkeep, ahead: ahead, limits: limits,
 	}
 	turns.run = runner.run
@@ -98,7 +98,7 @@ func New(config Config, store *db.DB, pool *claude.Pool, messenger delivery.Mess
 		listening: listening, limits: limits, ahead: ahead, runner: runner,
 		queues: queues{turns: turns, upkeep: upkeep, approvals: approvals, outbox: outbox, reactions: reactions},
 		receiver: &receiver{
-			cfg: cfg, access: control, listening: listening, background: background, logins: logins, files: files,
+			cfg: cfg, access: control, listening: listening, overheard: overheard, logins: logins, files: files,
 			languages: languages, interrupted: cutOff, history: history, reactions: reactions, outbox: outbox,
 			turns: turns, ahead: ahead, commands: commands, db: store, busy: busy, approvals: approvals,
 			budget: budget, takesAll: pool.Config().WhileBusy == claude.Steers, log: log,

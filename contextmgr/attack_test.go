@@ -120,11 +120,11 @@ func TestAttackPrefixPlaces(t *testing.T) {
 			answer := assistant(tc.text)
 			answer.Time = newYear
 			c := Context{
-				Memories:   []Memory{{Title: tc.text, Text: tc.text, Date: newYear}},
-				Summary:    Summary{Text: tc.text, Until: newYear},
-				Background: []chat.Message{overheard},
-				Retrieved:  []chat.Message{said, answer, overheard},
-				History:    []chat.Message{said, answer},
+				Memories:  []Memory{{Title: tc.text, Text: tc.text, Date: newYear}},
+				Summary:   Summary{Text: tc.text, Until: newYear},
+				Overheard: []chat.Message{overheard},
+				Retrieved: []chat.Message{said, answer, overheard},
+				History:   []chat.Message{said, answer},
 			}
 			for _, lang := range bothLanguages {
 				c.Lang = lang

@@ -22,14 +22,14 @@ type Stats struct {
 	Tokens       int           `json:"tokens"` // of the whole prompt, estimated
 	Retrieved    int           `json:"recalled"`
 	Memories     int           `json:"memories"`
-	Background   int           `json:"background"`
+	Overheard    int           `json:"background"`
 	BuildTime    time.Duration `json:"build_ns"`
 }
 
 // MarshalZerologObject adds the statistics to a log line.
 func (s Stats) MarshalZerologObject(e *zerolog.Event) {
 	e.Int("messages", s.Messages).Int("user_messages", s.UserMessages).Int("chars", s.Chars).
-		Int("tokens", s.Tokens).Int("recalled", s.Retrieved).Int("background", s.Background).Int("memories",
+		Int("tokens", s.Tokens).Int("recalled", s.Retrieved).Int("background", s.Overheard).Int("memories",
 		s.Memories).Float64("build_ms", float64(s.BuildTime.Microseconds())/1000)
 }
 
@@ -148,7 +148,7 @@ func (m *Manager) gather(ctx context.Context, r Request) (Context, error) {
 	if part == none {
 		return c, nil
 	}
-	c.Background = m.backgroundMessages(ctx, r)
+	c.Overheard = m.overheardMessages(ctx, r)
 	if part == unseen {
 		missed, err := m.db.History().Unseen(ctx, r.Key, r.Epoch, r.Seen, r.Turn)
 		c.History = truncate(missed, limits)
@@ -174,7 +174,7 @@ func (m *Manager) gather(ctx context.Context, r Request) (Context, error) {
 		newest = minimalPart(taken, m.limits(r.Model))
 	}
 	var failed error
-	c.Retrieved, failed = m.retrieveMissing(ctx, r, past, slices.Concat(newest, c.Background))
+	c.Retrieved, failed = m.retrieveMissing(ctx, r, past, slices.Concat(newest, c.Overheard))
 	// A retrieved excerpt is redundant if the recent part holds the whole message.
 	c.Retrieved = slices.DeleteFunc(c.Retrieved, func(m chat.Message) bool {
 		i := slices.IndexFunc(taken, func(t chat.Message) bool { return t.Seq == m.Seq })
@@ -203,7 +203,7 @@ func (m *Manager) retrieveForLive(ctx context.Context, r Request, past *pendingS
 			return err
 		}
 	}
-	c.Retrieved, err = m.retrieveMissing(ctx, r, past, slices.Concat(newest, c.History, c.Background))
+	c.Retrieved, err = m.retrieveMissing(ctx, r, past, slices.Concat(newest, c.History, c.Overheard))
 	return err
 }
 
@@ -285,8 +285,8 @@ func composePrompt(r Request, c Context) Prompt {
 		UseResume: r.ResumeID != "", ResumeID: r.ResumeID, Kind: r.Kind, Context: c,
 		Current: questionOf(r).Text(r.Kind),
 	}
-	p.Stats.Messages, p.Stats.Retrieved, p.Stats.Background, p.Stats.Memories = len(c.History), len(c.Retrieved),
-		len(c.Background), len(c.Memories)
+	p.Stats.Messages, p.Stats.Retrieved, p.Stats.Overheard, p.Stats.Memories = len(c.History), len(c.Retrieved),
+		len(c.Overheard), len(c.Memories)
 	for _, m := range c.History {
 		p.Stats.Chars += utf8.RuneCountInString(m.Text)
 		if m.Role == chat.User {

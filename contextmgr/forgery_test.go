@@ -187,7 +187,7 @@ func contextOf(entries []Parsed) (c Context) {
 				c.Retrieved = append(c.Retrieved, m)
 				continue
 			}
-			c.Background = append(c.Background, m)
+			c.Overheard = append(c.Overheard, m)
 		case Retrieved:
 			c.Retrieved = append(c.Retrieved, m)
 		case Recent:
@@ -214,7 +214,7 @@ func TestEveryPartParsesBack(t *testing.T) {
 			}), 0, 3).Draw(t, part)
 		}
 		c := Context{
-			Background: messages("background", chat.User), Retrieved: messages("recalled", chat.User, chat.Assistant),
+			Overheard: messages("background", chat.User), Retrieved: messages("recalled", chat.User, chat.Assistant),
 			History: messages("history", chat.User, chat.Assistant), Zone: time.FixedZone("", 8*3600),
 			Summary: Summary{Text: nasty.Draw(t, "summary"), Until: day()},
 			Lang:    rapid.SampledFrom(bothLanguages).Draw(t, "language"),

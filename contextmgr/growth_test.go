@@ -42,7 +42,7 @@ func TestTimeGrowsWithTheText(t *testing.T) {
 		"Points":         func(s string) { Points(s, len(s)/4) },
 		"Prefix": func(s string) {
 			Prefix(Context{
-				History: said(s), Retrieved: said(s), Background: said(s),
+				History: said(s), Retrieved: said(s), Overheard: said(s),
 				Memories: contextMemories(memories(s)), Summary: Summary{Text: s},
 			}, chat.Group, s)
 		},
@@ -59,6 +59,6 @@ func TestTimeGrowsWithTheText(t *testing.T) {
 		"selectMemories":  func(s string) { selectMemories(memories(s), s, 1000) },
 		"sendable":        func(s string) { sendable(s) },
 		"truncate":        func(s string) { truncate(said(s), Limits{MaxTokens: 1000}) },
-		"newestWithin":    func(s string) { newestWithin(said(s), backgroundChars, "zh") },
+		"newestWithin":    func(s string) { newestWithin(said(s), overheardChars, "zh") },
 	})
 }

@@ -51,13 +51,13 @@ func questionHead(lang string) string { return "---\n# " + questionTitle.in(lang
 
 // Context is what precedes the question, in the order of the prefix.
 type Context struct {
-	Memories   []Memory
-	Summary    Summary
-	Background []chat.Message // group messages that were not addressed to the bot; oldest first
-	Retrieved  []chat.Message // related messages from the whole History; oldest first
-	History    []chat.Message // the recent part, oldest first
-	Zone       *time.Location // time zone of dates; nil = UTC
-	Lang       string         // of the chat: "en", or Chinese
+	Memories  []Memory
+	Summary   Summary
+	Overheard []chat.Message // group messages that were not addressed to the bot; oldest first
+	Retrieved []chat.Message // related messages from the whole History; oldest first
+	History   []chat.Message // the recent part, oldest first
+	Zone      *time.Location // time zone of dates; nil = UTC
+	Lang      string         // of the chat: "en", or Chinese
 }
 
 // Memory is a fact saved for the long term.
@@ -108,7 +108,7 @@ func (c Context) entries(kind chat.Kind) []Parsed {
 	if c.Summary.Text != "" {
 		list = append(list, Parsed{Part: Summed, Date: c.date(c.Summary.Until), Text: validUTF8(c.Summary.Text)})
 	}
-	list = append(list, c.messageEntries(Overheard, c.Background, kind)...)
+	list = append(list, c.messageEntries(Overheard, c.Overheard, kind)...)
 	list = append(list, c.messageEntries(Retrieved, c.Retrieved, kind)...)
 	return append(list, c.messageEntries(Recent, c.History, kind)...)
 }

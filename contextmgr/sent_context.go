@@ -61,7 +61,7 @@ func (m *Manager) RecordSent(key chat.Key, p Prompt, live bool) {
 	}
 	all := seqSet(p.Retrieved)
 	maps.Copy(all, seqSet(p.History))
-	maps.Copy(all, seqSet(p.Background))
+	maps.Copy(all, seqSet(p.Overheard))
 	maps.Copy(all, known.messages)
 	m.sent.chats.Add(key, sentParts{slices.Concat(known.memories, p.Memories), all})
 }

@@ -388,7 +388,7 @@ func TestGroupTalkHasItsFiles(t *testing.T) {
 	talk := say("om_2", "[文件 a.pdf]").Incoming
 	talk.Files = []chat.File{{Kind: chat.Document, Of: "om_2", Key: "k"}}
 	for range 2 {
-		if err := d.Background().Store(t.Context(), oc, 0, []chat.Incoming{talk}); err != nil {
+		if err := d.Overheard().Store(t.Context(), oc, 0, []chat.Incoming{talk}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -436,7 +436,7 @@ func seen(t testing.TB, d *db.DB, ids []string) string {
 	put(d.History().Latest(ctx, oc, 1000))
 	put(d.History().ByID(ctx, oc, ids))
 	put(d.History().Answered(ctx, oc, 0, 0, 1000))
-	put(d.Background().Overheard(ctx, oc, 0, 0, time.Now(), 1000))
+	put(d.Overheard().Before(ctx, oc, 0, 0, time.Now(), 1000))
 	var seqs []int64
 	for i := range int64(2000) {
 		seqs = append(seqs, i)

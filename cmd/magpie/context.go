@@ -203,16 +203,16 @@ func writeLine(out io.Writer, v any) error {
 // The JSON form of a prompt. Lists are never null.
 type (
 	sentPrompt struct {
-		Prompt     string           `json:"prompt"`
-		Current    string           `json:"current"` // the question at the end of the prompt
-		UseResume  bool             `json:"use_resume"`
-		ResumeID   string           `json:"resume_session_id"`
-		History    []sentMessage    `json:"history"`
-		Recalled   []sentMessage    `json:"recalled"`
-		Memories   []sentMemory     `json:"memories"`
-		Background []sentMessage    `json:"background"`
-		Summary    *sentSummary     `json:"summary,omitempty"`
-		Stats      contextmgr.Stats `json:"stats"`
+		Prompt    string           `json:"prompt"`
+		Current   string           `json:"current"` // the question at the end of the prompt
+		UseResume bool             `json:"use_resume"`
+		ResumeID  string           `json:"resume_session_id"`
+		History   []sentMessage    `json:"history"`
+		Recalled  []sentMessage    `json:"recalled"`
+		Memories  []sentMemory     `json:"memories"`
+		Overheard []sentMessage    `json:"background"`
+		Summary   *sentSummary     `json:"summary,omitempty"`
+		Stats     contextmgr.Stats `json:"stats"`
 	}
 	sentMessage struct {
 		ID       string    `json:"message_id"`
@@ -238,8 +238,8 @@ func toSentPrompt(p contextmgr.Prompt) sentPrompt {
 	s := sentPrompt{
 		Prompt: p.Text(), Current: p.Current, UseResume: p.UseResume, ResumeID: p.ResumeID,
 		History: toSentMessages(p.History), Recalled: toSentMessages(p.Retrieved),
-		Background: toSentMessages(p.Background),
-		Memories:   []sentMemory{}, Stats: p.Stats,
+		Overheard: toSentMessages(p.Overheard),
+		Memories:  []sentMemory{}, Stats: p.Stats,
 	}
 	for _, m := range p.Memories {
 		s.Memories = append(s.Memories, sentMemory{m.ID, m.Title, m.Text, timeText(m.Date)})

@@ -66,7 +66,7 @@ func TestTheContextCommandShowsWhatWillBeSent(t *testing.T) {
 	}
 	if !want.UseResume || want.ResumeID == "" || len(want.History) != 4 || want.History[0].Content != "我叫小明" ||
 		want.History[1].Role != chat.Assistant || want.History[0].UserName != "小明" || want.Stats.Messages != 4 ||
-		want.Recalled == nil || want.Memories == nil || want.Background == nil || want.Current != "我叫什么名字？" {
+		want.Recalled == nil || want.Memories == nil || want.Overheard == nil || want.Current != "我叫什么名字？" {
 		t.Errorf("shown: %+v", want)
 	}
 	r.ask("我叫什么名字？")
@@ -123,7 +123,7 @@ func TestTheContextOfAGroup(t *testing.T) {
 	must(t, err)
 	var p sentPrompt
 	must(t, json.Unmarshal(out, &p))
-	if len(p.Background) != 1 || p.Background[0].Content != "午饭吃面" || p.Background[0].UserName != "小红" ||
+	if len(p.Overheard) != 1 || p.Overheard[0].Content != "午饭吃面" || p.Overheard[0].UserName != "小红" ||
 		!strings.HasSuffix(p.Prompt, "\n\n## [1] 用户(小红):\n我是谁？") {
 		t.Errorf("shown: %+v", p)
 	}

@@ -283,8 +283,8 @@ func (r *rig) prompts(text string) string {
 	for !strings.Contains(all.String(), text) {
 		select {
 		case b := <-r.built:
-			background := contextmgr.Context{Background: b.Prompt.Background}
-			all.WriteString(contextmgr.Prefix(background, b.Prompt.Kind, b.Prompt.Current) + "\n")
+			overheard := contextmgr.Context{Overheard: b.Prompt.Overheard}
+			all.WriteString(contextmgr.Prefix(overheard, b.Prompt.Kind, b.Prompt.Current) + "\n")
 		case <-time.After(patience):
 			r.Fatalf("the agent was not asked; visible:\n%s", r.transcript())
 		}

@@ -103,7 +103,7 @@ func makeRig(t testing.TB, platform feishusim.Config, change ...func(*config.Con
 	r.cfg.Chat = config.Chat{} // what is optional is off
 	r.cfg.Feishu = feishu.Config{AppID: sim.AppID(), AppSecret: sim.AppSecret(), BaseURL: sim.URL()}
 	r.cfg.Feishu.AckTimeout, r.cfg.Feishu.NameWait = platform.AckTimeout, busy
-	r.cfg.Waits, r.cfg.Memory.EmbeddingsWait = bridge.Waits{Words: busy, Background: busy}, busy
+	r.cfg.Waits, r.cfg.Memory.EmbeddingsWait = bridge.Waits{Words: busy, Overheard: busy}, busy
 	r.cfg.Claude = claudetest.ModelConfig(t, model.URL())
 	r.cfg.DB.URL, r.cfg.DB.Verify = dbtest.URL(dbtest.Create(t)), dbtest.Verifies(t)
 	r.cfg.Context.Titles = false // titles are model requests, which most tests count

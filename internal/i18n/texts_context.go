@@ -33,29 +33,29 @@ var (
 
 	HelpContext = Phrase{"查看下一条消息会附上哪些上下文，后面可以写上问题",
 		"show the context that will go with your next message; you can add a question"}
-	ContextNothing    = Phrase{"本聊天还没有上下文。", "This chat has no context yet."}
-	ContextHead       = Phrase{"**下一条消息会附上的上下文**", "**Context for your next message**"}
-	ContextMore       = Phrase{"- （另有更早的 %d 条）", "- (%d earlier, not shown)"}
-	ContextBackground = Phrase{"**群里的其他消息**", "**Other messages in the group**"}
-	ContextRecalled   = Phrase{"**相关的旧消息**", "**Related earlier messages**"}
-	ContextRecent     = Phrase{"**最近的对话**", "**Recent conversation**"}
-	SpeakerBot        = Phrase{"助手", "agent"}
-	SpeakerUser       = Phrase{"用户", "user"}
-	OutlineNew        = Phrase{"会话：新会话", "Session: new"}
-	OutlineLost       = Phrase{"会话：新会话（%s）", "Session: new (%s)"}
-	OutlineLive       = Phrase{"会话进行中，只发送新消息", "Session active: only new messages are sent"}
-	OutlineResume     = Phrase{"会话：续接", "Session: resumed"}
-	OutlineHistory    = Phrase{"最近的对话：%d 条（用户 %d 条，共 %d 字）",
+	ContextNothing   = Phrase{"本聊天还没有上下文。", "This chat has no context yet."}
+	ContextHead      = Phrase{"**下一条消息会附上的上下文**", "**Context for your next message**"}
+	ContextMore      = Phrase{"- （另有更早的 %d 条）", "- (%d earlier, not shown)"}
+	ContextOverheard = Phrase{"**群里的其他消息**", "**Other messages in the group**"}
+	ContextRecalled  = Phrase{"**相关的旧消息**", "**Related earlier messages**"}
+	ContextRecent    = Phrase{"**最近的对话**", "**Recent conversation**"}
+	SpeakerBot       = Phrase{"助手", "agent"}
+	SpeakerUser      = Phrase{"用户", "user"}
+	OutlineNew       = Phrase{"会话：新会话", "Session: new"}
+	OutlineLost      = Phrase{"会话：新会话（%s）", "Session: new (%s)"}
+	OutlineLive      = Phrase{"会话进行中，只发送新消息", "Session active: only new messages are sent"}
+	OutlineResume    = Phrase{"会话：续接", "Session: resumed"}
+	OutlineHistory   = Phrase{"最近的对话：%d 条（用户 %d 条，共 %d 字）",
 		"Recent messages: %d (from users: %d; %d character(s))"}
-	OutlineRecalled   = Phrase{"相关的旧消息：%d 条", "Related earlier messages: %d"}
-	OutlineMemories   = Phrase{"记忆：%d 条", "Memories: %d"}
-	OutlineBackground = Phrase{"群里的其他消息：%d 条", "Other messages in the group: %d"}
-	OutlineSummary    = Phrase{"摘要：%d 字", "Summary: %d character(s)"}
-	OutlineTokens     = Phrase{"共约 %d token", "About %d token(s) in total"}
-	Comma             = Phrase{"，", ", "}
-	Enumeration       = Phrase{"、", ", "}
-	HelpCompact       = Phrase{"把较早的对话整理成摘要，腾出上下文空间", "summarize the older part of the conversation to free up context"}
-	CompactBegun      = Phrase{"正在整理较早的对话，完成后会告诉你。",
+	OutlineRecalled  = Phrase{"相关的旧消息：%d 条", "Related earlier messages: %d"}
+	OutlineMemories  = Phrase{"记忆：%d 条", "Memories: %d"}
+	OutlineOverheard = Phrase{"群里的其他消息：%d 条", "Other messages in the group: %d"}
+	OutlineSummary   = Phrase{"摘要：%d 字", "Summary: %d character(s)"}
+	OutlineTokens    = Phrase{"共约 %d token", "About %d token(s) in total"}
+	Comma            = Phrase{"，", ", "}
+	Enumeration      = Phrase{"、", ", "}
+	HelpCompact      = Phrase{"把较早的对话整理成摘要，腾出上下文空间", "summarize the older part of the conversation to free up context"}
+	CompactBegun     = Phrase{"正在整理较早的对话，完成后会告诉你。",
 		"Summarizing the older part of the conversation. I'll tell you when it's done."}
 	CompactDone = Phrase{"已整理：较早的 %d 条消息（%d 字）缩成了 %d 字的摘要，最近 %d 条保持原样。",
 		"Done: summarized %d older message(s) (%d character(s)) in %d character(s). The latest %d (is|are) unchanged."}

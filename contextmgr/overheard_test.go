@@ -15,7 +15,7 @@ import (
 	"magpie/internal/chat"
 )
 
-func TestTheNewestOfTheBackgroundFits(t *testing.T) {
+func TestTheNewestOfWhatWasOverheardFits(t *testing.T) {
 	said := func(texts ...string) (msgs []chat.Message) {
 		for _, text := range texts {
 			msgs = append(msgs, chat.Message{Text: text})
@@ -74,7 +74,7 @@ func group(t *testing.T, n int) (*db.DB, chat.Key) {
 	return d, key
 }
 
-func TestTheBackgroundOfAGroup(t *testing.T) {
+func TestWhatWasOverheardOfAGroup(t *testing.T) {
 	d, key := group(t, 65) // six turns, then m61 to m65
 	unseen := "m61 m62 m63 m64 m65"
 	var recent []string
@@ -123,18 +123,18 @@ func TestTheBackgroundOfAGroup(t *testing.T) {
 			tc.r.Turn = 7
 			p := New(d, cfg, zerolog.Nop()).Build(t.Context(), tc.r)
 			var got []string
-			for _, m := range p.Background {
+			for _, m := range p.Overheard {
 				got = append(got, m.Text)
 			}
-			if diff := cmp.Diff(tc.want, strings.Join(got, " ")); diff != "" || p.Stats.Background != len(got) {
-				t.Errorf("%d counted: %s", p.Stats.Background, diff)
+			if diff := cmp.Diff(tc.want, strings.Join(got, " ")); diff != "" || p.Stats.Overheard != len(got) {
+				t.Errorf("%d counted: %s", p.Stats.Overheard, diff)
 			}
 		})
 	}
 }
 
 // However much people talk, overheard messages take little room.
-func TestTheBackgroundIsBounded(t *testing.T) {
+func TestWhatWasOverheardIsBounded(t *testing.T) {
 	d, key := group(t, 9)
 	long := db.Inbound{Class: chat.Overheard, Incoming: chat.Incoming{
 		Key: key, Kind: chat.Group, ID: "om_long", Text: strings.Repeat("长", 100_000), Time: time.Unix(100, 0),
@@ -145,13 +145,13 @@ func TestTheBackgroundIsBounded(t *testing.T) {
 	p := New(d, Defaults(), zerolog.Nop()).Build(t.Context(), Request{
 		Key: key, Kind: chat.Group, Turn: 1, Asked: []chat.Message{{Text: "?", Time: time.Unix(1000, 0)}},
 	})
-	if n := utf8.RuneCountInString(p.Text()); len(p.Background) != 1 || n > backgroundChars+200 {
-		t.Errorf("%d messages in a prompt of %d characters", len(p.Background), n)
+	if n := utf8.RuneCountInString(p.Text()); len(p.Overheard) != 1 || n > overheardChars+200 {
+		t.Errorf("%d messages in a prompt of %d characters", len(p.Overheard), n)
 	}
 }
 
-// A message that is in the background part is not retrieved again because the question is about it.
-func TestTheBackgroundIsNotRetrieved(t *testing.T) {
+// A message that is in the overheard part is not retrieved again because the question is about it.
+func TestWhatWasOverheardIsNotRetrieved(t *testing.T) {
 	d, key := group(t, 19)
 	for i, text := range []string{"项目代号是蓝鲸", "大家好"} {
 		e := db.Inbound{Class: chat.Overheard, Incoming: chat.Incoming{
@@ -174,7 +174,7 @@ func TestTheBackgroundIsNotRetrieved(t *testing.T) {
 }
 
 // A retrieved message shows whether it was addressed to the bot.
-func TestTheBackgroundIsMarkedWhenItIsRetrieved(t *testing.T) {
+func TestWhatWasOverheardIsMarkedWhenItIsRetrieved(t *testing.T) {
 	c := Context{Retrieved: []chat.Message{
 		{Role: chat.User, Class: chat.Talk, Actor: chat.Actor{Name: "小明"}, Text: "代号是蓝鲸"},
 		{Role: chat.User, Class: chat.Overheard, Actor: chat.Actor{Name: "小红"}, Text: "蓝鲸下周发布"},

@@ -63,7 +63,7 @@ func (r *rig) countLists(chatID string) (calls int) {
 	return calls
 }
 
-func TestGroupMessagesReachTheAgentAsBackground(t *testing.T) {
+func TestOverheardMessagesReachTheAgent(t *testing.T) {
 	t.Parallel()
 	for name, keepAlive := range map[string]time.Duration{"living process": time.Minute, "new process": 0} {
 		t.Run(name, func(t *testing.T) {
@@ -137,7 +137,7 @@ func TestEarlierGroupMessagesAreBackfilled(t *testing.T) {
 	}
 }
 
-func TestAPrivateChatHasNoBackground(t *testing.T) {
+func TestNothingIsOverheardInAPrivateChat(t *testing.T) {
 	r := newRig(t, oneProcessPerTurn)
 	r.ask("数到 3")
 	before := r.countLists(r.chat)
@@ -153,7 +153,7 @@ func TestAPrivateChatHasNoBackground(t *testing.T) {
 }
 
 // Neither a missing permission nor a slow platform delays an answer, and the log says so once.
-func TestAnAnswerDoesNotNeedTheBackground(t *testing.T) {
+func TestAnAnswerDoesNotNeedWhatWasOverheard(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
 		platform feishusim.Config
@@ -167,7 +167,7 @@ func TestAnAnswerDoesNotNeedTheBackground(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			r := makeRig(t, tc.platform)
-			r.cfg.Waits.Background = 0 // no time limit for the answer
+			r.cfg.Waits.Overheard = 0 // no time limit for the answer
 			red := r.sim.AddUser("小红")
 			group := r.sim.Group("测试群", r.user, red)
 			r.start()
@@ -189,7 +189,7 @@ func TestAnAnswerDoesNotNeedTheBackground(t *testing.T) {
 }
 
 // A stranger's messages in a group do not reach the agent.
-func TestMessagesOfStrangersAreNoBackground(t *testing.T) {
+func TestMessagesOfStrangersAreNotOverheard(t *testing.T) {
 	t.Parallel()
 	r := makeRig(t, feishusim.Config{Redeliver: []time.Duration{}})
 	red := r.sim.AddUser("小红")
@@ -207,7 +207,7 @@ func TestMessagesOfStrangersAreNoBackground(t *testing.T) {
 }
 
 // Nothing from before /new comes back from the platform's list.
-func TestNewForgetsTheBackgroundToo(t *testing.T) {
+func TestNewForgetsWhatWasOverheardToo(t *testing.T) {
 	t.Parallel()
 	r := makeRig(t, feishusim.Config{Redeliver: []time.Duration{}})
 	red := r.sim.AddUser("小红")

@@ -33,9 +33,9 @@ const (
 	maxGroups    = 10_000                 // groups remembered
 )
 
-// background stores group messages that were not addressed to the bot and for which no event arrived. They are stored
+// overheard stores group messages that were not addressed to the bot and for which no event arrived. They are stored
 // under their IDs, so they are fetched once, and an event that arrives later adds no duplicate.
-type background struct {
+type overheard struct {
 	groups     Groups // nil = the platform cannot list messages
 	db         *db.DB
 	wait       time.Duration       // timeout of the platform's reply
@@ -50,9 +50,9 @@ type background struct {
 	pending *simplelru.LRU[chat.Key, time.Time] // the start of a gap that could not be fetched
 }
 
-func newBackground(cfg Config, store *db.DB, authorizer *access.Authorizer) *background {
-	g := &background{
-		groups: cfg.Groups, db: store, wait: cmp.Or(cfg.Waits.Background, askGroups), most: cfg.Context.AutoChatContext,
+func newOverheard(cfg Config, store *db.DB, authorizer *access.Authorizer) *overheard {
+	g := &overheard{
+		groups: cfg.Groups, db: store, wait: cmp.Or(cfg.Waits.Overheard, askGroups), most: cfg.Context.AutoChatContext,
 		authorizer: authorizer, redact: cfg.redactForHistory,
 	}
 	g.asked, _ = simplelru.NewLRU[chat.Key, bool](maxGroups, nil) // fails only for sizes below 1
@@ -65,7 +65,7 @@ func newBackground(cfg Config, store *db.DB, authorizer *access.Authorizer) *bac
 
 // markEventReceived records an event for a group message that was not addressed to the bot. It shows that the app gets
 // all messages of this group, so nothing needs to be fetched.
-func (g *background) markEventReceived(m chat.Incoming) {
+func (g *overheard) markEventReceived(m chat.Incoming) {
 	if m.ToBot || m.Kind == chat.Private || time.Since(m.Time) > alive {
 		return
 	}
@@ -77,7 +77,7 @@ func (g *background) markEventReceived(m chat.Incoming) {
 }
 
 // shouldFetch reports whether a fetch is worth a call to the platform.
-func (g *background) shouldFetch(c db.Claim) bool {
+func (g *overheard) shouldFetch(c db.Claim) bool {
 	if c.Chat.Kind == chat.Private || g.groups == nil || g.most == 0 {
 		return false
 	}
@@ -89,7 +89,7 @@ func (g *background) shouldFetch(c db.Claim) bool {
 
 // fetchMissed starts fetching the group's messages since the bot was last addressed. wait returns when they are stored,
 // or cannot be fetched.
-func (g *background) fetchMissed(ctx context.Context, c db.Claim) (wait func()) {
+func (g *overheard) fetchMissed(ctx context.Context, c db.Claim) (wait func()) {
 	if !g.shouldFetch(c) {
 		return func() {}
 	}
@@ -117,7 +117,7 @@ func (g *background) fetchMissed(ctx context.Context, c db.Claim) (wait func()) 
 }
 
 // markComplete records that a chat has no gaps; only new events add messages.
-func (g *background) markComplete(key chat.Key) {
+func (g *overheard) markComplete(key chat.Key) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.pending.Remove(key)
@@ -127,21 +127,21 @@ func (g *background) markComplete(key chat.Key) {
 }
 
 // pause stops fetching for a while.
-func (g *background) pause() {
+func (g *overheard) pause() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.retryAt = time.Now().Add(groupBackoff)
 }
 
 // markPending records a gap, which the next question's fetch tries to fill.
-func (g *background) markPending(key chat.Key, since time.Time) {
+func (g *overheard) markPending(key chat.Key, since time.Time) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.pending.Add(key, since)
 }
 
 // fetchSince is the start of the time range to fetch for a chat in which the bot was last addressed at that time.
-func (g *background) fetchSince(key chat.Key, addressed time.Time) time.Time {
+func (g *overheard) fetchSince(key chat.Key, addressed time.Time) time.Time {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if pending, ok := g.pending.Get(key); ok && pending.Before(addressed) {
@@ -155,9 +155,9 @@ var errNoAccessRules = errors.New("access rules not available")
 
 // storeMissed fetches and stores the missed messages, and returns the start of the range. An error means that some are
 // missing.
-func (g *background) storeMissed(ctx context.Context, c db.Claim) (since time.Time, err error) {
+func (g *overheard) storeMissed(ctx context.Context, c db.Claim) (since time.Time, err error) {
 	key := c.Turn.Key
-	addressed, overheard, err := g.db.Background().LastAddressed(ctx, key, c.Turn.ID)
+	addressed, overheard, err := g.db.Overheard().LastAddressed(ctx, key, c.Turn.ID)
 	since = g.fetchSince(key, addressed)
 	if err != nil || overheard >= g.most {
 		return since, err
@@ -186,7 +186,7 @@ func (g *background) storeMissed(ctx context.Context, c db.Claim) (since time.Ti
 		}
 	}
 	if len(list) > 0 {
-		err = g.db.Background().Store(ctx, key, c.Turn.Epoch, list)
+		err = g.db.Overheard().Store(ctx, key, c.Turn.Epoch, list)
 	}
 	return since, errors.Join(err, unknown)
 }

@@ -10,12 +10,12 @@ import (
 	"magpie/internal/chat"
 )
 
-// backgroundChars bounds, in runes, how much of a group's other talk a prompt carries.
-const backgroundChars = 2000
+// overheardChars bounds, in runes, how much of a group's other talk a prompt carries.
+const overheardChars = 2000
 
-// backgroundMessages returns the group messages that were not addressed to the bot, up to the question. A session
-// already contains those from before its last turn. An error is only logged: background is optional.
-func (m *Manager) backgroundMessages(ctx context.Context, r Request) []chat.Message {
+// overheardMessages returns the group messages that were not addressed to the bot, up to the question. A session
+// already contains those from before its last turn. An error is only logged: it is optional.
+func (m *Manager) overheardMessages(ctx context.Context, r Request) []chat.Message {
 	if r.Kind == chat.Private || m.cfg.AutoChatContext == 0 {
 		return nil
 	}
@@ -23,12 +23,12 @@ func (m *Manager) backgroundMessages(ctx context.Context, r Request) []chat.Mess
 	if r.Live || r.ResumeID != "" {
 		seen = r.Seen
 	}
-	list, err := m.db.Background().Overheard(ctx, r.Key, r.Epoch, seen, lastAsked(r), m.cfg.AutoChatContext)
+	list, err := m.db.Overheard().Before(ctx, r.Key, r.Epoch, seen, lastAsked(r), m.cfg.AutoChatContext)
 	if err != nil {
 		m.log.Error().Err(err).Stringer("chat", r.Key).Int64("turn", r.Turn).
 			Msg("what was overheard is not known; answering without it")
 	}
-	return newestWithin(list, backgroundChars, r.Lang)
+	return newestWithin(list, overheardChars, r.Lang)
 }
 
 // newestWithin returns the newest messages, oldest first, that fit in the given number of runes. If even the last one
