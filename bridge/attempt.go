@@ -13,6 +13,7 @@ import (
 	"magpie/contextmgr"
 	"magpie/db"
 	"magpie/internal/claude"
+	"magpie/internal/claude/stream"
 	"magpie/internal/convo"
 	"magpie/internal/failpoint"
 	"magpie/internal/i18n"
@@ -387,11 +388,11 @@ func (r *turnRunner) handleEvent(ctx context.Context, t *turn, ev claude.Event) 
 	case claude.ToolCall:
 		failpoint.At("agent: tool announced")
 		t.acted = true
-		t.effects.set(e.ID, !claude.Harmless(e.Name, nil))
+		t.effects.set(e.ID, !stream.Harmless(e.Name, nil))
 		r.storeEffects(ctx, t)
 		failpoint.At("agent: tool noted")
 	case claude.ToolUse:
-		t.effects.set(e.ID, !claude.Harmless(e.Name, e.Input))
+		t.effects.set(e.ID, !stream.Harmless(e.Name, e.Input))
 		r.storeEffects(ctx, t)
 	case claude.ToolResult:
 		if e.Refused() {

@@ -27,7 +27,7 @@ func TestWhatHappensToAChatIsData(t *testing.T) {
 			db.SetModel{}, db.SetEffort{}, db.SetLang{}, db.SetMention{}, db.SetNotify{}, db.SetDigest{}, db.EndDigest{},
 			db.SaveMemory{}, db.ForgetMemory{}, db.GrantAccess{}, db.RevokeAccess{}, db.RevokeRule{},
 		}),
-		allThatHave(t, "event", "../internal/claude", []any{
+		allThatHave(t, "event", "../internal/claude/stream", []any{
 			claude.Started{}, claude.Text{}, claude.Rewind{}, claude.Thinking{}, claude.ToolCall{}, claude.ToolUse{},
 			claude.ToolResult{}, claude.ToolAsk{}, claude.ToolAskEnd{}, claude.ToolAllowed{}, claude.ToolDenied{},
 			claude.Steered{}, claude.Retrying{}, claude.Compacting{}, claude.Result{}, claude.RateLimit{},

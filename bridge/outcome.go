@@ -12,6 +12,7 @@ import (
 	"magpie/db"
 	"magpie/internal/chat"
 	"magpie/internal/claude"
+	"magpie/internal/claude/stream"
 	"magpie/internal/i18n"
 	"magpie/internal/text"
 )
@@ -74,7 +75,7 @@ func (r *turnRunner) resultOutcome(ctx context.Context, c db.Claim, got claude.R
 	}
 	zerolog.Ctx(ctx).Error().Str("failure", string(got.Failure)).Str("cli", got.Text).Strs("errors", got.Errors).
 		Msg("turn failed")
-	words := claude.ServerWords(got.Text)
+	words := stream.ServerWords(got.Text)
 	if got.Failure == claude.FailHook {
 		words = text.OneLine(got.Text)
 	}

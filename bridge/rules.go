@@ -14,6 +14,7 @@ import (
 	"magpie/bridge/turncard"
 	"magpie/db"
 	"magpie/internal/claude"
+	"magpie/internal/claude/stream"
 	"magpie/internal/i18n"
 )
 
@@ -106,7 +107,7 @@ func (cs *commandSet) decisionLine(r db.RecordedAction, l i18n.Lang) string {
 	}
 	switch reason := i18n.Excerpt(r.Reason, decisionColumn); {
 	case reason == "" || r.By.ID == "":
-	case claude.AsksPeople(r.Tool) && r.Decision == db.AllowedOnce: // the answers, which are without effect already
+	case stream.AsksPeople(r.Tool) && r.Decision == db.AllowedOnce: // the answers, which are without effect already
 		text += " · " + reason
 	default:
 		text += " · " + fmt.Sprintf(i18n.ApprovalSaid.In(l), i18n.PlainText(reason))

@@ -11,6 +11,7 @@ import (
 	"magpie/db"
 	"magpie/internal/chat"
 	"magpie/internal/claude"
+	"magpie/internal/claude/stream"
 	"magpie/internal/i18n"
 )
 
@@ -116,17 +117,17 @@ func OutcomeLine(a db.Approval, l i18n.Lang) string {
 	switch {
 	case a.Tool == claude.PlanTool && a.State == db.Expired:
 		line = i18n.PlanWasExpired
-	case claude.AsksPeople(a.Tool) && a.State == db.Expired:
+	case stream.AsksPeople(a.Tool) && a.State == db.Expired:
 		line = i18n.QuestionWasExpired
-	case claude.AsksPeople(a.Tool) && a.State == db.Withdrawn:
+	case stream.AsksPeople(a.Tool) && a.State == db.Withdrawn:
 		line = i18n.QuestionWasWithdrawn
 	case a.Tool == claude.PlanTool && a.State == db.Approved:
 		line = i18n.ApprovalWasApproved
 	case a.Tool == claude.PlanTool && a.State == db.Refused:
 		line = i18n.ApprovalWasNotApproved
-	case claude.AsksPeople(a.Tool) && a.State == db.Approved:
+	case stream.AsksPeople(a.Tool) && a.State == db.Approved:
 		line = i18n.ApprovalWasAnswered
-	case claude.AsksPeople(a.Tool) && a.State == db.Refused:
+	case stream.AsksPeople(a.Tool) && a.State == db.Refused:
 		line = i18n.ApprovalWasSkipped
 	}
 	text := line.In(l)
@@ -152,7 +153,7 @@ func DisplayProblem(tool string, input json.RawMessage) string {
 	if _, err := readInput(tool, input); err != nil {
 		return "The tool's input cannot be shown to the user, who has to allow it."
 	}
-	if claude.AsksPeople(tool) {
+	if stream.AsksPeople(tool) {
 		if _, err := questionsOf(tool, input, i18n.English); err != nil {
 			return "The questions cannot be shown: " + err.Error() + "."
 		}

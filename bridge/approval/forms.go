@@ -15,7 +15,7 @@ import (
 	"github.com/tidwall/gjson"
 
 	"magpie/db"
-	"magpie/internal/claude"
+	"magpie/internal/claude/stream"
 	"magpie/internal/i18n"
 )
 
@@ -235,7 +235,7 @@ func (q question) fill(to map[string]any, chosen []string, text string, l i18n.L
 	case f.isNumber():
 		to[f.name] = json.Number(text)
 	default:
-		to[f.name] = claude.BreakMarkup(text) // the server may show it to the agent
+		to[f.name] = stream.BreakMarkup(text) // the server may show it to the agent
 	}
 	return ""
 }

@@ -14,6 +14,7 @@ import (
 	"magpie/db"
 	"magpie/internal/chat"
 	"magpie/internal/claude"
+	"magpie/internal/claude/stream"
 	"magpie/internal/failpoint"
 	"magpie/internal/i18n"
 )
@@ -195,9 +196,9 @@ func (rs *Requests) continuation(
 func continueMessageOf(a db.Approval, l i18n.Lang) string {
 	said := i18n.ApprovalAllowIt
 	switch {
-	case claude.AsksPeople(a.Tool) && a.State == db.Approved:
+	case stream.AsksPeople(a.Tool) && a.State == db.Approved:
 		return a.Words
-	case claude.AsksPeople(a.Tool):
+	case stream.AsksPeople(a.Tool):
 		said = i18n.ApprovalSkipButton
 	case a.Tool == claude.PlanTool && a.State == db.Approved:
 		said = i18n.ApprovalApproveButton

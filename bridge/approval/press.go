@@ -14,6 +14,7 @@ import (
 	"magpie/db"
 	"magpie/internal/chat"
 	"magpie/internal/claude"
+	"magpie/internal/claude/stream"
 	"magpie/internal/i18n"
 )
 
@@ -87,7 +88,7 @@ func (rs *Requests) evaluate(ctx context.Context, a db.Approval, p chat.Press, l
 // askReason shows the field for the reason of a refusal on the card of an approval. A second press does not draw it
 // again, which would clear what somebody is writing.
 func (rs *Requests) askReason(ctx context.Context, a db.Approval, l i18n.Lang) (toast string, err error) {
-	if claude.AsksPeople(a.Tool) {
+	if stream.AsksPeople(a.Tool) {
 		return i18n.ApprovalOver.In(l), nil
 	}
 	set := func(explains bool) bool {
@@ -178,7 +179,7 @@ func mayDecide(a *access.Config, ap db.Approval, who chat.Actor) bool {
 
 // adminsOnly reports whether only admins may allow a request. Questions are always for the askers.
 func adminsOnly(a *access.Config, tool string, touched TouchedPaths) bool {
-	return touched.Any() || a.Deciders == access.AdminsDecide && !claude.AsksPeople(tool)
+	return touched.Any() || a.Deciders == access.AdminsDecide && !stream.AsksPeople(tool)
 }
 
 // nobodyDecides reports whether no admin can press a button in the chat of a turn: there is no admin, or it is the
@@ -205,10 +206,10 @@ func Decide(a db.Approval, p chat.Press, l i18n.Lang) Decision {
 			Settlement: db.Settlement{State: db.Refused, By: p.Actor, Words: words},
 			Agent:      claude.Decision{Why: RefusalText(a.Tool, words), Refused: true}, Toast: refusalReply(a.Tool).In(l),
 		}
-	case p.Action.Do == DoAlways && a.Always == nil, p.Action.Do == DoChoose && !claude.AsksPeople(a.Tool),
+	case p.Action.Do == DoAlways && a.Always == nil, p.Action.Do == DoChoose && !stream.AsksPeople(a.Tool),
 		p.Action.Do == DoExplain:
 		return Decision{Objection: i18n.ApprovalOver.In(l)}
-	case !claude.AsksPeople(a.Tool):
+	case !stream.AsksPeople(a.Tool):
 		d := Decision{
 			Settlement: db.Settlement{State: db.Approved, By: p.Actor},
 			Agent:      claude.Decision{Allow: true, Input: a.Input}, Toast: i18n.ApprovalAllowed.In(l),

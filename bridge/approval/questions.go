@@ -13,6 +13,7 @@ import (
 	"magpie/db"
 	"magpie/internal/chat"
 	"magpie/internal/claude"
+	"magpie/internal/claude/stream"
 	"magpie/internal/i18n"
 )
 
@@ -226,7 +227,7 @@ func answersOf(a db.Approval, values map[string][]string, l i18n.Lang) (_ answer
 			}
 		}
 		if own != "" {
-			chosen = append(chosen, claude.BreakMarkup(own))
+			chosen = append(chosen, stream.BreakMarkup(own))
 		}
 		// Several labels in one string, as the CLI expects them.
 		switch text := strings.Join(chosen, ", "); {

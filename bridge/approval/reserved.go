@@ -13,6 +13,7 @@ import (
 	"magpie/db"
 	"magpie/internal/chat"
 	"magpie/internal/claude"
+	"magpie/internal/claude/stream"
 	"magpie/internal/i18n"
 	"magpie/internal/safepath"
 )
@@ -132,7 +133,7 @@ func chatOfFiles(ctx context.Context, store *db.DB, folder, path string) (chat.K
 // PathsOf returns the reserved files that a tool call in a chat touches. Questions and plans are for people, and touch
 // no files.
 func (r ReservedPaths) PathsOf(ctx context.Context, key chat.Key, q claude.ToolAsk, dir string) (a TouchedPaths) {
-	if r.folder == "" && len(r.files) == 0 || claude.AsksPeople(q.Name) || q.Name == claude.PlanTool {
+	if r.folder == "" && len(r.files) == 0 || stream.AsksPeople(q.Name) || q.Name == claude.PlanTool {
 		return TouchedPaths{}
 	}
 	var input any

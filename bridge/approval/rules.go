@@ -18,6 +18,7 @@ import (
 	"magpie/internal/agenttools"
 	"magpie/internal/chat"
 	"magpie/internal/claude"
+	"magpie/internal/claude/stream"
 	"magpie/internal/i18n"
 	"magpie/internal/safepath"
 	"magpie/internal/shell"
@@ -37,7 +38,7 @@ func (rs *Requests) decideUnasked(
 	refused := func(text, why string) automaticDecision {
 		return automaticDecision{Decision: claude.Decision{Why: text}, why: refusedUnasked + why}
 	}
-	if w.ReadOnly && !claude.AsksPeople(q.Name) && !OnlyReads(q, w.Dir) {
+	if w.ReadOnly && !stream.AsksPeople(q.Name) && !OnlyReads(q, w.Dir) {
 		return refused(lookOnly, "the project is for looking only")
 	}
 	s.Decision = claude.Decision{Allow: true, Input: q.Input}

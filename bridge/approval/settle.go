@@ -13,6 +13,7 @@ import (
 	"magpie/db"
 	"magpie/internal/chat"
 	"magpie/internal/claude"
+	"magpie/internal/claude/stream"
 	"magpie/internal/failpoint"
 	"magpie/internal/i18n"
 )
@@ -229,7 +230,7 @@ func (rs *Requests) remind(ctx context.Context, a db.Approval) {
 	users = slices.DeleteFunc(slices.Clone(users), func(id string) bool { return !a.Key.Owns(id) }) // called elsewhere
 	users = slices.Compact(slices.Sorted(slices.Values(users)))
 	l, says := rs.language(ctx, a.Key), i18n.ApprovalAgain
-	if claude.AsksPeople(a.Tool) {
+	if stream.AsksPeople(a.Tool) {
 		says = i18n.QuestionAgain
 	}
 	left := strings.TrimSpace(i18n.RoughDuration(time.Until(a.Expires).Round(time.Minute), l))

@@ -9,7 +9,7 @@ import (
 
 	"magpie/db"
 	"magpie/internal/chat"
-	"magpie/internal/claude"
+	"magpie/internal/claude/stream"
 	"magpie/internal/i18n"
 )
 
@@ -26,7 +26,7 @@ type TypedAnswer struct {
 // empty unless that is a single question, and it is clear that the message answers it.
 func (rs *Requests) TypedAnswer(ctx context.Context, running int64, m chat.Incoming) TypedAnswer {
 	a, ok := rs.requestAnsweredBy(ctx, running, m)
-	if !ok || !claude.AsksPeople(a.Tool) || !mayDecide(rs.access.Load(), a, m.Actor) {
+	if !ok || !stream.AsksPeople(a.Tool) || !mayDecide(rs.access.Load(), a, m.Actor) {
 		return TypedAnswer{}
 	}
 	list, err := questionsOf(a.Tool, a.Input, i18n.Chinese)

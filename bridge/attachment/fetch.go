@@ -23,7 +23,7 @@ import (
 
 	"magpie/db"
 	"magpie/internal/chat"
-	"magpie/internal/claude"
+	"magpie/internal/claude/stream"
 	"magpie/internal/i18n"
 	"magpie/internal/safepath"
 )
@@ -406,7 +406,7 @@ func (fs *Store) download(
 	}
 	usual := string(f.Kind) + extensionOf(f.Kind, head)
 	// The agent lists its files, too, and the path that it is told must be theirs: nothing may be left to break in it.
-	own := strings.ReplaceAll(claude.BreakMarkup(safepath.FileName(f.Name)), `\`, ".")
+	own := strings.ReplaceAll(stream.BreakMarkup(safepath.FileName(f.Name)), `\`, ".")
 	name := fmt.Sprintf("%d-%d-%s", seq, f.Number, cmp.Or(own, usual))
 	if err := root.Rename(part, name); err != nil {
 		return "", 0, err

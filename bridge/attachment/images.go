@@ -7,6 +7,7 @@ import (
 
 	"magpie/internal/chat"
 	"magpie/internal/claude"
+	"magpie/internal/claude/stream"
 	"magpie/internal/safepath"
 )
 
@@ -34,7 +35,7 @@ func (fs *Store) Images(asked []chat.Message) (list []claude.Image) {
 				f.State = chat.Past
 				continue
 			}
-			if picture, err := claude.NewImage(data); err == nil {
+			if picture, err := stream.NewImage(data); err == nil {
 				f.Shown = true
 				list = append(list, picture)
 			}

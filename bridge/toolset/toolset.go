@@ -19,6 +19,7 @@ import (
 	"magpie/internal/agenttools"
 	"magpie/internal/chat"
 	"magpie/internal/claude"
+	"magpie/internal/claude/stream"
 	"magpie/internal/i18n"
 	"magpie/internal/text"
 )
@@ -273,7 +274,7 @@ func (s *Set) SearchMemory(ctx context.Context, key chat.Key, in MemoryQuery) (s
 		fmt.Fprintf(&b, "[%d] %s (%s):\n%s\n\n", m.Number, m.Title,
 			m.Updated.In(s.Context.Zone()).Format(time.DateOnly), quoted(m.Text))
 	}
-	return claude.BreakMarkup(strings.TrimSpace(b.String())), nil
+	return stream.BreakMarkup(strings.TrimSpace(b.String())), nil
 }
 
 // HistoryQuery is the input of the tool that searches the History.
@@ -318,7 +319,7 @@ func (s *Set) SearchHistory(ctx context.Context, key chat.Key, in HistoryQuery) 
 		at := m.Time.In(s.Context.Zone()).Format("2006-01-02 15:04")
 		fmt.Fprintf(&b, "%s %s:\n%s\n\n", at, authorName(m), quoted(m.Text))
 	}
-	return claude.BreakMarkup(strings.TrimSpace(b.String())), nil
+	return stream.BreakMarkup(strings.TrimSpace(b.String())), nil
 }
 
 // authorName names the author of a message in English. A user cannot pass for the agent by a chosen name.

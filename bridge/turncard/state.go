@@ -12,6 +12,7 @@ import (
 
 	"magpie/db"
 	"magpie/internal/claude"
+	"magpie/internal/claude/stream"
 	"magpie/internal/i18n"
 )
 
@@ -89,7 +90,7 @@ func (v State) Apply(ev claude.Event, now time.Time) State {
 	case claude.ToolDenied:
 		v = v.withoutAsk(now)
 		v.steps = v.steps.withDenial(e)
-		if !claude.AsksPeople(e.Name) && e.Name != claude.PlanTool && !slices.Contains(v.denied, e.Name) {
+		if !stream.AsksPeople(e.Name) && e.Name != claude.PlanTool && !slices.Contains(v.denied, e.Name) {
 			v.denied = append(slices.Clone(v.denied), e.Name)
 		}
 		return v.withRunningTool(now)

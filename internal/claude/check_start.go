@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"magpie/internal/claude/stream"
 	"magpie/internal/i18n"
 )
 
@@ -37,7 +38,7 @@ func CheckStart(ctx context.Context, c Config, dir, mode string, limit time.Dura
 	defer p.close(context.Background())
 	limited, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	_, err = requestControl(limited, p, object{"subtype": "initialize"})
+	_, err = requestControl(limited, p, stream.Initialization())
 	if exit, ok := errors.AsType[*ExitError](err); ok {
 		return endOf(exit.Err, exit.Stderr)
 	}

@@ -1,5 +1,5 @@
-// Package claude runs the Claude Code CLI: it starts processes, speaks stream-json with them in both directions, stops
-// them with all their descendants, and finds their transcripts.
+// Package claude runs the Claude Code CLI: it starts processes, gives them turns, and stops them with all their
+// descendants. What they say and are told is in [stream].
 //
 // It does not know chats, people and cards, only owners, prompts and sessions.
 package claude

@@ -3,6 +3,8 @@ package claude
 import (
 	"context"
 	"strings"
+
+	"magpie/internal/claude/stream"
 )
 
 // OpenCommands is the number of commands that can do anything.
@@ -41,6 +43,6 @@ func (pl *Pool) Ready() bool {
 
 // AwaitInput waits until the CLI has read all that was sent to it: it answers a request after what came before.
 func (p *Process) AwaitInput(ctx context.Context) error {
-	_, err := requestControl(ctx, p, object{"subtype": "get_usage"})
+	_, err := requestControl(ctx, p, stream.UsageRequest())
 	return err
 }

@@ -7,6 +7,7 @@ import (
 
 	"magpie/internal/claude"
 	"magpie/internal/claude/claudetest"
+	"magpie/internal/claude/stream"
 	"magpie/internal/modelsim"
 )
 
@@ -66,7 +67,7 @@ func TestFailuresOfRelays(t *testing.T) {
 			if a.err != nil || a.result.Failure != tc.want {
 				t.Errorf("%q, want %q: %q, %v", a.result.Failure, tc.want, a.result.Text, a.err)
 			}
-			if words := claude.ServerWords(a.result.Text); tc.words != "" && words != tc.words {
+			if words := stream.ServerWords(a.result.Text); tc.words != "" && words != tc.words {
 				t.Errorf("words %q, want %q", words, tc.words)
 			}
 			spec.Resume = true

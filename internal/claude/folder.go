@@ -14,6 +14,7 @@ import (
 
 	"github.com/tidwall/gjson"
 
+	"magpie/internal/claude/stream"
 	"magpie/internal/safepath"
 )
 
@@ -120,7 +121,7 @@ var errNoState = errors.New("not a JSON object")
 // readState reads a state that the CLI can read.
 func readState(path string) ([]byte, error) {
 	data, err := safepath.ReadFile(path, maxConfigured)
-	if err == nil && (!validJSON(data) || !gjson.ParseBytes(data).IsObject()) {
+	if err == nil && (!stream.ValidJSON(data) || !gjson.ParseBytes(data).IsObject()) {
 		err = errNoState
 	}
 	return data, err

@@ -23,6 +23,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"magpie/internal/claude/proctree"
+	"magpie/internal/claude/stream"
 	"magpie/internal/i18n"
 	"magpie/internal/text"
 )
@@ -182,6 +183,9 @@ func handshake(ctx context.Context, t mcp.Transport) error {
 	return nil
 }
 
+// serverGrace is how long a server may take to end after its input, and what it has started after it.
+const serverGrace = 1500 * time.Millisecond
+
 // tryProcess starts a server and ends it, with all that it has started.
 func (a agent) tryProcess(ctx context.Context, dir string, d serverDefinition) error {
 	program, err := a.env.lookPath(d.Command, dir)
@@ -189,12 +193,12 @@ func (a agent) tryProcess(ctx context.Context, dir string, d serverDefinition) e
 		return err
 	}
 	cmd := exec.Command(program, d.Args...)
-	cmd.Args[0], cmd.Dir, cmd.WaitDelay = d.Command, dir, waitDelay
+	cmd.Args[0], cmd.Dir, cmd.WaitDelay = d.Command, dir, serverGrace
 	cmd.SysProcAttr = proctree.OwnGroup()
 	a.account.setCredential(cmd)
-	errorOutput := &tailBuffer{max: stderrTail}
+	errorOutput := &stream.TailBuffer{}
 	output, written := io.Pipe()
-	cmd.Stdout = &lineWriter{emit: func(line []byte) {
+	cmd.Stdout = &stream.LineWriter{Emit: func(line []byte) {
 		if json.Valid(line) { // the CLI passes over anything else
 			_, _ = written.Write(append(line, '\n'))
 		}
@@ -220,7 +224,7 @@ func (a agent) tryProcess(ctx context.Context, dir string, d serverDefinition) e
 	err = handshake(ctx, &mcp.IOTransport{Reader: output, Writer: input})
 	_, _ = input.Close(), output.Close()
 	// A server that works ends by itself. One that has ended before it answered is awaited, to tell how.
-	ended := child.WaitGone(ctx, eofGrace)
+	ended := child.WaitGone(ctx, serverGrace)
 	child.Kill()
 	<-child.Exited()
 	if err != nil && ended {

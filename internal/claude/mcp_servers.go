@@ -195,7 +195,7 @@ func (a agent) prepareServers(spec Spec) (arguments []string, err error) {
 		if len(found) == 0 {
 			return os.RemoveAll(path)
 		}
-		data, err := json.Marshal(object{"mcpServers": found})
+		data, err := json.Marshal(map[string]any{"mcpServers": found})
 		if err != nil {
 			return err
 		}

@@ -2,17 +2,20 @@ package claude
 
 import (
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 
 	"github.com/tidwall/gjson"
+
+	"magpie/internal/claude/stream"
 )
 
 // outputRouter passes the lines of a process to the running turn.
 type outputRouter struct {
-	in      *input            // of the process
+	in      *stream.Input     // of the process
 	unknown func(kind string) // see [Config.Unknown]; may be nil
-	words   tailBuffer        // the end of what is not of the protocol; for the goroutine that delivers
+	words   stream.TailBuffer // the end of what is not of the protocol; for the goroutine that delivers
 
 	said      atomic.Bool     // it has written a line of the protocol
 	markReady func()          // marks the process as started
@@ -28,10 +31,10 @@ type outputRouter struct {
 	unasked     UnaskedWork
 }
 
-func newOutputRouter(in *input) *outputRouter {
+func newOutputRouter(in *stream.Input) *outputRouter {
 	ready := make(chan struct{})
 	return &outputRouter{
-		in: in, words: tailBuffer{max: stderrTail},
+		in: in, words: stream.TailBuffer{},
 		markReady: sync.OnceFunc(func() { close(ready) }), ready: ready,
 		responses: map[string]chan<- gjson.Result{},
 	}
@@ -86,8 +89,8 @@ func (h *outputRouter) handleBetweenTurns(line []byte) {
 // discardBetweenTurns handles output between turns that nobody reads: a subagent in the background may ask for
 // permission, and waits forever without an answer. The caller holds mu.
 func (h *outputRouter) discardBetweenTurns(line []byte) {
-	if q, ok := toolAsk(line); ok {
-		h.in.refuse(q)
+	if q, ok := stream.ReadToolAsk(line); ok {
+		h.in.Refuse(q)
 		return
 	}
 	switch kind := gjson.GetBytes(line, "type").String(); {
@@ -162,4 +165,22 @@ func (h *outputRouter) detach(r *run, unread ...[]byte) {
 	}
 	h.mu.Unlock()
 	close(r.done)
+}
+
+// handleUnknown answers a request of the CLI that nobody here knows, or would never answer, with an error: otherwise its
+// turn would wait for the answer until a timeout. It passes over other lines of an unknown kind. Both are reported. It
+// returns whether the line needs nothing more.
+func (h *outputRouter) handleUnknown(line []byte) bool {
+	kind := stream.UnknownKind(line)
+	if kind == "" {
+		return false
+	}
+	if h.unknown != nil {
+		h.unknown(kind)
+	}
+	what, isRequest := strings.CutPrefix(kind, stream.UnknownRequest)
+	if isRequest {
+		h.in.SendError(gjson.GetBytes(line, "request_id").String(), "not supported: "+what)
+	}
+	return isRequest
 }

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"magpie/internal/claude/proctree"
+	"magpie/internal/claude/stream"
 	"magpie/internal/configtype"
 )
 
@@ -59,18 +60,18 @@ func TestClocksStopWhilePeopleAreAsked(t *testing.T) {
 			}
 			synctest.Test(t, func(t *testing.T) {
 				in := &stdinRecorder{}
-				p := &Process{child: proctree.New(gone, "", ""), timeouts: newTimeouts(tc.limits), in: newInput(in)}
+				p := &Process{child: proctree.New(gone, "", ""), timeouts: newTimeouts(tc.limits), in: stream.NewInput(in)}
 				p.out = newOutputRouter(p.in)
-				defer func() { p.in.close(); <-p.in.done }()
+				defer func() { p.in.Close(); <-p.in.Done() }()
 				r := &run{
 					p: p, lines: make(chan []byte), done: make(chan struct{}), open: map[string]bool{},
 					asks: newOpenAsks(), stop: stopper{p: p},
 				}
 				p.out.attach(r)
 				defer p.out.detach(r)
-				var events []Event
+				var events []stream.Event
 				var end error
-				r.yield = func(ev Event, err error) bool {
+				r.yield = func(ev stream.Event, err error) bool {
 					if err != nil {
 						end = err
 						return false
@@ -90,8 +91,8 @@ func TestClocksStopWhilePeopleAreAsked(t *testing.T) {
 				if strings.Contains(in.String(), "interrupt") {
 					t.Fatal("the turn was stopped while it asked")
 				}
-				if !p.Answer("r1", Decision{Allow: true, Input: json.RawMessage(`{"command":"x"}`)}) ||
-					p.Answer("r1", Decision{}) {
+				if !p.Answer("r1", stream.Decision{Allow: true, Input: json.RawMessage(`{"command":"x"}`)}) ||
+					p.Answer("r1", stream.Decision{}) {
 					t.Fatal("not answered exactly once")
 				}
 				time.Sleep(tc.within - time.Second)

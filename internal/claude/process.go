@@ -13,8 +13,10 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	"github.com/tidwall/gjson"
 
 	"magpie/internal/claude/proctree"
+	"magpie/internal/claude/stream"
 )
 
 // Spec describes the process that a turn needs.
@@ -93,9 +95,9 @@ type Process struct {
 	program program // that it runs
 	spec    Spec
 	tools   Tools
-	in      *input
+	in      *stream.Input
 	out     *outputRouter
-	stderr  *tailBuffer
+	stderr  *stream.TailBuffer
 	ending  sync.Once // close
 
 	timeouts timeouts
@@ -118,14 +120,31 @@ type sessionState struct {
 	mode    permissionMode
 }
 
+// permissionMode is the mode that a process has reported; empty = none.
+type permissionMode string
+
+// restore sets the wanted mode again: an approved plan, or the agent itself, may have changed it.
+func (m permissionMode) restore(in *stream.Input, wanted string) {
+	if m != "" && string(m) != wanted && wanted != "" {
+		in.SetMode(wanted)
+	}
+}
+
+// track records the mode that the process reports.
+func (m *permissionMode) track(line []byte) {
+	if kind := gjson.GetBytes(line, "type").String(); kind != "system" {
+		return
+	}
+	if mode := gjson.GetBytes(line, "permissionMode").String(); mode != "" {
+		*m = permissionMode(mode)
+	}
+}
+
 // slotState is the state of a process's slot.
 type slotState struct {
 	held    bool // the process has it
 	yielded bool // its turn has returned its slots
 }
-
-// stderrTail limits how much of a process's error output is kept, in bytes.
-const stderrTail = 8 << 10
 
 // waitDelay is how long descendants of the CLI may keep our pipes open after its end.
 const waitDelay = time.Second
@@ -157,31 +176,31 @@ func (a agent) start(spec Spec) (*Process, error) {
 		tools.close()
 		return nil, fmt.Errorf("start claude: %w", err)
 	}
-	in := newInput(stdin)
+	in := stream.NewInput(stdin)
 	p := &Process{
 		child: proctree.New(cmd, c.Instance, spec.Session), program: runs, spec: spec, tools: tools, in: in,
-		out: newOutputRouter(in), stderr: &tailBuffer{max: stderrTail},
+		out: newOutputRouter(in), stderr: &stream.TailBuffer{},
 		timeouts: newTimeouts(c), commands: c.SlashCommands(), session: sessionState{fresh: true},
 	}
 	p.out.unknown = c.Unknown
 	p.out.unasked = UnaskedWork{
 		in: in, allowed: a.worksUnasked(spec), mode: spec.Mode, tasks: newTasks(), asks: map[string]bool{},
 	}
-	lines := &lineWriter{emit: p.out.deliver}
+	lines := &stream.LineWriter{Emit: p.out.deliver}
 	cmd.Stdout = lines
 	cmd.Stderr = p.stderr
 	if err := p.child.Start(tools.environ(a.processEnvironment(spec).list()), wallAround(a, spec)); err != nil {
 		tools.close()
-		in.close()
+		in.Close()
 		return nil, &StartError{fmt.Errorf("start claude: %w", err), runs}
 	}
 	go func() {
 		p.child.Wait()
-		p.out.noteWords(lines.partial)
+		p.out.noteWords(lines.Partial)
 		p.out.unasked.reportEnd()
 		tools.close()
-		in.close()
-		<-in.done
+		in.Close()
+		<-in.Done()
 		p.child.Close()
 	}()
 	return p, nil
@@ -265,7 +284,7 @@ func (p *Process) fitsSession(spec Spec) bool {
 func (p *Process) sendName() {
 	if p.session.unnamed {
 		p.session.unnamed = false
-		p.in.sendControl(object{"subtype": "rename_session", "title": p.spec.Name})
+		p.in.SendControl(stream.RenameSession(p.spec.Name))
 	}
 }
 
@@ -279,6 +298,21 @@ func (p *Process) Pid() int { return p.child.Pid() }
 
 // alive reports whether the process is running, or its output was not read completely.
 func (p *Process) alive() bool { return p.child.Alive() }
+
+// ExitError means that the CLI ended before the turn did.
+type ExitError struct {
+	Err    error  // how the process ended
+	Stderr string // the end of its output there, or of what it has written that is no line of its protocol; for operators
+}
+
+func (e *ExitError) Error() string {
+	if e.Stderr == "" {
+		return fmt.Sprintf("claude ended in the middle of a turn: %v", e.Err)
+	}
+	return fmt.Sprintf("claude ended in the middle of a turn: %v: %s", e.Err, e.Stderr)
+}
+
+func (e *ExitError) Unwrap() error { return e.Err }
 
 // exitError describes how the process ended.
 func (p *Process) exitError() error {
@@ -299,7 +333,7 @@ func (p *Process) close(ctx context.Context) {
 		if !p.child.Childless() {
 			left = p.child.Descendants()
 		}
-		p.in.close()
+		p.in.Close()
 		if !p.child.WaitGone(ctx, eofGrace) {
 			p.child.Signal(syscall.SIGTERM)
 			if !p.child.WaitGone(ctx, termGrace) {

@@ -5,6 +5,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"magpie/internal/claude/stream"
 )
 
 // processes starts processes, each in its own slot, and tracks all that have not ended.
@@ -53,7 +55,7 @@ func (ps *processes) startUnasked(ctx context.Context, spec Spec, of func() (age
 	}
 	p, err := ps.startAgent(ctx, spec, slot, unaskedLimit, of)
 	if err == nil {
-		p.in.initialize()
+		p.in.SendControl(stream.Initialization())
 	}
 	return p, err
 }

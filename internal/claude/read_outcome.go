@@ -14,6 +14,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/tidwall/gjson"
 
+	"magpie/internal/claude/stream"
 	"magpie/internal/safepath"
 )
 
@@ -34,10 +35,10 @@ type Outcome struct {
 	Ended   bool // the turn ended by itself: with Text as the whole answer, or with Failure
 	// the answer as the events of [Process.Run] would have reported it: blocks separated by blank lines
 	Text string
-	// an error of the model's API, or [FailAborted] if the turn was interrupted (which does not set Ended)
-	Failure Failure
-	Model   string // the last one that answered
-	Usage   Usage  // of the complete messages in the transcript
+	// an error of the model's API, or [stream.FailAborted] if the turn was interrupted (which does not set Ended)
+	Failure stream.Failure
+	Model   string       // the last one that answered
+	Usage   stream.Usage // of the complete messages in the transcript
 	// those of the messages passed to the turn that the agent has read; see [Process.Steer]
 	Steered []string
 }
@@ -125,7 +126,7 @@ func newOutcomeReader(id string, steered ...string) *outcomeReader {
 // line parses one record of the transcript. Records of subagents are side chains and belong to no answer; a record that
 // was written twice counts once.
 func (r *outcomeReader) line(line []byte) {
-	if !validJSON(line) {
+	if !stream.ValidJSON(line) {
 		r.truncatedLine(line)
 		return
 	}
@@ -162,11 +163,11 @@ func (r *outcomeReader) line(line []byte) {
 // recordHook records that a hook has ended the turn, and reports whether the line is about one.
 func (r *outcomeReader) recordHook(kind string, v gjson.Result) bool {
 	switch at := v.Get("attachment"); {
-	case kind == "system" && hookOfNote(v) != nil:
-		r.out.Failure = FailHook
+	case kind == "system" && stream.IsHookNote(v):
+		r.out.Failure = stream.FailHook
 	case kind == "attachment" && at.Get("type").String() == "hook_stopped_continuation" &&
 		strings.HasSuffix(at.Get("hookEvent").String(), "ToolUse"): // one at the end of a turn leaves the answer as it is
-		r.out.Failure = FailHookStop
+		r.out.Failure = stream.FailHookStop
 	default:
 		return false
 	}
@@ -198,7 +199,7 @@ func (r *outcomeReader) assistant(v gjson.Result) {
 		clear(r.open) // the model is called again only after all its tools have ended
 		if !r.messages[id] {
 			r.messages[id] = true
-			r.out.Usage = r.out.Usage.plus(recordedUsage(msg.Get("usage")))
+			r.out.Usage = r.out.Usage.Plus(stream.RecordedUsage(msg.Get("usage")))
 		}
 	}
 	if r.alone {
@@ -213,25 +214,25 @@ func (r *outcomeReader) assistant(v gjson.Result) {
 			}
 		case kind == "tool_use":
 			r.out.Acted, r.open[block.Get("id").String()] = true, true
-			if !Harmless(block.Get("name").String(), []byte(block.Get("input").Raw)) {
+			if !stream.Harmless(block.Get("name").String(), []byte(block.Get("input").Raw)) {
 				r.changing[block.Get("id").String()] = true
 			}
-		case isToolUse(kind): // its result is in the same message
-			r.out.Acted, r.out.Changed = true, r.out.Changed || !Harmless(block.Get("name").String(), nil)
+		case stream.IsToolUse(kind): // its result is in the same message
+			r.out.Acted, r.out.Changed = true, r.out.Changed || !stream.Harmless(block.Get("name").String(), nil)
 		}
 	}
 }
 
 // recordedFailure classifies an error that the CLI wrote instead of an answer.
-func recordedFailure(v gjson.Result) Failure {
+func recordedFailure(v gjson.Result) stream.Failure {
 	status := v.Get("apiErrorStatus").Int()
-	if f := classifyText(v.Get("message.content.0.text").String(), status, false); f != FailUnknown {
+	if f := stream.ClassifyText(v.Get("message.content.0.text").String(), status, false); f != stream.FailUnknown {
 		return f
 	}
-	if f := failureOf(v.Get("error").String()); f != FailUnknown {
+	if f := stream.FailureOf(v.Get("error").String()); f != stream.FailUnknown {
 		return f
 	}
-	return failureOfStatus(status)
+	return stream.FailureOfStatus(status)
 }
 
 // interrupted is the beginning of the CLI's note about an interrupted turn.
@@ -258,7 +259,7 @@ func (r *outcomeReader) user(v gjson.Result) {
 		return
 	}
 	if strings.HasPrefix(content.Get("0.text").String(), interrupted) {
-		r.out.Failure = FailAborted
+		r.out.Failure = stream.FailAborted
 	}
 	r.stop = "" // the model has to answer this
 }
@@ -270,22 +271,11 @@ func couldNotAsk(result gjson.Result) bool {
 		cmp.Or(content.Get("0.text").String(), content.String()), "Tool permission request failed: ")
 }
 
-// refusals are how the results of tools begin that the CLI has not run.
-var refusals = []string{
-	"Tool permission request failed: ", "Permission to use ", "Claude requested permissions to ", "<tool_use_error>",
-	"This Bash command contains multiple operations. ",
-}
-
 // wasRefused reports whether a result says that the CLI has not run the tool.
 func wasRefused(result gjson.Result) bool {
 	content := result.Get("content")
 	text := cmp.Or(content.Get("0.text").String(), content.String())
-	return ToolResult{Failed: result.Get("is_error").Bool(), Text: text}.Refused()
-}
-
-// Refused reports whether the CLI has not run the tool.
-func (r ToolResult) Refused() bool {
-	return r.Failed && slices.ContainsFunc(refusals, func(s string) bool { return strings.HasPrefix(r.Text, s) })
+	return stream.ToolResult{Failed: result.Get("is_error").Bool(), Text: text}.Refused()
 }
 
 // recordSteered records that the agent reads a message that was passed to the turn, and reports whether it is one.
@@ -324,10 +314,10 @@ func (r *outcomeReader) outcome() Outcome {
 	case "end_turn", "stop_sequence", "max_tokens":
 		r.out.Ended = r.out.Failure == "" && len(r.open) == 0
 	case "refusal":
-		r.out.Failure = FailRefused
+		r.out.Failure = stream.FailRefused
 	}
 	if r.out.Failure != "" {
-		r.out.Ended = r.out.Failure != FailAborted
+		r.out.Ended = r.out.Failure != stream.FailAborted
 	}
 	r.out.Changed, r.out.Alone = r.out.Changed || len(r.changing) > 0, r.alone
 	r.out.Text = strings.Join(r.blocks, "\n\n")

@@ -13,6 +13,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/tidwall/gjson"
 
+	"magpie/internal/claude/stream"
 	"magpie/internal/racetest"
 )
 
@@ -37,8 +38,8 @@ func readTranscript(t testing.TB, name string) []byte {
 
 // Transcripts of the real CLI, most of them with a prompt before and after the one in question.
 func TestReadOutcome(t *testing.T) {
-	usage := func(in, out, created, read int64) Usage {
-		return Usage{Input: in, Output: out, CacheRead: read, CacheNew: created}
+	usage := func(in, out, created, read int64) stream.Usage {
+		return stream.Usage{Input: in, Output: out, CacheRead: read, CacheNew: created}
 	}
 	const model = "claude-opus-4-8"
 	for _, tc := range []struct {
@@ -62,22 +63,22 @@ func TestReadOutcome(t *testing.T) {
 		}},
 		{"cut", "", Outcome{Ended: true, Text: "a whole answer", Model: model, Usage: usage(2061, 4, 2060, 16484)}},
 		{"cut-block", "", Outcome{
-			Ended: true, Text: "first block", Failure: FailServer, Model: model, Usage: usage(2062, 1, 2060, 16486),
+			Ended: true, Text: "first block", Failure: stream.FailServer, Model: model, Usage: usage(2062, 1, 2060, 16486),
 		}},
 		{"retried", "", Outcome{Ended: true, Text: "fine", Model: model, Usage: usage(2062, 1, 2060, 16486)}},
-		{"bad-key", "", Outcome{Ended: true, Failure: FailKey}},
+		{"bad-key", "", Outcome{Ended: true, Failure: stream.FailKey}},
 		{"refusal", "", Outcome{
-			Ended: true, Text: "no", Failure: FailRefused, Model: model, Usage: usage(2062, 1, 2060, 16486),
+			Ended: true, Text: "no", Failure: stream.FailRefused, Model: model, Usage: usage(2062, 1, 2060, 16486),
 		}},
 		{"error-after-tool", "", Outcome{
-			Acted: true, Ended: true, Text: "let me", Failure: FailRequest, Model: model,
+			Acted: true, Ended: true, Text: "let me", Failure: stream.FailRequest, Model: model,
 			Usage: usage(2062, 11, 2060, 16486),
 		}},
 		{"interrupt", "", Outcome{
-			Text: "one two ", Failure: FailAborted, Model: model, Usage: usage(2062, 1, 2060, 16486),
+			Text: "one two ", Failure: stream.FailAborted, Model: model, Usage: usage(2062, 1, 2060, 16486),
 		}},
 		{"interrupt-tool", "", Outcome{
-			Acted: true, Changed: true, Text: "let me", Failure: FailAborted, Model: model, Usage: usage(2062, 12, 2060, 16486),
+			Acted: true, Changed: true, Text: "let me", Failure: stream.FailAborted, Model: model, Usage: usage(2062, 12, 2060, 16486),
 		}},
 		{"compaction", "", Outcome{
 			Ended: true, Text: "after compaction", Model: model, Usage: usage(2134, 4, 2132, 17063),
@@ -155,11 +156,11 @@ func TestReadOutcomeOfOddLines(t *testing.T) {
 	}{
 		"a line that is there twice": {
 			[]string{prompt, block(a, "m1", "end_turn", text("one")), prompt, block(a, "m1", "end_turn", text("one"))},
-			Outcome{Known: true, Ended: true, Text: "one", Model: "m", Usage: Usage{Output: 5}},
+			Outcome{Known: true, Ended: true, Text: "one", Model: "m", Usage: stream.Usage{Output: 5}},
 		},
 		"two blocks of a message, one of them alike": {
 			[]string{prompt, block(a, "m1", "end_turn", text("one")), block(b, "m1", "end_turn", text("one"))},
-			Outcome{Known: true, Ended: true, Text: "one\n\none", Model: "m", Usage: Usage{Output: 5}},
+			Outcome{Known: true, Ended: true, Text: "one\n\none", Model: "m", Usage: stream.Usage{Output: 5}},
 		},
 		"a subagent's lines": {
 			[]string{
@@ -167,29 +168,29 @@ func TestReadOutcomeOfOddLines(t *testing.T) {
 				`{"type":"user","isSidechain":true,"message":{"content":"do it"}}`,
 				block(a, "m1", "end_turn", text("one")),
 			},
-			Outcome{Known: true, Ended: true, Text: "one", Model: "m", Usage: Usage{Output: 5}},
+			Outcome{Known: true, Ended: true, Text: "one", Model: "m", Usage: stream.Usage{Output: 5}},
 		},
 		"a torn line that was glued to the next": {
 			[]string{
 				prompt, block(a, "m1", "end_turn", text("one")), `{"type":"assistant","mess{"type":"queue-operation"}`,
 				`{"type":"user","uuid":"x","promptId":"q"}`,
 			},
-			Outcome{Known: true, Text: "one", Model: "m", Usage: Usage{Output: 5}},
+			Outcome{Known: true, Text: "one", Model: "m", Usage: stream.Usage{Output: 5}},
 		},
 		"a tool of the model's server": {
 			[]string{prompt, block(a, "m1", "end_turn", `{"type":"server_tool_use","id":"s"},`+text("one"))},
-			Outcome{Known: true, Acted: true, Changed: true, Ended: true, Text: "one", Model: "m", Usage: Usage{Output: 5}},
+			Outcome{Known: true, Acted: true, Changed: true, Ended: true, Text: "one", Model: "m", Usage: stream.Usage{Output: 5}},
 		},
 		"an open tool": {
 			[]string{prompt, block(a, "m1", "end_turn", `{"type":"tool_use","id":"t"}`)},
-			Outcome{Known: true, Acted: true, Changed: true, Model: "m", Usage: Usage{Output: 5}},
+			Outcome{Known: true, Acted: true, Changed: true, Model: "m", Usage: stream.Usage{Output: 5}},
 		},
 		"a very long line": {
 			[]string{
-				prompt, `{"type":"user","promptId":"p","message":{"content":"` + strings.Repeat("x", maxLine) + `"}}`,
+				prompt, `{"type":"user","promptId":"p","message":{"content":"` + strings.Repeat("x", stream.MaxLine) + `"}}`,
 				block(a, "m1", "end_turn", text("one")),
 			},
-			Outcome{Known: true, Ended: true, Text: "one", Model: "m", Usage: Usage{Output: 5}},
+			Outcome{Known: true, Ended: true, Text: "one", Model: "m", Usage: stream.Usage{Output: 5}},
 		},
 		"no such prompt": {[]string{block(a, "m1", "end_turn", text("one"))}, Outcome{}},
 		"nothing":        {nil, Outcome{}},
@@ -239,7 +240,7 @@ func FuzzReadOutcome(f *testing.F) {
 		if !got.Known && !reflect.DeepEqual(got, Outcome{}) {
 			t.Fatalf("an unknown prompt has %+v", got)
 		}
-		if got.Ended && got.Failure == FailAborted {
+		if got.Ended && got.Failure == stream.FailAborted {
 			t.Fatal("interrupted, and ended")
 		}
 	})

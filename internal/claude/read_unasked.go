@@ -6,11 +6,13 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/tidwall/gjson"
+
+	"magpie/internal/claude/stream"
 )
 
 // ReadUnasked reads the outcome of the turns that the agent started by itself at the end of a session that ran in the
 // folder dir, and that nobody has read. consumed are the IDs of the last model messages of such turns that were read;
-// see [Result.Message]. Anything before a prompt was read by the turn of that prompt at the latest. If there are
+// see [stream.Result.Message]. Anything before a prompt was read by the turn of that prompt at the latest. If there are
 // several unread turns, the outcome is that of all of them together.
 //
 // For a missing transcript, and for the session, see [Transcripts.ReadOutcome].
@@ -40,7 +42,7 @@ type unaskedReader struct {
 }
 
 func (r *unaskedReader) line(line []byte) {
-	if !validJSON(line) {
+	if !stream.ValidJSON(line) {
 		if r.turn != nil {
 			r.turn.line(line)
 		}

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/google/uuid"
+
+	"magpie/internal/claude/stream"
 )
 
 // session builds a transcript as the CLI writes it.
@@ -39,7 +41,7 @@ func TestReadUnasked(t *testing.T) {
 		"nothing": {write: func(s *session) {}},
 		"finished": {
 			write: func(s *session) { s.notification("n1"); s.says("m2", "end_turn", "done") },
-			want:  Outcome{Known: true, Ended: true, Text: "done", Model: "m", Usage: Usage{Output: 1}},
+			want:  Outcome{Known: true, Ended: true, Text: "done", Model: "m", Usage: stream.Usage{Output: 1}},
 		},
 		"cut off": {
 			write: func(s *session) {
@@ -48,7 +50,7 @@ func TestReadUnasked(t *testing.T) {
 				s.add("assistant", "", `"message":{"id":"m2","model":"m","stop_reason":"tool_use",`+
 					`"content":[{"type":"tool_use","id":"t"}]}`)
 			},
-			want: Outcome{Known: true, Acted: true, Changed: true, Text: "let me", Model: "m", Usage: Usage{Output: 1}},
+			want: Outcome{Known: true, Acted: true, Changed: true, Text: "let me", Model: "m", Usage: stream.Usage{Output: 1}},
 		},
 		"only begun": {write: func(s *session) { s.notification("n1") }, want: Outcome{Known: true}},
 		"the first one was read": {
@@ -59,7 +61,7 @@ func TestReadUnasked(t *testing.T) {
 				s.says("m3", "end_turn", "unread")
 			},
 			consumed: []string{"m2"},
-			want:     Outcome{Known: true, Ended: true, Text: "unread", Model: "m", Usage: Usage{Output: 1}},
+			want:     Outcome{Known: true, Ended: true, Text: "unread", Model: "m", Usage: stream.Usage{Output: 1}},
 		},
 		"all were read": {
 			write:    func(s *session) { s.notification("n1"); s.says("m2", "end_turn", "read") },
@@ -72,11 +74,11 @@ func TestReadUnasked(t *testing.T) {
 				s.notification("n2")
 				s.says("m3", "end_turn", "two")
 			},
-			want: Outcome{Known: true, Ended: true, Text: "one\n\ntwo", Model: "m", Usage: Usage{Output: 2}},
+			want: Outcome{Known: true, Ended: true, Text: "one\n\ntwo", Model: "m", Usage: stream.Usage{Output: 2}},
 		},
 		"the second one is not answered": {
 			write: func(s *session) { s.notification("n1"); s.says("m2", "end_turn", "one"); s.notification("n2") },
-			want:  Outcome{Known: true, Text: "one", Model: "m", Usage: Usage{Output: 1}},
+			want:  Outcome{Known: true, Text: "one", Model: "m", Usage: stream.Usage{Output: 1}},
 		},
 		"a question came behind it": {
 			write: func(s *session) {

@@ -14,13 +14,14 @@ import (
 
 	"github.com/tidwall/gjson"
 
+	"magpie/internal/claude/stream"
 	"magpie/internal/safepath"
 )
 
 // ModelUsage is what agents have used of one model.
 type ModelUsage struct {
 	Model string
-	Usage Usage
+	Usage stream.Usage
 }
 
 // UsageSince is what a session that ran in the folder dir has used of each model after a time, subagents included, as
@@ -79,7 +80,7 @@ func (r *usageReader) file(path string) error {
 	}
 	defer f.Close() //nolint:errcheck // only read
 	return eachLine(io.LimitReader(f, maxTranscript), func(line []byte) bool {
-		if validJSON(line) {
+		if stream.ValidJSON(line) {
 			r.line(gjson.ParseBytes(line))
 		}
 		return true
@@ -100,7 +101,7 @@ func (r *usageReader) line(v gjson.Result) {
 	if r.messages == nil {
 		r.messages = map[string]ModelUsage{}
 	}
-	r.messages[msg.Get("id").String()] = ModelUsage{model, recordedUsage(msg.Get("usage"))}
+	r.messages[msg.Get("id").String()] = ModelUsage{model, stream.RecordedUsage(msg.Get("usage"))}
 }
 
 // total adds up by model.
@@ -110,16 +111,8 @@ func (r *usageReader) total() (list []ModelUsage) {
 		if i < 0 {
 			i, list = len(list), append(list, ModelUsage{Model: m.Model})
 		}
-		list[i].Usage = list[i].Usage.plus(m.Usage)
+		list[i].Usage = list[i].Usage.Plus(m.Usage)
 	}
-	slices.SortFunc(list, func(a, b ModelUsage) int { return cmp.Compare(b.Usage.tokens(), a.Usage.tokens()) })
+	slices.SortFunc(list, func(a, b ModelUsage) int { return cmp.Compare(b.Usage.Total(), a.Usage.Total()) })
 	return list
-}
-
-// recordedUsage is the usage of a model's message.
-func recordedUsage(u gjson.Result) Usage {
-	return Usage{
-		Input: tokens(u.Get("input_tokens")), Output: tokens(u.Get("output_tokens")),
-		CacheRead: tokens(u.Get("cache_read_input_tokens")), CacheNew: tokens(u.Get("cache_creation_input_tokens")),
-	}
 }

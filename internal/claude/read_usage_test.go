@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+
+	"magpie/internal/claude/stream"
 )
 
 // What a session and its subagents have used after a time: each message counts once, whatever its parts, and what the
@@ -50,10 +52,10 @@ func TestUsageSinceATime(t *testing.T) {
 		want []ModelUsage
 	}{
 		"all": {tr.UsageSince, []ModelUsage{
-			{"small", Usage{Input: 1, Output: 30, CacheRead: 10}}, {"large", Usage{Input: 2, Output: 6, CacheRead: 20}},
+			{"small", stream.Usage{Input: 1, Output: 30, CacheRead: 10}}, {"large", stream.Usage{Input: 2, Output: 6, CacheRead: 20}},
 		}},
 		"subagents": {tr.SubagentUsageSince, []ModelUsage{
-			{"small", Usage{Input: 1, Output: 30, CacheRead: 10}}, {"large", Usage{Input: 1, Output: 4, CacheRead: 10}},
+			{"small", stream.Usage{Input: 1, Output: 30, CacheRead: 10}}, {"large", stream.Usage{Input: 1, Output: 4, CacheRead: 10}},
 		}},
 	} {
 		if got, err := tc.read(dir, session, since); err != nil || !reflect.DeepEqual(got, tc.want) {

@@ -12,34 +12,44 @@ import (
 	"github.com/tidwall/gjson"
 
 	"magpie/internal/claude/proctree"
+	"magpie/internal/claude/stream"
 	"magpie/internal/failpoint"
 )
 
-// Run sends the prompt text, after images, and yields events until the turn has ended, which is a [Result] or an error.
+// Run sends the prompt text, after images, and yields events until the turn has ended, which is a [stream.Result] or an error.
 // If ctx ends, the agent is stopped and the error is ctx's cause; a Result with the cost may come before it. A
-// [ToolAsk] must be answered: until then the agent waits, without a limit. When Run returns, nothing of the turn is
+// [stream.ToolAsk] must be answered: until then the agent waits, without a limit. When Run returns, nothing of the turn is
 // running any more.
 //
 // id is a UUID that the CLI writes into its transcript with the prompt; [Transcripts.ReadOutcome] uses it to find the
 // turn. The CLI silently drops a prompt whose ID is already in its session: Run would then wait until the silence
 // timeout. So an ID is used once per session.
-func (p *Process) Run(ctx context.Context, id, text string, images ...Image) iter.Seq2[Event, error] {
-	return p.runTurn(ctx, true, func() { p.in.sendPrompt(id, text, images) })
+func (p *Process) Run(ctx context.Context, id, text string, images ...stream.Image) iter.Seq2[stream.Event, error] {
+	return p.runTurn(ctx, true, func() { p.in.SendPrompt(id, text, images) })
+}
+
+// Command makes the CLI run one of [Config.SlashCommands], such as "/compact". Its events are those of [Process.Run].
+// Any other line is a prompt.
+func (p *Process) Command(ctx context.Context, id, line string) iter.Seq2[stream.Event, error] {
+	if p.spec.Task != "" || !p.commands.Allow(line) {
+		return p.Run(ctx, id, line)
+	}
+	return p.runTurn(ctx, false, func() { p.in.SendUserMessage(id, stream.BreakMarkup(line)) })
 }
 
 // Follow yields the events of the turn that the agent started by itself (see [Watcher]), as [Process.Run] does, from
 // its beginning on.
-func (p *Process) Follow(ctx context.Context) iter.Seq2[Event, error] {
+func (p *Process) Follow(ctx context.Context) iter.Seq2[stream.Event, error] {
 	return p.runTurn(ctx, false, nil)
 }
 
 // runTurn runs a turn that ask begins; if it is steerable it accepts messages while it runs. With a nil ask the agent
 // has started it. If the agent has started a turn although ask is set, that one goes first, as part of this turn.
-func (p *Process) runTurn(ctx context.Context, steerable bool, ask func()) iter.Seq2[Event, error] {
-	return func(yield func(Event, error) bool) {
+func (p *Process) runTurn(ctx context.Context, steerable bool, ask func()) iter.Seq2[stream.Event, error] {
+	return func(yield func(stream.Event, error) bool) {
 		r := &run{
 			p: p, yield: yield, lines: make(chan []byte), done: make(chan struct{}), open: map[string]bool{},
-			asks: newOpenAsks(), stop: stopper{p: p}, dec: decoder{unasked: ask == nil, command: ask != nil && !steerable},
+			asks: newOpenAsks(), stop: stopper{p: p}, dec: stream.Decoder{Unasked: ask == nil, Command: ask != nil && !steerable},
 		}
 		p.session.fresh = false
 		p.child.SetInputSent()
@@ -63,7 +73,7 @@ func (p *Process) runTurn(ctx context.Context, steerable bool, ask func()) iter.
 		}
 		rest = r.loop(ctx, backlog)
 		for _, q := range r.asks.removeAll() { // of subagents in the background, which continue
-			p.in.refuse(q)
+			p.in.Refuse(q)
 		}
 	}
 }
@@ -86,20 +96,20 @@ func newTimeouts(c Config) timeouts {
 // run is one turn of a process.
 type run struct {
 	p     *Process
-	yield func(Event, error) bool // only for emit
-	left  bool                    // the caller has left its loop
+	yield func(stream.Event, error) bool // only for emit
+	left  bool                           // the caller has left its loop
 	lines chan []byte
 	done  chan struct{}
-	dec   decoder
+	dec   stream.Decoder
 	open  map[string]bool // running tools
 	asks  *openAsks
-	plan  json.RawMessage // input of the agent's last call of [PlanTool]
+	plan  json.RawMessage // input of the agent's last call of [stream.PlanTool]
 	stop  stopper
 
 	steers     steers
-	sendPrompt func()  // sends the prompt when the turn that the agent started by itself has ended; nil = it was sent
-	held       *Result // a result after which the agent continues: the sum so far; nil = none
-	goes       bool    // it has continued since, or started the turn that the prompt waits for
+	sendPrompt func()         // sends the prompt when the turn that the agent started by itself has ended; nil = it was sent
+	held       *stream.Result // a result after which the agent continues: the sum so far; nil = none
+	goes       bool           // it has continued since, or started the turn that the prompt waits for
 }
 
 // steerWait is how long the agent may take to continue after a result: messages rejected by the user's hooks are
@@ -119,7 +129,7 @@ func (r *run) loop(ctx context.Context, backlog [][]byte) (rest [][]byte) {
 		}
 	}
 	bounds.restart(r.silenceLimit())
-	for ended, deaf := ctx.Done(), r.p.in.failed; ; {
+	for ended, deaf := ctx.Done(), r.p.in.Failed(); ; {
 		if r.asks.anyOpen() {
 			bounds.pause()
 		}
@@ -167,7 +177,7 @@ func (r *run) loop(ctx context.Context, backlog [][]byte) (rest [][]byte) {
 
 // emit passes an event to the caller and reports whether it wants more. After it has left its loop, yield may not be
 // called again.
-func (r *run) emit(ev Event, err error) bool {
+func (r *run) emit(ev stream.Event, err error) bool {
 	r.left = r.left || !r.yield(ev, err)
 	return !r.left
 }
@@ -239,23 +249,23 @@ func (r *run) silenceLimit() time.Duration {
 // handlePermission handles a line by which the agent asks for a permission, or withdraws a request. It returns false
 // for any other line.
 func (r *run) handlePermission(line []byte) bool {
-	if id, ok := cancelRequest(line); ok {
+	if id, ok := stream.ReadCancel(line); ok {
 		if q, ok := r.asks.remove(id); ok {
-			r.emit(ToolAskEnd{ID: q.ID}, nil)
+			r.emit(stream.ToolAskEnd{ID: q.ID}, nil)
 		}
 		return true
 	}
-	q, ok := toolAsk(line)
+	q, ok := stream.ReadToolAsk(line)
 	if !ok {
 		return false
 	}
 	if r.stop.cause != nil {
-		r.p.in.refuse(q)
+		r.p.in.Refuse(q)
 		return true
 	}
 	q.Mode = string(r.p.session.mode)
-	if q.Name == PlanTool {
-		q.Input = withPlan(q.Input, r.plan)
+	if q.Name == stream.PlanTool {
+		q.Input = stream.WithPlan(q.Input, r.plan)
 	}
 	r.asks.add(q)
 	r.emit(q, nil)
@@ -268,32 +278,32 @@ func (r *run) handleLine(line []byte) (ended bool) {
 		return false
 	}
 	r.p.session.mode.track(line)
-	if r.sendPrompt != nil && isUnasked(line) {
+	if r.sendPrompt != nil && stream.IsUnasked(line) {
 		if r.stop.cause != nil {
 			return true
 		}
-		if r.goes = !isEmptyResult(gjson.ParseBytes(line)); r.goes {
+		if r.goes = !stream.IsEmptyResult(gjson.ParseBytes(line)); r.goes {
 			r.sendHeldPrompt()
 		}
 		return false
 	}
-	if id, ok := replayedID(line); ok && r.steers.markRead(id) {
+	if id, ok := stream.ReplayedID(line); ok && r.steers.markRead(id) {
 		r.goes = true
-		r.emit(Steered{ID: id}, nil)
+		r.emit(stream.Steered{ID: id}, nil)
 		return false
 	}
-	for _, ev := range r.dec.decode(line) {
+	for _, ev := range r.dec.Decode(line) {
 		switch e := ev.(type) {
-		case Started:
+		case stream.Started:
 			r.goes = true
-		case ToolUse:
+		case stream.ToolUse:
 			r.open[e.ID] = true
-			if e.Name == PlanTool {
+			if e.Name == stream.PlanTool {
 				r.plan = e.Input
 			}
-		case ToolResult:
+		case stream.ToolResult:
 			delete(r.open, e.ID)
-		case Result:
+		case stream.Result:
 			e = r.turnResult(e)
 			if r.goesOn(e) {
 				continue
@@ -306,13 +316,19 @@ func (r *run) handleLine(line []byte) (ended bool) {
 	return ended
 }
 
+// Causes for which Magpie itself ends a turn.
+var (
+	ErrSilent  = errors.New("no output from the agent for too long")
+	ErrTurnEnd = errors.New("the turn took too long")
+)
+
 // errInputClosed ends a process that does not accept input any more, usually because it has ended already.
 var errInputClosed = errors.New("claude does not read its input")
 
 // goesOn reports whether the agent continues after a result: with messages that were passed to the turn, even after a
 // failure, unless the process cannot; or because the result is empty.
-func (r *run) goesOn(e Result) bool {
-	if e.Failure == FailSession || r.steers.turnEnded() && !(e.unsaid && e.Failure == "" && r.dec.unasked) {
+func (r *run) goesOn(e stream.Result) bool {
+	if e.Failure == stream.FailSession || r.steers.turnEnded() && !(e.Unsaid && e.Failure == "" && r.dec.Unasked) {
 		return false
 	}
 	r.held, r.goes = &e, false
@@ -337,11 +353,11 @@ func (r *run) stopTurn(cause error) {
 }
 
 // turnResult converts the process's running totals to values of this turn.
-func (r *run) turnResult(e Result) Result {
+func (r *run) turnResult(e stream.Result) stream.Result {
 	e.CostUSD = r.p.meter.endTurn(e)
 	if r.held != nil {
-		e.CostUSD, e.Usage = e.CostUSD+r.held.CostUSD, e.Usage.plus(r.held.Usage)
-		if e.unsaid { // of a message that was passed to the turn, which a hook has refused: the answer stands
+		e.CostUSD, e.Usage = e.CostUSD+r.held.CostUSD, e.Usage.Plus(r.held.Usage)
+		if e.Unsaid { // of a message that was passed to the turn, which a hook has refused: the answer stands
 			e.Text, e.Failure, e.Errors = r.held.Text, r.held.Failure, r.held.Errors
 		}
 	}
@@ -371,7 +387,7 @@ func (s *stopper) requestStop(cause error, end bool) {
 	if s.p.spoiled = end; end {
 		s.p.child.Signal(syscall.SIGINT)
 	} else {
-		s.p.in.interrupt()
+		s.p.in.Interrupt()
 	}
 }
 

@@ -1,8 +1,6 @@
 package claude
 
 import (
-	"context"
-	"iter"
 	"regexp"
 	"slices"
 	"strings"
@@ -47,13 +45,4 @@ func (s SlashCommands) validate() (errs []error) {
 		}
 	}
 	return errs
-}
-
-// Command makes the CLI run one of [Config.SlashCommands], such as "/compact". Its events are those of [Process.Run].
-// Any other line is a prompt.
-func (p *Process) Command(ctx context.Context, id, line string) iter.Seq2[Event, error] {
-	if p.spec.Task != "" || !p.commands.Allow(line) {
-		return p.Run(ctx, id, line)
-	}
-	return p.runTurn(ctx, false, func() { p.in.sendUserMessage(id, BreakMarkup(line)) })
 }

@@ -1,22 +1,19 @@
 package claude
 
 import (
-	"bytes"
 	"slices"
 	"sync"
-
-	"github.com/tidwall/gjson"
 )
 
 // Steer passes another user message to the running turn. The agent reads it when the running tool has ended, or else at
-// the end of its answer, which then continues; a [Steered] event reports it. Until then the turn does not end, unless
+// the end of its answer, which then continues; a [stream.Steered] event reports it. Until then the turn does not end, unless
 // it fails or is stopped; then the agent never reads the message.
 //
 // id is a UUID as for [Process.Run]. Steer returns false and does nothing if no running turn will read the message. It
 // may be called at any time, even while an event is being handled.
 func (p *Process) Steer(id, text string) bool {
 	r := p.out.currentRun()
-	return r != nil && r.steers.send(id, func() { p.in.sendPrompt(id, text, nil) })
+	return r != nil && r.steers.send(id, func() { p.in.SendPrompt(id, text, nil) })
 }
 
 // steers are the messages that were passed to a run.
@@ -70,14 +67,4 @@ func (s *steers) close() bool {
 	defer s.mu.Unlock()
 	s.taking = false
 	return len(s.unread) > 0
-}
-
-// replayedID returns the ID of the user message that the agent is reading now, if the line reports one. The CLI repeats
-// each message at that point because of --replay-user-messages (2.1.197 and 2.1.330).
-func replayedID(line []byte) (id string, ok bool) {
-	if !bytes.Contains(line, []byte(`"isReplay":true`)) {
-		return "", false
-	}
-	v := gjson.ParseBytes(line)
-	return v.Get("uuid").String(), v.Get("type").String() == "user" && v.Get("isReplay").Bool()
 }

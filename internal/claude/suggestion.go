@@ -30,7 +30,7 @@ type Suggestion struct {
 }
 
 // OnSuggestion sets the function that gets the suggestion after the process's next turn. The suggestion comes, if at
-// all, some time after the turn's [Result] and before the process starts another turn. f is called at most once and
+// all, some time after the turn's [stream.Result] and before the process starts another turn. f is called at most once and
 // must not block.
 func (p *Process) OnSuggestion(f func(Suggestion)) {
 	p.out.suggestions.expectNext(func(text string) { f(Suggestion{text, p, p.meter.turns()}) })

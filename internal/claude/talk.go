@@ -12,6 +12,7 @@ import (
 
 	"github.com/tidwall/gjson"
 
+	"magpie/internal/claude/stream"
 	"magpie/internal/safepath"
 )
 
@@ -54,7 +55,7 @@ func readTalk(f io.Reader) ([]TranscriptMessage, error) {
 	r := talkReader{seen: map[string]bool{}}
 	for r.size <= maxTalk {
 		line, err := readLine(br)
-		if line = bytes.TrimSpace(line); validJSON(line) {
+		if line = bytes.TrimSpace(line); stream.ValidJSON(line) {
 			r.line(gjson.ParseBytes(line))
 		}
 		if errors.Is(err, io.EOF) {

@@ -10,6 +10,8 @@ import (
 
 	"github.com/cenkalti/backoff/v5"
 	"github.com/google/uuid"
+
+	"magpie/internal/claude/stream"
 )
 
 // Task is a request to the agent outside all chats. The agent has no tools and no other context, and keeps nothing of
@@ -28,7 +30,7 @@ type Task struct {
 type Reply struct {
 	Text    string
 	Model   string
-	Usage   Usage
+	Usage   stream.Usage
 	CostUSD float64
 }
 
@@ -132,12 +134,12 @@ func (tr *taskRunner) acquireSlots(ctx context.Context, owner string) (done func
 
 // replyTo runs the only turn of a task's process.
 func replyTo(ctx context.Context, p *Process, question string) (Reply, error) {
-	var r Result
+	var r stream.Result
 	for ev, err := range p.Run(ctx, uuid.NewString(), question) {
 		if err != nil {
 			return Reply{}, err
 		}
-		if e, ok := ev.(Result); ok {
+		if e, ok := ev.(stream.Result); ok {
 			r = e
 		}
 	}

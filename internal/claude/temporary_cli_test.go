@@ -1,7 +1,6 @@
 package claude_test
 
 import (
-	"image/color"
 	"os"
 	"path/filepath"
 	"strings"
@@ -11,13 +10,14 @@ import (
 
 	"magpie/internal/claude"
 	"magpie/internal/claude/claudetest"
+	"magpie/internal/claude/stream"
 )
 
 // Temporary files of the CLI for a chat, such as its own copy of a picture, lie in the chat's folder.
 func TestTheCopyOfAPictureIsOfItsChatOnly(t *testing.T) {
 	claudetest.Versions(t, func(t *testing.T, command string) {
 		n := newTwoChats(t, command)
-		picture, err := claude.NewImage(pngOf(t, plain(40, 20, color.RGBA{200, 10, 10, 255})))
+		picture, err := stream.NewImage(smallPicture(t))
 		must(t, err)
 		p := n.acquire("a", fresh())
 		for ev, err := range p.Run(n.Context(), uuid.NewString(), "what is this?", picture) {

@@ -9,6 +9,8 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/tidwall/gjson"
+
+	"magpie/internal/claude/stream"
 )
 
 // ErrNoProcess means that a session has no running process.
@@ -28,8 +30,7 @@ func (pl *Pool) Title(ctx context.Context, session, text string) (Reply, error) 
 	ctx, cancel := context.WithTimeoutCause(ctx, pl.cfg.TaskLimit.Duration, ErrTaskTimeout)
 	defer cancel()
 	turns := p.meter.turns()
-	text = breakMarkup(text, tagWordsAside)
-	v, err := requestControl(ctx, p, object{"subtype": "generate_session_title", "description": text, "persist": false})
+	v, err := requestControl(ctx, p, stream.TitleRequest(text))
 	if err != nil {
 		return Reply{}, fmt.Errorf("title of a session: %w", err)
 	}
@@ -45,22 +46,22 @@ func (pl *Pool) Title(ctx context.Context, session, text string) (Reply, error) 
 // unreportedCost is what a process has used of the model since its last report, without a text. It is zero if the
 // process has started more than that many turns: the report of the next one includes it.
 func unreportedCost(ctx context.Context, p *Process, turns int) (r Reply, err error) {
-	used, err := requestControl(ctx, p, object{"subtype": "get_usage"})
+	used, err := requestControl(ctx, p, stream.UsageRequest())
 	if err != nil {
 		return r, fmt.Errorf("cost outside of a turn: %w", err)
 	}
-	model, _, total := modelUsage(used.Get("session.model_usage"))
-	if cost, usage, ok := p.meter.readBetween(turns, dollars(used.Get("session.total_cost_usd")), total); ok {
+	model, cost, total := stream.SessionUsage(used)
+	if cost, usage, ok := p.meter.readBetween(turns, cost, total); ok {
 		r.Model, r.CostUSD, r.Usage = model, cost, usage
 	}
 	return r, nil
 }
 
 // requestControl sends a request to the CLI itself, and waits for the response.
-func requestControl(ctx context.Context, p *Process, request object) (gjson.Result, error) {
+func requestControl(ctx context.Context, p *Process, what stream.Request) (gjson.Result, error) {
 	id, to := uuid.NewString(), make(chan gjson.Result, 1)
 	defer p.out.awaitResponse(id, to)()
-	p.in.sendRequest(id, request)
+	p.in.SendRequest(id, what)
 	select {
 	case v := <-to:
 		if v.Get("subtype").String() != "success" {
@@ -78,7 +79,7 @@ func requestControl(ctx context.Context, p *Process, request object) (gjson.Resu
 type meter struct {
 	mu        sync.Mutex
 	cost      float64 // in USD
-	usage     Usage
+	usage     stream.Usage
 	turnCount int  // turns
 	running   bool // a turn is running and has not reported yet
 	reported  bool // at least one report has arrived
@@ -104,38 +105,38 @@ func (m *meter) turns() int {
 
 // endTurn evaluates the report at the end of a turn and returns the cost of the turn in USD. The first report of a
 // process may include the cost of earlier processes of its session.
-func (m *meter) endTurn(e Result) float64 {
+func (m *meter) endTurn(e stream.Result) float64 {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.running = false
 	first := !m.reported
-	cost, _ := m.update(e.CostUSD, e.total)
-	if first && e.ofTurn != nil {
-		return *e.ofTurn
+	cost, _ := m.update(e.CostUSD, e.Total)
+	if first && e.OfTurn != nil {
+		return *e.OfTurn
 	}
 	return cost
 }
 
 // readBetween evaluates a report that was requested after that many turns. If a turn has started since, the difference
 // is left to that turn's report, which includes both.
-func (m *meter) readBetween(turns int, cost float64, usage Usage) (more float64, used Usage, ok bool) {
+func (m *meter) readBetween(turns int, cost float64, usage stream.Usage) (more float64, used stream.Usage, ok bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.turnCount != turns {
-		return 0, Usage{}, false
+		return 0, stream.Usage{}, false
 	}
 	more, used = m.update(cost, usage)
 	return more, used, true
 }
 
 // update stores a report and returns the difference to the previous one. The caller holds mu.
-func (m *meter) update(cost float64, usage Usage) (float64, Usage) {
+func (m *meter) update(cost float64, usage stream.Usage) (float64, stream.Usage) {
 	more, was := max(0, cost-m.cost), m.usage
-	if usage == (Usage{}) { // not every report includes it
+	if usage == (stream.Usage{}) { // not every report includes it
 		usage = was
 	}
 	m.cost, m.usage, m.reported = cost, usage, true
-	return more, Usage{
+	return more, stream.Usage{
 		Input: max(0, usage.Input-was.Input), Output: max(0, usage.Output-was.Output),
 		CacheRead: max(0, usage.CacheRead-was.CacheRead), CacheNew: max(0, usage.CacheNew-was.CacheNew),
 	}

@@ -35,8 +35,8 @@ func (t Tools) arguments() []string {
 	if t.URL == "" {
 		return nil
 	}
-	config, err := json.Marshal(object{"mcpServers": object{t.Server: object{
-		"type": "http", "url": t.URL, "headers": object{"Authorization": "Bearer ${" + tokenName + "}"},
+	config, err := json.Marshal(map[string]any{"mcpServers": map[string]any{t.Server: map[string]any{
+		"type": "http", "url": t.URL, "headers": map[string]any{"Authorization": "Bearer ${" + tokenName + "}"},
 		"alwaysLoad": true, // otherwise the model may have to search for the tools first
 	}}})
 	if err != nil {

@@ -13,6 +13,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/tidwall/gjson"
 
+	"magpie/internal/claude/stream"
 	"magpie/internal/safepath"
 )
 
@@ -122,9 +123,6 @@ func (t Transcripts) check(dir, session string) error {
 	return checkLines(io.LimitReader(f, maxTranscript), session)
 }
 
-// maxLine is the longest line that is read completely, in bytes; the rest of a longer one is skipped.
-const maxLine = 16 << 20
-
 // checkLines searches for the first line with a message.
 func checkLines(f io.Reader, session string) error {
 	br := bufio.NewReaderSize(f, 64<<10)
@@ -132,7 +130,7 @@ func checkLines(f io.Reader, session string) error {
 	for range 1000 { // a transcript begins with only a few other lines
 		line, err := readLine(br)
 		empty = empty && len(line) == 0
-		if kind := gjson.GetBytes(line, "type").String(); validJSON(line) &&
+		if kind := gjson.GetBytes(line, "type").String(); stream.ValidJSON(line) &&
 			(kind == "user" || kind == "assistant") {
 			return nil
 		}
@@ -151,7 +149,7 @@ func readLine(br *bufio.Reader) ([]byte, error) {
 	var line []byte
 	for {
 		part, err := br.ReadSlice('\n')
-		if room := maxLine - len(line); room > 0 {
+		if room := stream.MaxLine - len(line); room > 0 {
 			line = append(line, part[:min(len(part), room)]...)
 		}
 		if !errors.Is(err, bufio.ErrBufferFull) {

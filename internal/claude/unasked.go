@@ -9,12 +9,14 @@ import (
 	"time"
 
 	"github.com/tidwall/gjson"
+
+	"magpie/internal/claude/stream"
 )
 
 // UnaskedWork is what a process does between turns: commands and subagents that keep running in the background after
 // their turn, and the turns that the agent starts by itself when one of them has ended.
 type UnaskedWork struct {
-	in      *input
+	in      *stream.Input
 	allowed bool // otherwise output between turns is discarded, and requests are refused
 
 	mu       sync.Mutex
@@ -50,7 +52,7 @@ type Watcher struct {
 
 	// a subagent in the background needs a permission, and waits for [UnaskedWork.Answer], even while a turn runs. nil
 	// = it is refused
-	Asked     func(ToolAsk)
+	Asked     func(stream.ToolAsk)
 	Withdrawn func(id string) // a request needs no answer any more
 }
 
@@ -103,7 +105,7 @@ func (u *UnaskedWork) stopFor(someone string) {
 	defer u.mu.Unlock()
 	for id, started := range u.tasks.running {
 		if started == someone {
-			u.in.sendControl(object{"subtype": "stop_task", "task_id": id})
+			u.in.SendControl(stream.StopTask(id))
 			u.tasks.stopped[id] = true
 			delete(u.tasks.running, id)
 		}
@@ -152,13 +154,13 @@ func (u *UnaskedWork) isWoken() bool {
 
 // Answer answers a request that was reported to a [Watcher]. It returns false and does nothing if the request was
 // already answered or withdrawn.
-func (u *UnaskedWork) Answer(id string, v Decision) bool {
+func (u *UnaskedWork) Answer(id string, v stream.Decision) bool {
 	u.mu.Lock()
 	open := u.asks[id]
 	delete(u.asks, id)
 	u.mu.Unlock()
 	if open {
-		u.in.sendDecision(ToolAsk{ID: id}, v)
+		u.in.SendDecision(stream.ToolAsk{ID: id}, v)
 	}
 	return open
 }
@@ -178,12 +180,12 @@ func (u *UnaskedWork) handlePermissionLine(line []byte) bool {
 	}
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	if id, ok := cancelRequest(line); ok && u.asks[id] {
+	if id, ok := stream.ReadCancel(line); ok && u.asks[id] {
 		delete(u.asks, id)
 		u.watcher.Withdrawn(id)
 		return true
 	}
-	q, ok := toolAsk(line)
+	q, ok := stream.ReadToolAsk(line)
 	someone, ofTask := u.tasks.running[gjson.GetBytes(line, "request.agent_id").String()]
 	if !ok || !ofTask || u.watcher.Asked == nil {
 		return false
@@ -341,12 +343,6 @@ func (u *UnaskedWork) timeLeft(limit time.Duration) time.Duration {
 		return 0
 	}
 	return max(limit-time.Since(u.tasks.since), time.Millisecond)
-}
-
-// isUnasked reports whether a line is the result of a turn that the agent started by itself.
-func isUnasked(line []byte) bool {
-	return bytes.Contains(line, []byte(`"origin"`)) && gjson.GetBytes(line, "type").String() == "result" &&
-		strings.HasPrefix(gjson.GetBytes(line, "origin.kind").String(), "task")
 }
 
 // tasksChanged is the CLI's message about which background tasks are running. Versions before about 2.1.330 do not send

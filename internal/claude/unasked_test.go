@@ -3,6 +3,8 @@ package claude
 import (
 	"strings"
 	"testing"
+
+	"magpie/internal/claude/stream"
 )
 
 // If a turn is not read for long, only complete messages are kept.
@@ -66,8 +68,8 @@ func TestWhatRunsInTheBackground(t *testing.T) {
 // A permission request of a background task says for whom it was started.
 func TestForWhomATaskAsks(t *testing.T) {
 	u := UnaskedWork{allowed: true, tasks: newTasks(), asks: map[string]bool{}}
-	var asked []ToolAsk
-	u.Watch(Watcher{Asked: func(q ToolAsk) { asked = append(asked, q) }})
+	var asked []stream.ToolAsk
+	u.Watch(Watcher{Asked: func(q stream.ToolAsk) { asked = append(asked, q) }})
 	u.StartFor("1")
 	u.track([]byte(`{"type":"system","subtype":"background_tasks_changed","tasks":[{"task_id":"a"}]}`))
 	u.StartFor("2")

@@ -8,6 +8,7 @@ import (
 
 	"github.com/tidwall/gjson"
 
+	"magpie/internal/claude/stream"
 	"magpie/internal/safepath"
 )
 
@@ -75,7 +76,7 @@ func verify(f io.ReaderAt, size int64, prompts []string) (SyncState, error) {
 		}
 		if id := v.Get("uuid").String(); known[id] {
 			did, err := readOutcome(io.NewSectionReader(f, line.at, size-line.at), id)
-			return SyncState{Prompt: id, Whole: did.Ended || did.Failure == FailAborted}, err
+			return SyncState{Prompt: id, Whole: did.Ended || did.Failure == stream.FailAborted}, err
 		}
 		unknown, group = true, its
 	}
@@ -87,7 +88,7 @@ func verify(f io.ReaderAt, size int64, prompts []string) (SyncState, error) {
 
 // promptOf parses a line that may be a prompt. Lines certainly written by the CLI itself are not prompts.
 func promptOf(line []byte) (gjson.Result, bool) {
-	if !bytes.Contains(line, []byte(`"user"`)) || !validJSON(line) {
+	if !bytes.Contains(line, []byte(`"user"`)) || !stream.ValidJSON(line) {
 		return gjson.Result{}, false
 	}
 	v := gjson.ParseBytes(line)

@@ -13,6 +13,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/tidwall/gjson"
 
+	"magpie/internal/claude/stream"
 	"magpie/internal/racetest"
 )
 
@@ -85,7 +86,7 @@ func TestVerifyOfAnEarlierTranscript(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				whole = o.Ended || o.Failure == FailAborted
+				whole = o.Ended || o.Failure == stream.FailAborted
 				ended[want]++
 			}
 			got, err := syncState(data[:n], sent...)

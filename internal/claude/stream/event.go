@@ -1,9 +1,11 @@
-package claude
+// Package stream is what the CLI says and what it is told: its lines as events, the requests and answers for it, and why
+// a turn has failed. It reads no file of the CLI and runs no process.
+package stream
 
 import (
 	"encoding/json"
-	"errors"
-	"fmt"
+	"slices"
+	"strings"
 	"time"
 )
 
@@ -64,9 +66,20 @@ type ToolResult struct {
 	Text   string // the beginning of its output, unchanged
 }
 
+// Refused reports whether the CLI has not run the tool.
+func (r ToolResult) Refused() bool {
+	return r.Failed && slices.ContainsFunc(refusals, func(s string) bool { return strings.HasPrefix(r.Text, s) })
+}
+
+// refusals are how the results of tools begin that the CLI has not run.
+var refusals = []string{
+	"Tool permission request failed: ", "Permission to use ", "Claude requested permissions to ", "<tool_use_error>",
+	"This Bash command contains multiple operations. ",
+}
+
 // ToolAsk means that a tool needs permission from people, or that the agent, or an MCP server, asks them something; see
 // [AsksPeople]. It waits for
-// [Process.Answer]; meanwhile the turn's timeouts are paused.
+// [claude.Process.Answer]; meanwhile the turn's timeouts are paused.
 type ToolAsk struct {
 	ID    string // of the request
 	Use   string // of the tool use: a ToolUse with this ID came before it
@@ -74,7 +87,7 @@ type ToolAsk struct {
 	Input json.RawMessage // the exact input of the tool
 	Rules []Rule          // rules that the CLI suggests to allow permanently
 	Mode  string          // current permission mode
-	// for whom the background task was started that asks; see [UnaskedWork.StartFor]. Empty = the turn asks
+	// for whom the background task was started that asks; see [claude.UnaskedWork.StartFor]. Empty = the turn asks
 	For string
 }
 
@@ -87,7 +100,7 @@ type ToolAllowed struct{ ID, Name string }
 // ToolDenied means that a [ToolAsk] was answered: this tool use was refused.
 type ToolDenied struct{ ID, Name string }
 
-// Steered means that the agent reads a message that was passed to the turn; see [Process.Steer].
+// Steered means that the agent reads a message that was passed to the turn; see [claude.Process.Steer].
 type Steered struct{ ID string }
 
 // Retrying means that the model's API failed and is called again after Delay.
@@ -114,22 +127,22 @@ type Result struct {
 	Held    int64   // tokens now in the session, from the last model call; 0 = unknown
 	Message string  // ID of the model's last message, which is also in its transcript; empty = there was none
 
-	total Usage // of all models since the start of the process
-	// ofTurn is the cost of the turn in USD, as the CLI reports it; nil = it reports only a total. The total of 2.1.330
+	Total Usage // of all models since the start of the process
+	// OfTurn is the cost of the turn in USD, as the CLI reports it; nil = it reports only a total. The total of 2.1.330
 	// includes earlier processes of the session; that of 2.1.197 starts with the process.
-	ofTurn *float64
-	unsaid bool // the model was not asked; see isEmptyResult
+	OfTurn *float64
+	Unsaid bool // the model was not asked; see [IsEmptyResult]
 }
 
 // Usage counts the tokens of one turn.
 type Usage struct{ Input, Output, CacheRead, CacheNew int64 }
 
-func (u Usage) plus(v Usage) Usage {
+func (u Usage) Plus(v Usage) Usage {
 	return Usage{u.Input + v.Input, u.Output + v.Output, u.CacheRead + v.CacheRead, u.CacheNew + v.CacheNew}
 }
 
-// tokens is the total of all kinds.
-func (u Usage) tokens() int64 { return u.Input + u.Output + u.CacheRead + u.CacheNew }
+// Total is the total of all kinds.
+func (u Usage) Total() int64 { return u.Input + u.Output + u.CacheRead + u.CacheNew }
 
 func (Started) event()     {}
 func (Text) event()        {}
@@ -175,48 +188,3 @@ const (
 
 // OfContents reports whether what a session holds, or the question, can have caused the failure.
 func (f Failure) OfContents() bool { return f == FailRequest || f == FailRefused || f == FailTooLong }
-
-// Causes for which Magpie itself ends a turn.
-var (
-	ErrSilent  = errors.New("no output from the agent for too long")
-	ErrTurnEnd = errors.New("the turn took too long")
-)
-
-// ExitError means that the CLI ended before the turn did.
-type ExitError struct {
-	Err    error  // how the process ended
-	Stderr string // the end of its output there, or of what it has written that is no line of its protocol; for operators
-}
-
-func (e *ExitError) Error() string {
-	if e.Stderr == "" {
-		return fmt.Sprintf("claude ended in the middle of a turn: %v", e.Err)
-	}
-	return fmt.Sprintf("claude ended in the middle of a turn: %v: %s", e.Err, e.Stderr)
-}
-
-func (e *ExitError) Unwrap() error { return e.Err }
-
-// LostCause is why a session cannot be resumed.
-type LostCause string
-
-// The causes of a lost session.
-const (
-	LostMissing   LostCause = "transcript missing"
-	LostEmpty     LostCause = "transcript empty"
-	LostCorrupt   LostCause = "transcript unreadable"
-	LostElsewhere LostCause = "transcript belongs to another project path"
-	LostMachine   LostCause = "transcript lies on another machine"
-	LostForeign   LostCause = "transcript holds another conversation"
-	LostUnknown   LostCause = "unknown to the CLI"
-	LostTooLong   LostCause = "too long for the model"
-	LostRefused   LostCause = "refused by the model's API"
-)
-
-// LostError means that a session cannot be resumed; the conversation continues in another one.
-type LostError struct {
-	Session string
-	Cause   LostCause
-}
-
-func (e *LostError) Error() string { return fmt.Sprintf("session %s: %s", e.Session, e.Cause) }

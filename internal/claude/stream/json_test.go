@@ -1,4 +1,4 @@
-package claude
+package stream
 
 import (
 	"bytes"
@@ -13,40 +13,30 @@ import (
 func TestDeepLinesAreNotJSON(t *testing.T) {
 	racetest.Skip(t)
 	for name, line := range map[string][]byte{
-		"lists":   bytes.Repeat([]byte("["), maxLine-1),
-		"objects": bytes.Repeat([]byte(`{"user":`), maxLine/8-1),
+		"lists":   bytes.Repeat([]byte("["), MaxLine-1),
+		"objects": bytes.Repeat([]byte(`{"user":`), MaxLine/8-1),
 		"a deep list": joined(`{"type":"user","uuid":"x","message":`, strings.Repeat("[", deepest),
 			strings.Repeat("]", deepest), "}"),
 	} {
-		if validJSON(line) {
+		if ValidJSON(line) {
 			t.Errorf("%s: valid", name)
 		}
-		if got, err := readOutcome(bytes.NewReader(line), "x"); got.Known || err != nil {
-			t.Errorf("%s in a transcript: %+v, %v", name, got, err)
-		}
-		if _, err := verify(bytes.NewReader(line), int64(len(line)), []string{"x"}); err != nil {
-			t.Errorf("%s at the end of a transcript: %v", name, err)
-		}
-		if err := checkLines(bytes.NewReader(line), "x"); err == nil {
-			t.Errorf("%s make a session that can be resumed", name)
-		}
-		if got, err := readUnasked(bytes.NewReader(line), nil); got.Known || err != nil {
-			t.Errorf("%s in unasked turns: %+v, %v", name, got, err)
-		}
-		if got, err := readTalk(bytes.NewReader(line)); len(got) > 0 || err != nil {
-			t.Errorf("%s in a conversation: %+v, %v", name, got, err)
-		}
-		if got := new(decoder).decode(line); len(got) > 0 {
+		if got := new(Decoder).Decode(line); len(got) > 0 {
 			t.Errorf("%s in the output: %+v", name, got)
 		}
 	}
 	long := joined(`{"a":[`, strings.Repeat("[],", 2*deepest), `{}]}`)
-	if !validJSON(long) {
+	if !ValidJSON(long) {
 		t.Error("a long line that is not deep: not valid")
 	}
 }
 
 func joined(parts ...string) []byte { return []byte(strings.Join(parts, "")) }
+
+// inputRecorder records what is written to a process.
+type inputRecorder struct{ bytes.Buffer }
+
+func (*inputRecorder) Close() error { return nil }
 
 // Whatever a request looks like, the answer to it is a line that the CLI can read.
 func TestOddPermissionRequests(t *testing.T) {
@@ -56,20 +46,20 @@ func TestOddPermissionRequests(t *testing.T) {
 		`,"input":{"a":tru}}}`: "", `,"input":`: "", "": "", ",\"input\":{\"a\":\"\x00\"}}}": "",
 		`,"input":` + strings.Repeat("[", deepest) + strings.Repeat("]", deepest) + "}}": "",
 	} {
-		q, ok := toolAsk([]byte(begin + rest))
+		q, ok := ReadToolAsk([]byte(begin + rest))
 		if ok != (want != "") || ok && string(q.Input) != want {
 			t.Errorf("%.60q: %v, input %.60q", rest, ok, q.Input)
 		}
 		if !ok {
 			continue
 		}
-		out := &stdinRecorder{}
-		in := newInput(out)
-		in.sendDecision(q, Decision{Allow: true, Input: q.Input})
-		in.close()
-		<-in.done
+		out := &inputRecorder{}
+		in := NewInput(out)
+		in.SendDecision(q, Decision{Allow: true, Input: q.Input})
+		in.Close()
+		<-in.Done()
 		if !json.Valid([]byte(out.String())) {
-			t.Errorf("%.60q: answered with %q", rest, out)
+			t.Errorf("%.60q: answered with %q", rest, out.String())
 		}
 	}
 }
@@ -79,23 +69,20 @@ func TestOddCosts(t *testing.T) {
 	for cost, want := range map[string]float64{
 		"0.25": 0.25, "-3": 0, "1e999": maxDollars, "-1e999": 0, `"x"`: 0, "null": 0, "1e300": maxDollars, `"NaN"`: 0,
 	} {
-		d := decoder{inputTokens: 1}
+		d := Decoder{inputTokens: 1}
 		line := strings.ReplaceAll(`{"type":"result","total_cost_usd":COST,"usage":{"input_tokens":COST},
 			"modelUsage":{"m":{"costUSD":COST,"outputTokens":COST}},
 			"model_usage_since_last_result":{"m":{"costUSD":COST}}}`, "COST", cost)
-		list := d.decode([]byte(line))
+		list := d.Decode([]byte(line))
 		if len(list) != 1 {
 			t.Fatalf("%s: %+v", cost, list)
 		}
-		r, m := list[0].(Result), &meter{}
-		if got := *r.ofTurn; r.CostUSD != want || got != want {
+		r := list[0].(Result)
+		if got := *r.OfTurn; r.CostUSD != want || got != want {
 			t.Errorf("%s: costs %v, of the turn %v, want %v", cost, r.CostUSD, got, want)
 		}
-		if r.Usage.Input < 0 || r.Usage.Input > maxTokens || r.total.Output < 0 || r.total.Output > maxTokens {
-			t.Errorf("%s: %+v, %+v", cost, r.Usage, r.total)
-		}
-		if first, second := m.endTurn(r), m.endTurn(r); first != want || second != 0 {
-			t.Errorf("%s: two turns cost %v and %v", cost, first, second)
+		if r.Usage.Input < 0 || r.Usage.Input > maxTokens || r.Total.Output < 0 || r.Total.Output > maxTokens {
+			t.Errorf("%s: %+v, %+v", cost, r.Usage, r.Total)
 		}
 	}
 }

@@ -1,6 +1,7 @@
-package claude
+package stream
 
 import (
+	"bytes"
 	"encoding/json"
 	"slices"
 	"strings"
@@ -9,9 +10,9 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-// decoder turns the lines of one turn into events. It keeps state because the CLI repeats itself: a block arrives in
+// Decoder turns the lines of one turn into events. It keeps state because the CLI repeats itself: a block arrives in
 // deltas and then complete, and after a broken stream the whole answer arrives again with another message ID.
-type decoder struct {
+type Decoder struct {
 	message  string // id of the model message that is being streamed
 	streamed bool   // its stream is incomplete
 	base     int    // the first block of that message
@@ -26,14 +27,14 @@ type decoder struct {
 	foreign      bool      // the server's error has not the form of the model's API
 	inputTokens  int64     // of the last call of the model
 	outputTokens int64     // of the last call of the model
-	unasked      bool      // the agent started the turn by itself
-	command      bool      // the turn is a command of the CLI, which answers it itself
+	Unasked      bool      // the agent started the turn by itself
+	Command      bool      // the turn is a command of the CLI, which answers it itself
 	hook         *hook     // a hook has kept the prompt from the model; nil = none has
 }
 
-// decode parses one line. A line that is not a JSON object, or of an unknown type, yields nothing.
-func (d *decoder) decode(line []byte) []Event {
-	if !validJSON(line) {
+// Decode parses one line. A line that is not a JSON object, or of an unknown type, yields nothing.
+func (d *Decoder) Decode(line []byte) []Event {
+	if !ValidJSON(line) {
 		return nil
 	}
 	v := gjson.ParseBytes(line)
@@ -63,7 +64,7 @@ func (d *decoder) decode(line []byte) []Event {
 
 // decodeSystem parses the few subtypes that matter. The CLI has many more and adds others in every version, so unknown
 // ones are ignored.
-func (d *decoder) decodeSystem(v gjson.Result) []Event {
+func (d *Decoder) decodeSystem(v gjson.Result) []Event {
 	switch v.Get("subtype").String() {
 	case "init":
 		d.hook = nil
@@ -84,14 +85,14 @@ func (d *decoder) decodeSystem(v gjson.Result) []Event {
 	case "api_retry":
 		return []Event{Retrying{
 			Delay:   time.Duration(v.Get("retry_delay_ms").Float() * float64(time.Millisecond)),
-			Failure: failureOf(v.Get("error").String()),
+			Failure: FailureOf(v.Get("error").String()),
 		}}
 	}
 	return nil
 }
 
 // decodeStream parses the raw events of the model's API, which the CLI forwards with --include-partial-messages.
-func (d *decoder) decodeStream(ev gjson.Result) []Event {
+func (d *Decoder) decodeStream(ev gjson.Result) []Event {
 	switch ev.Get("type").String() {
 	case "message_start":
 		// A repeated request after a cut stream has another ID; it replaces what was streamed under the old one.
@@ -106,7 +107,7 @@ func (d *decoder) decodeStream(ev gjson.Result) []Event {
 		case kind == "text":
 			d.awaiting = append(d.awaiting, d.next)
 			d.next++
-		case isToolUse(kind):
+		case IsToolUse(kind):
 			return d.announceTool(block)
 		}
 	case "content_block_delta":
@@ -128,7 +129,7 @@ func (d *decoder) decodeStream(ev gjson.Result) []Event {
 
 // recordTokens records the token counts of a call of the model. The input is reported at the beginning and the output
 // at the end, where the input may be missing.
-func (d *decoder) recordTokens(usage gjson.Result) {
+func (d *Decoder) recordTokens(usage gjson.Result) {
 	read := tokens(usage.Get("input_tokens")) + tokens(usage.Get("cache_read_input_tokens")) +
 		tokens(usage.Get("cache_creation_input_tokens"))
 	if read > 0 {
@@ -139,7 +140,7 @@ func (d *decoder) recordTokens(usage gjson.Result) {
 
 // startMessage starts the model message id. If the previous stream did not finish, its blocks are void: the new message
 // repeats them.
-func (d *decoder) startMessage(id string) []Event {
+func (d *Decoder) startMessage(id string) []Event {
 	var events []Event
 	if d.streamed && d.next > d.base {
 		events = []Event{Rewind{Block: d.base}}
@@ -151,7 +152,7 @@ func (d *decoder) startMessage(id string) []Event {
 
 // withdrawBlocks withdraws the blocks that a broken stream has not completed. Since about 2.1.330 the CLI closes such a
 // stream itself and names the blocks in its message_stop; earlier versions show it only by the next message.
-func (d *decoder) withdrawBlocks(v gjson.Result) []Event {
+func (d *Decoder) withdrawBlocks(v gjson.Result) []Event {
 	from := v.Get("from_block_index").Int()
 	if !v.Exists() || v.Get("api_message_id").String() != d.message || from < 0 || from >= int64(len(d.blocks)) {
 		return nil
@@ -166,9 +167,9 @@ func (d *decoder) withdrawBlocks(v gjson.Result) []Event {
 }
 
 // decodeAssistant parses one complete content block; there is one such line per block.
-func (d *decoder) decodeAssistant(v gjson.Result) []Event {
+func (d *Decoder) decodeAssistant(v gjson.Result) []Event {
 	if f := v.Get("error").String(); f != "" {
-		d.failure = failureOf(f)
+		d.failure = FailureOf(f)
 		// The CLI names the type of an error that has one (2.1.332; 2.1.197 never does).
 		d.foreign = v.Get("is_api_error_message").Bool() && !v.Get("api_error_type").Exists()
 	}
@@ -191,7 +192,7 @@ func (d *decoder) decodeAssistant(v gjson.Result) []Event {
 				d.next++
 			}
 			events = append(events, Text{Block: n, Text: block.Get("text").String(), Whole: true})
-		case isToolUse(kind):
+		case IsToolUse(kind):
 			events = append(events, d.announceTool(block)...)
 			events = append(events, ToolUse{
 				ID: block.Get("id").String(), Name: block.Get("name").String(),
@@ -205,14 +206,14 @@ func (d *decoder) decodeAssistant(v gjson.Result) []Event {
 	return events
 }
 
-// isToolUse reports whether a content block of this kind is a tool call: of the CLI's own tools, or of those that the
+// IsToolUse reports whether a content block of this kind is a tool call: of the CLI's own tools, or of those that the
 // model's server runs.
-func isToolUse(kind string) bool {
+func IsToolUse(kind string) bool {
 	return kind == "tool_use" || kind == "server_tool_use" || kind == "mcp_tool_use"
 }
 
 // announceTool reports a tool call, once.
-func (d *decoder) announceTool(block gjson.Result) []Event {
+func (d *Decoder) announceTool(block gjson.Result) []Event {
 	id := block.Get("id").String()
 	if d.announced[id] {
 		return nil
@@ -262,8 +263,8 @@ func resultText(content gjson.Result) string {
 
 // decodeResult parses the end of a turn. is_error decides about success, not the subtype: API errors arrive as subtype
 // "success". The cost is cumulative over the process, unless the CLI also reports the turn's own.
-func (d *decoder) decodeResult(v gjson.Result) []Event {
-	if v.Get("origin").Exists() && !d.unasked {
+func (d *Decoder) decodeResult(v gjson.Result) []Event {
+	if v.Get("origin").Exists() && !d.Unasked {
 		return nil // the end of a turn that a background task of the CLI started, not one of ours
 	}
 	u := v.Get("usage")
@@ -281,34 +282,34 @@ func (d *decoder) decodeResult(v gjson.Result) []Event {
 	for _, e := range v.Get("errors").Array() {
 		r.Errors = append(r.Errors, e.String())
 	}
-	r.Model, r.Window, r.total = modelUsage(v.Get("modelUsage"))
+	r.Model, r.Window, r.Total = modelUsage(v.Get("modelUsage"))
 	if own := v.Get("model_usage_since_last_result"); own.IsObject() {
 		var cost float64
 		own.ForEach(func(_, usage gjson.Result) bool {
 			cost += dollars(usage.Get("costUSD"))
 			return true
 		})
-		r.ofTurn = &cost
+		r.OfTurn = &cost
 		r.Model, r.Window, _ = modelUsage(own)
 	}
 	if v.Get("is_error").Bool() {
 		r.Failure = d.classify(v, r)
 		r.Limit, r.Resets = d.limit, d.resetTime(r)
 	}
-	r.unsaid = isEmptyResult(v)
+	r.Unsaid = IsEmptyResult(v)
 	switch {
-	case r.unsaid && d.hook != nil:
+	case r.Unsaid && d.hook != nil:
 		r.Failure, r.Text = FailHook, d.hook.words
 	case v.Get("terminal_reason").String() == "hook_stopped":
 		r.Failure = FailHookStop
-	case r.unsaid && !d.unasked && !d.command: // what the CLI says in place of the model is no answer
+	case r.Unsaid && !d.Unasked && !d.Command: // what the CLI says in place of the model is no answer
 		r.Failure, r.Text, r.Errors = FailUnknown, "", append(r.Errors, firstLine(r.Text))
 	}
 	return []Event{r}
 }
 
 // resetTime is when the cause of a failure ends; zero = unknown.
-func (d *decoder) resetTime(r Result) time.Time {
+func (d *Decoder) resetTime(r Result) time.Time {
 	switch now := time.Now(); {
 	case r.Failure == FailRateLimit && d.limitEnds.After(now):
 		return d.limitEnds
@@ -319,7 +320,7 @@ func (d *decoder) resetTime(r Result) time.Time {
 }
 
 // decodeLimits parses a report about limits, which comes before the result.
-func (d *decoder) decodeLimits(v gjson.Result) RateLimit {
+func (d *Decoder) decodeLimits(v gjson.Result) RateLimit {
 	e := limitReport(v)
 	d.limit, d.limitEnds = "", time.Time{}
 	if info := v.Get("rate_limit_info"); !e.Allowed && info.Get("resetsAt").Int() > 0 {
@@ -328,11 +329,27 @@ func (d *decoder) decodeLimits(v gjson.Result) RateLimit {
 	return e
 }
 
-// isEmptyResult reports whether a result ends a turn in which the model was not asked: if several background tasks end
+// IsEmptyResult reports whether a result ends a turn in which the model was not asked: if several background tasks end
 // at once, the CLI starts a turn for each of them, and tells the model about all of them in the last one (2.1.330).
-func isEmptyResult(v gjson.Result) bool {
+func IsEmptyResult(v gjson.Result) bool {
 	calls := v.Get("num_turns")
 	return calls.Exists() && calls.Int() == 0 && !v.Get("is_error").Bool()
+}
+
+// IsUnasked reports whether a line is the result of a turn that the agent started by itself.
+func IsUnasked(line []byte) bool {
+	return bytes.Contains(line, []byte(`"origin"`)) && gjson.GetBytes(line, "type").String() == "result" &&
+		strings.HasPrefix(gjson.GetBytes(line, "origin.kind").String(), "task")
+}
+
+// ReplayedID returns the ID of the user message that the agent is reading now, if the line reports one. The CLI repeats
+// each message at that point because of --replay-user-messages (2.1.197 and 2.1.330).
+func ReplayedID(line []byte) (id string, ok bool) {
+	if !bytes.Contains(line, []byte(`"isReplay":true`)) {
+		return "", false
+	}
+	v := gjson.ParseBytes(line)
+	return v.Get("uuid").String(), v.Get("type").String() == "user" && v.Get("isReplay").Bool()
 }
 
 // modelUsage parses what a process has used of each model since its start: the most expensive model, its window, and
@@ -352,8 +369,16 @@ func modelUsage(v gjson.Result) (name string, window int64, total Usage) {
 	return name, window, total
 }
 
+// RecordedUsage is the usage of a model's message.
+func RecordedUsage(u gjson.Result) Usage {
+	return Usage{
+		Input: tokens(u.Get("input_tokens")), Output: tokens(u.Get("output_tokens")),
+		CacheRead: tokens(u.Get("cache_read_input_tokens")), CacheNew: tokens(u.Get("cache_creation_input_tokens")),
+	}
+}
+
 // classify determines why a turn failed. The subtype "success" means nothing: API errors arrive with it.
-func (d *decoder) classify(v gjson.Result, r Result) Failure {
+func (d *Decoder) classify(v gjson.Result, r Result) Failure {
 	// From the most specific to the least: a subtype or reason is certain, a text may be rephrased by the
 	// next version, and an HTTP status says least.
 	switch v.Get("subtype").String() {
@@ -372,17 +397,17 @@ func (d *decoder) classify(v gjson.Result, r Result) Failure {
 		}
 	}
 	status := v.Get("api_error_status").Int()
-	if f := classifyText(r.Text, status, d.foreign); f != FailUnknown {
+	if f := ClassifyText(r.Text, status, d.foreign); f != FailUnknown {
 		return f
 	}
 	if d.failure != "" && d.failure != FailUnknown {
 		return d.failure
 	}
-	return failureOfStatus(status)
+	return FailureOfStatus(status)
 }
 
-// failureOfStatus classifies an HTTP status of the model's API.
-func failureOfStatus(status int64) Failure {
+// FailureOfStatus classifies an HTTP status of the model's API.
+func FailureOfStatus(status int64) Failure {
 	switch {
 	case status == 404:
 		return FailModel
@@ -398,9 +423,9 @@ func failureOfStatus(status int64) Failure {
 	return FailUnknown
 }
 
-// classifyText classifies what the CLI or the server says about a failure. The CLI's own code is too coarse: it takes
+// ClassifyText classifies what the CLI or the server says about a failure. The CLI's own code is too coarse: it takes
 // every 403 for a failed login.
-func classifyText(text string, status int64, foreign bool) Failure {
+func ClassifyText(text string, status int64, foreign bool) Failure {
 	for _, known := range []struct {
 		part    string
 		failure Failure
@@ -423,8 +448,8 @@ func classifyText(text string, status int64, foreign bool) Failure {
 	return serverFailure(text, status, foreign)
 }
 
-// failureOf classifies the CLI's own error codes.
-func failureOf(word string) Failure {
+// FailureOf classifies the CLI's own error codes.
+func FailureOf(word string) Failure {
 	switch word {
 	case "authentication_failed":
 		return FailAuth

@@ -1,8 +1,7 @@
-package claude_test
+package stream_test
 
 import (
 	"bytes"
-	"encoding/base64"
 	"encoding/binary"
 	"errors"
 	"hash/crc32"
@@ -13,17 +12,9 @@ import (
 	"image/jpeg"
 	"image/png"
 	"math/rand/v2"
-	"os"
-	"path/filepath"
-	"strings"
 	"testing"
 
-	"github.com/google/uuid"
-	"github.com/tidwall/gjson"
-
-	"magpie/internal/claude"
-	"magpie/internal/claude/claudetest"
-	"magpie/internal/modelsim"
+	"magpie/internal/claude/stream"
 	"magpie/internal/racetest"
 )
 
@@ -71,61 +62,6 @@ func bomb(side uint32) []byte {
 	return binary.BigEndian.AppendUint32(b, crc32.ChecksumIEEE(head))
 }
 
-// shownIn runs a turn with a picture and returns the blocks that reached the model.
-func shownIn(r *rig, file []byte) []gjson.Result {
-	r.Helper()
-	picture, err := claude.NewImage(file)
-	if err != nil {
-		r.Fatal(err)
-	}
-	spec := fresh()
-	spec.Dir, spec.Mode = r.cfg.Project, "default"
-	p, err := r.pool.Acquire(r.Context(), "a", spec)
-	if err != nil {
-		r.Fatal(err)
-	}
-	defer r.pool.Release("a", p)
-	for _, err := range p.Run(r.Context(), uuid.NewString(), "/what is this?", picture) {
-		if err != nil {
-			r.Fatal(err)
-		}
-	}
-	all := r.model.Requests()
-	var blocks []gjson.Result
-	for _, m := range gjson.GetBytes(all[len(all)-1].Body, `messages.#(role=="user")#`).Array() {
-		blocks = append(blocks, m.Get("content").Array()...)
-	}
-	return blocks
-}
-
-func TestPicturesReachTheModel(t *testing.T) { claudetest.Versions(t, picturesReachTheModel) }
-
-func picturesReachTheModel(t *testing.T, command string) {
-	r := newRig(t, withCLI(command))
-	small := pngOf(t, plain(40, 20, color.RGBA{200, 10, 10, 255}))
-	blocks := shownIn(r, small)
-	var data, words string
-	for _, b := range blocks {
-		if b.Get("type").String() == "image" {
-			data = b.Get("source.data").String()
-		}
-		if text := b.Get("text").String(); data != "" && text != "" && words == "" {
-			words = text // 2.1.330 adds the path of its own copy of the picture
-		}
-	}
-	got, err := base64.StdEncoding.DecodeString(data)
-	if err != nil || len(got) == 0 {
-		t.Fatalf("no picture in %v", blocks)
-	}
-	p, err := png.Decode(bytes.NewReader(got))
-	if err != nil || p.Bounds().Dx() != 40 || p.Bounds().Dy() != 20 {
-		t.Errorf("the model sees another picture: %v, %v", p, err)
-	}
-	if strings.TrimSpace(words) != "/what is this?" {
-		t.Errorf("the words behind it: %q", words)
-	}
-}
-
 func TestPicturesAreScaledDown(t *testing.T) {
 	racetest.Skip(t)
 	var anim bytes.Buffer
@@ -145,7 +81,7 @@ func TestPicturesAreScaledDown(t *testing.T) {
 		"moving":       {anim.Bytes(), 10, 10},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, err := claude.NewImage(tt.file)
+			got, err := stream.NewImage(tt.file)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -156,7 +92,7 @@ func TestPicturesAreScaledDown(t *testing.T) {
 			}
 		})
 	}
-	got, err := claude.NewImage(jpegOf(t, plain(3136, 3136, color.RGBA{200, 100, 50, 255})))
+	got, err := stream.NewImage(jpegOf(t, plain(3136, 3136, color.RGBA{200, 100, 50, 255})))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -178,27 +114,8 @@ func TestFilesThatAreNoPictures(t *testing.T) {
 		"too big": append(bytes.Clone(whole), make([]byte, 21<<20)...),
 		"webp":    []byte("RIFF\x24\x00\x00\x00WEBPVP8 "),
 	} {
-		if _, err := claude.NewImage(file); !errors.Is(err, claude.ErrNoImage) {
+		if _, err := stream.NewImage(file); !errors.Is(err, stream.ErrNoImage) {
 			t.Errorf("%s: %v", name, err)
 		}
-	}
-}
-
-func TestTheAgentReadsTheFilesOfItsChat(t *testing.T) {
-	r := newRig(t)
-	dir := t.TempDir()
-	path := filepath.Join(dir, "12-1-notes.txt")
-	if err := os.WriteFile(path, []byte("the secret word is heron"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	r.model.Script(modelsim.Rule{
-		Times: 1, Steps: []modelsim.Step{modelsim.Tool("Read", map[string]any{"file_path": path})},
-	})
-	spec := fresh()
-	spec.Files = dir
-	a := r.turn(t.Context(), "a", spec, "read it")
-	all := r.model.Requests()
-	if a.err != nil || !bytes.Contains(all[len(all)-1].Body, []byte("heron")) {
-		t.Errorf("%q, %v, %s", a.text(), a.err, all[len(all)-1].Body[max(0, len(all[len(all)-1].Body)-500):])
 	}
 }

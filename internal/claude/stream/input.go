@@ -1,4 +1,4 @@
-package claude
+package stream
 
 import (
 	"encoding/json"
@@ -6,9 +6,9 @@ import (
 	"sync"
 )
 
-// input is a process's standard input. A goroutine writes the lines, so that a process that does not read blocks
+// Input is a process's standard input. A goroutine writes the lines, so that a process that does not read blocks
 // nobody.
-type input struct {
+type Input struct {
 	w      io.WriteCloser
 	wake   chan struct{} // a line was queued, or the input was closed
 	failed chan struct{} // closed when a line could not be written
@@ -19,14 +19,14 @@ type input struct {
 	closed bool
 }
 
-func newInput(w io.WriteCloser) *input {
-	in := &input{w: w, wake: make(chan struct{}, 1), failed: make(chan struct{}), done: make(chan struct{})}
+func NewInput(w io.WriteCloser) *Input {
+	in := &Input{w: w, wake: make(chan struct{}, 1), failed: make(chan struct{}), done: make(chan struct{})}
 	go in.write()
 	return in
 }
 
 // send queues one line. All lines are encoded here, because a malformed line would kill the process.
-func (in *input) send(v object) {
+func (in *Input) send(v object) {
 	line, err := json.Marshal(v)
 	if err != nil {
 		panic(err) // only strings, and JSON that the process itself has sent
@@ -37,23 +37,29 @@ func (in *input) send(v object) {
 	in.wakeWriter()
 }
 
-// close closes the input after the queued lines were written.
-func (in *input) close() {
+// Close closes the input after the queued lines were written.
+func (in *Input) Close() {
 	in.mu.Lock()
 	in.closed = true
 	in.mu.Unlock()
 	in.wakeWriter()
 }
 
-func (in *input) wakeWriter() {
+func (in *Input) wakeWriter() {
 	select {
 	case in.wake <- struct{}{}:
 	default: // the writer is already awake
 	}
 }
 
+// Failed is closed when a line could not be written, usually because the process has ended.
+func (in *Input) Failed() <-chan struct{} { return in.failed }
+
+// Done is closed when the input is closed and all that was queued before is written, or could not be.
+func (in *Input) Done() <-chan struct{} { return in.done }
+
 // write ends when the input is closed, or when the process has ended and writing fails.
-func (in *input) write() {
+func (in *Input) write() {
 	defer close(in.done)
 	defer in.w.Close() //nolint:errcheck // it fails only when the process has closed it before
 	for range in.wake {

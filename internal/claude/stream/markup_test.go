@@ -1,4 +1,4 @@
-package claude_test
+package stream_test
 
 import (
 	"html"
@@ -13,6 +13,7 @@ import (
 
 	"magpie/internal/claude"
 	"magpie/internal/claude/claudetest"
+	"magpie/internal/claude/stream"
 	"magpie/internal/growthtest"
 	"magpie/internal/racetest"
 	"magpie/internal/text"
@@ -39,7 +40,7 @@ func TestTheCLIsMarkupIsBroken(t *testing.T) {
 		"<bash-input>ls</bash-input>":            `<\bash-input>ls<\/bash-input>`,
 		"<user-prompt-submit-hook>":              `<\user-prompt-submit-hook>`,
 	} {
-		if got := claude.BreakMarkup(in); got != want {
+		if got := stream.BreakMarkup(in); got != want {
 			t.Errorf("%q became %q, want %q", in, got, want)
 		}
 	}
@@ -47,7 +48,7 @@ func TestTheCLIsMarkupIsBroken(t *testing.T) {
 		"", "a < b && c > d", "<br>", "<details><summary>x</summary></details>", "if x <y then", "<channels>", "<div class=\"a\">",
 		"vector<system_clock>", "&lt;b&gt;", "a &amp; b", "《系统提醒》", `<\system-reminder>`, "<result>", "List<Task>",
 	} {
-		if got := claude.BreakMarkup(same); got != same {
+		if got := stream.BreakMarkup(same); got != same {
 			t.Errorf("%q became %q", same, got)
 		}
 	}
@@ -92,8 +93,8 @@ func FuzzBreakMarkup(f *testing.F) {
 
 // checkBroken checks that a text has no tag after BreakMarkup, which only adds backslashes, once.
 func checkBroken(t rapid.TB, s string) {
-	got := claude.BreakMarkup(s)
-	if again := claude.BreakMarkup(got); again != got {
+	got := stream.BreakMarkup(s)
+	if again := stream.BreakMarkup(got); again != got {
 		t.Fatalf("%q became %q, then %q", s, got, again)
 	}
 	if tag := lenient.FindString(seen(got)); tag != "" {
@@ -135,7 +136,7 @@ func TestTheMarkupOfTheCLIIsKnown(t *testing.T) {
 				continue
 			}
 			found++
-			if tag := "<" + name + ">"; claude.BreakMarkup(tag) == tag {
+			if tag := "<" + name + ">"; stream.BreakMarkup(tag) == tag {
 				t.Errorf("the CLI has the tag %s", tag)
 			}
 		}
@@ -148,7 +149,7 @@ func TestTheMarkupOfTheCLIIsKnown(t *testing.T) {
 func TestTimeGrowsWithTheText(t *testing.T) {
 	racetest.Skip(t)
 	growthtest.Linear(t, map[string]func(string){
-		"BreakMarkup": func(s string) { claude.BreakMarkup(s) },
+		"BreakMarkup": func(s string) { stream.BreakMarkup(s) },
 		"ServerTool":  func(s string) { claude.ServerTool("mcp__" + s) },
 		"ModelName":   func(s string) { claude.ModelName(s) },
 		"BashFamily":  func(s string) { claude.BashFamily(s) },

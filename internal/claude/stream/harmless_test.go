@@ -1,4 +1,4 @@
-package claude
+package stream
 
 import (
 	"encoding/json"

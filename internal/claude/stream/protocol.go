@@ -1,4 +1,4 @@
-package claude
+package stream
 
 import (
 	"slices"
@@ -31,34 +31,27 @@ var knownLines = strings.Fields(`
 	system/vcs_state_changed system/worker_shutting_down
 `)
 
-// handleUnknown answers a request of the CLI that nobody here knows, or would never answer, with an error: otherwise its
-// turn would wait for the answer until a timeout. It passes over other lines of an unknown kind. Both are reported. It
-// returns whether the line needs nothing more.
-func (h *outputRouter) handleUnknown(line []byte) bool {
+// UnknownKind is the kind of a line that no version known so far writes; empty = it is known, or no line of the protocol.
+// A request that nobody here would answer is one of them: of the kind "control_request/" and what it asks for.
+func UnknownKind(line []byte) string {
 	v := gjson.ParseBytes(line)
 	kind := v.Get("type").String()
 	switch kind {
 	case "stream_event":
-		return false
+		return ""
 	case "control_request":
-		if _, ok := toolAsk(line); ok {
-			return false
+		if _, ok := ReadToolAsk(line); ok {
+			return ""
 		}
-		what := v.Get("request.subtype").String()
-		h.in.sendError(v.Get("request_id").String(), "not supported: "+what)
-		h.reportUnknown("control_request/" + what)
-		return true
+		return UnknownRequest + v.Get("request.subtype").String()
 	case "system":
 		kind += "/" + v.Get("subtype").String()
 	}
-	if kind != "" && !slices.Contains(knownLines, kind) {
-		h.reportUnknown(kind)
+	if slices.Contains(knownLines, kind) {
+		return ""
 	}
-	return false
+	return kind
 }
 
-func (h *outputRouter) reportUnknown(kind string) {
-	if h.unknown != nil {
-		h.unknown(kind)
-	}
-}
+// UnknownRequest begins the kind of a request that nobody here would answer.
+const UnknownRequest = "control_request/"

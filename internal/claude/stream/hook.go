@@ -1,4 +1,4 @@
-package claude
+package stream
 
 import (
 	"strings"
@@ -34,6 +34,9 @@ func hookOfNote(v gjson.Result) *hook {
 	}
 	return newHook(words)
 }
+
+// IsHookNote reports whether a line of the CLI says that a hook has kept a prompt from the model, or has ended the turn.
+func IsHookNote(v gjson.Result) bool { return hookOfNote(v) != nil }
 
 func newHook(words string) *hook {
 	return &hook{words: text.Shorten(strings.TrimSpace(words), longestWords)}

@@ -1,4 +1,4 @@
-package claude
+package stream
 
 import (
 	"bytes"
@@ -35,7 +35,7 @@ func describe(ev Event) string {
 		return fmt.Sprintf("result failure=%q text=%q cost=%.4f usage=%+v model=%s window=%d errors=%d",
 			e.Failure, clip(e.Text), e.CostUSD, e.Usage, e.Model, e.Window, len(e.Errors))
 	default:
-		return strings.TrimPrefix(fmt.Sprintf("%T %+v", ev, ev), "claude.")
+		return strings.TrimPrefix(fmt.Sprintf("%T %+v", ev, ev), "stream.")
 	}
 }
 
@@ -59,12 +59,12 @@ func TestRecordings(t *testing.T) {
 				t.Fatal(err)
 			}
 			var got strings.Builder
-			var d decoder
-			w := &lineWriter{emit: func(line []byte) {
-				if q, ok := toolAsk(line); ok {
+			var d Decoder
+			w := &LineWriter{Emit: func(line []byte) {
+				if q, ok := ReadToolAsk(line); ok {
 					fmt.Fprintf(&got, "asks %s\n", q.Name)
 				}
-				for _, ev := range d.decode(line) {
+				for _, ev := range d.Decode(line) {
 					fmt.Fprintln(&got, describe(ev))
 				}
 			}}
@@ -106,9 +106,9 @@ func TestBlocksGiveTheAnswer(t *testing.T) {
 		}
 		var blocks []string
 		var last string
-		var d decoder
+		var d Decoder
 		for line := range bytes.Lines(data) {
-			for _, ev := range d.decode(line) {
+			for _, ev := range d.Decode(line) {
 				switch e := ev.(type) {
 				case Rewind:
 					blocks = blocks[:e.Block]
@@ -137,7 +137,7 @@ func TestBlocksGiveTheAnswer(t *testing.T) {
 func TestLongLinesAreDroppedAndTheRestIsRead(t *testing.T) {
 	racetest.Skip(t)
 	var got []string
-	w := &lineWriter{emit: func(line []byte) { got = append(got, fmt.Sprint(len(line))) }}
+	w := &LineWriter{Emit: func(line []byte) { got = append(got, fmt.Sprint(len(line))) }}
 	piece := bytes.Repeat([]byte("x"), 1<<20)
 	write := func(pieces int) {
 		for range pieces {
@@ -164,10 +164,10 @@ func FuzzDecode(f *testing.F) {
 	}
 	f.Add([]byte(`{"type":"assistant","message":{"content":7}}` + "\n[]\n\"x\"\n"))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		var d decoder
+		var d Decoder
 		blocks := 0
 		for line := range bytes.Lines(data) {
-			for _, ev := range d.decode(line) {
+			for _, ev := range d.Decode(line) {
 				switch e := ev.(type) {
 				case Text:
 					if e.Block < 0 || e.Block > blocks {
@@ -188,7 +188,7 @@ func FuzzDecode(f *testing.F) {
 // A tool is announced once, when its block starts, whether the CLI or the model's server runs it.
 func TestAToolIsAnnouncedBeforeItsInput(t *testing.T) {
 	var got []string
-	var d decoder
+	var d Decoder
 	for _, line := range []string{
 		`{"type":"stream_event","event":{"type":"message_start","message":{"id":"m1"}}}`,
 		`{"type":"stream_event","event":{"type":"content_block_start","content_block":{"type":"tool_use",` +
@@ -206,7 +206,7 @@ func TestAToolIsAnnouncedBeforeItsInput(t *testing.T) {
 		// not streamed
 		`{"type":"assistant","message":{"id":"m2","content":[{"type":"tool_use","id":"t2","name":"Read","input":{}}]}}`,
 	} {
-		for _, ev := range d.decode([]byte(line)) {
+		for _, ev := range d.Decode([]byte(line)) {
 			got = append(got, describe(ev))
 		}
 	}

@@ -1,4 +1,4 @@
-package claude_test
+package stream_test
 
 import (
 	"bufio"
@@ -22,7 +22,7 @@ import (
 	"strings"
 	"testing"
 
-	"magpie/internal/claude"
+	"magpie/internal/claude/stream"
 	"magpie/internal/racetest"
 )
 
@@ -51,13 +51,13 @@ func TestAPictureInAProcess(t *testing.T) {
 	before := peakMemory(t)
 	results := make(chan error)
 	for range len(os.Getenv(timesVariable)) + 1 {
-		go func() { _, err := claude.NewImage(file); results <- err }()
+		go func() { _, err := stream.NewImage(file); results <- err }()
 	}
 	err = <-results
 	for range len(os.Getenv(timesVariable)) {
 		err = errors.Join(err, <-results)
 	}
-	if err != nil && !errors.Is(err, claude.ErrNoImage) {
+	if err != nil && !errors.Is(err, stream.ErrNoImage) {
 		t.Fatal(err)
 	}
 	fmt.Printf("grown %d shown %v (%v)\n", peakMemory(t)-before, err == nil, err)
