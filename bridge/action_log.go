@@ -17,7 +17,7 @@ import (
 
 // actionLog records a turn's tool calls in the background, so that the turn never waits for the store.
 type actionLog struct {
-	store  db.Actions
+	store  db.Messages
 	turn   db.Turn
 	redact func(string) string // redacts a text for the History
 	tools  map[string]string   // tool names by tool use ID
@@ -29,7 +29,7 @@ type actionLog struct {
 
 func newActionLog(cfg *Config, store *db.DB, t db.Turn) *actionLog {
 	return &actionLog{
-		store: store.Messages().Actions(), turn: t, redact: cfg.excerptForHistory, tools: map[string]string{},
+		store: store.Messages(), turn: t, redact: cfg.excerptForHistory, tools: map[string]string{},
 	}
 }
 
@@ -81,7 +81,7 @@ func (l *actionLog) write(ctx context.Context, done chan struct{}) {
 		if len(list) == 0 {
 			return
 		}
-		if err := l.store.Record(ctx, list); err != nil {
+		if err := l.store.RecordActions(ctx, list); err != nil {
 			zerolog.Ctx(ctx).Error().Err(err).Int("actions", len(list)).Msg("tool calls not stored; trying again later")
 			l.mu.Lock()
 			l.waiting, l.writing = append(list, l.waiting...), nil

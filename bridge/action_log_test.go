@@ -39,7 +39,7 @@ func TestWhatTheAgentDidIsNotLost(t *testing.T) {
 	e := db.TurnResult{Turn: c.Turn, State: db.Done, Answer: "done", Actions: l.unstored()}
 	must(t, store.Turns().Finish(t.Context(), e))
 	var got []string
-	for r, err := range store.Records().Range(t.Context(), key) {
+	for r, err := range store.Messages().Export(t.Context(), key) {
 		must(t, err)
 		if r.Role == chat.Tool {
 			got = append(got, r.Text)

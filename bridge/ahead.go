@@ -170,7 +170,7 @@ func (a *aheadStarts) logFailure(key chat.Key, err error) {
 
 // start starts the process that the chat's next turn needs.
 func (a *aheadStarts) start(ctx context.Context, key chat.Key, s aheadSign) error {
-	if _, err := a.db.Folders().Get(ctx, key); errors.Is(err, db.ErrNotFound) {
+	if _, err := a.db.Chats().Folder(ctx, key); errors.Is(err, db.ErrNotFound) {
 		return nil // its first turn takes a spare process
 	} else if err != nil {
 		return err

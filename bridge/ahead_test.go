@@ -22,7 +22,7 @@ func restartRig(t *testing.T, keys []chat.Key, change func(*claude.Config)) *bri
 		m.Key, m.Time = key, time.Now().Add(time.Duration(i-len(keys))*time.Minute)
 		l.receive(m)
 		l.ended(db.Done, i+1)
-		_, err := l.store.Folders().FindOrCreate(t.Context(), key)
+		_, err := l.store.Chats().MakeFolder(t.Context(), key)
 		l.must(err)
 	}
 	l.stop()

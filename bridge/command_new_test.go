@@ -40,7 +40,7 @@ func TestWhatFollowsNewIsAsked(t *testing.T) {
 			t.Errorf("%q: said %q", tc.text, got)
 		}
 		var said []string
-		for m, err := range d.store.History().Range(t.Context(), room, epoch, 0, 1000) {
+		for m, err := range d.store.Messages().Range(t.Context(), room, epoch, 0, 1000) {
 			d.must(err)
 			said = append(said, m.Text)
 		}

@@ -61,7 +61,7 @@ func (u *upkeep) makeOnce(ctx context.Context, key chat.Key, wanted <-chan struc
 	if wanted == atOnce && c.Compacting == "" {
 		return nil // whoever has ordered it has got one that was being made
 	}
-	list, err := u.db.History().Answered(ctx, key, c.Epoch, c.ContextAfter(), maxLoaded)
+	list, err := u.db.Messages().Answered(ctx, key, c.Epoch, c.ContextAfter(), maxLoaded)
 	if err != nil {
 		return u.handleFailure(ctx, c, err)
 	}
@@ -132,7 +132,7 @@ func (u *upkeep) handleTooShort(ctx context.Context, c db.Chat) error {
 	if !u.rules.NeedsCompaction(c.Session.Tokens, c.Session.Window) {
 		return nil
 	}
-	if err := u.db.Chats().Sessions().Forget(ctx, c.Key, c.Session.ID); err != nil {
+	if err := u.db.Chats().ForgetSession(ctx, c.Key, c.Session.ID); err != nil {
 		return u.handleFailure(ctx, c, err)
 	}
 	u.log.Info().Stringer("chat", c.Key).Int64("session_tokens", c.Session.Tokens).

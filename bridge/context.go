@@ -65,7 +65,7 @@ func (cs *commandSet) showHistory(ctx context.Context, o invocation) (commandRes
 		}
 		n = min(n, maxHistory)
 	}
-	list, err := cs.db.History().Latest(ctx, o.Key, n)
+	list, err := cs.db.Messages().Latest(ctx, o.Key, n)
 	if err != nil {
 		return commandResult{}, err
 	}

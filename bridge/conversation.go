@@ -110,7 +110,7 @@ func (cs *commandSet) lastQuestion(ctx context.Context, o invocation) (string, [
 	var asked []string
 	var files []chat.File
 	var last chat.Message
-	for m, err := range cs.db.History().Range(ctx, o.Key, o.chat.Epoch, 0, math.MaxInt64) {
+	for m, err := range cs.db.Messages().Range(ctx, o.Key, o.chat.Epoch, 0, math.MaxInt64) {
 		if err != nil {
 			return "", nil, err
 		}
@@ -122,7 +122,7 @@ func (cs *commandSet) lastQuestion(ctx context.Context, o invocation) (string, [
 			break
 		}
 		asked, last = append(asked, m.Text), m
-		with, err := cs.db.Files().QuotedMessage(ctx, m.Key, m.ID)
+		with, err := cs.db.Messages().Quoted(ctx, m.Key, m.ID)
 		if err != nil {
 			return "", nil, err
 		}

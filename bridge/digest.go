@@ -49,7 +49,7 @@ func (cs *commandSet) digest(ctx context.Context, o invocation) (commandResult, 
 }
 
 func (cs *commandSet) showDigest(ctx context.Context, o invocation) (commandResult, error) {
-	list, err := cs.db.Digests().List(ctx)
+	list, err := cs.db.Chats().Digests(ctx)
 	if err != nil {
 		return commandResult{}, err
 	}
@@ -91,7 +91,7 @@ func (b *Bridge) sendDigests(ctx context.Context) {
 // sendDueDigests puts the digests that are due into the outbox.
 func (b *Bridge) sendDueDigests(ctx context.Context, now time.Time) error {
 	now = now.In(b.context.Zone())
-	list, err := b.db.Digests().List(ctx)
+	list, err := b.db.Chats().Digests(ctx)
 	if err != nil {
 		return err
 	}
@@ -100,7 +100,7 @@ func (b *Bridge) sendDueDigests(ctx context.Context, now time.Time) error {
 		if d.Day >= day || now.Before(dueOn(now, d.Minute)) || !b.belongsToOwner(ctx, d.Key) {
 			continue
 		}
-		sum, err := b.db.Digests().Totals(ctx, now.AddDate(0, 0, -1), now)
+		sum, err := b.db.Chats().Totals(ctx, now.AddDate(0, 0, -1), now)
 		if err != nil {
 			return err
 		}
@@ -109,7 +109,7 @@ func (b *Bridge) sendDueDigests(ctx context.Context, now time.Time) error {
 			l := b.languages.OfChat(ctx, d.Key)
 			text = i18n.DigestReport.Sprintf(l, sum.Turns, sum.Failed, i18n.USD(sum.CostUSD, l), sum.Waiting)
 		}
-		switch err := b.db.Digests().Finish(ctx, d.Key, day, text); {
+		switch err := b.db.Chats().FinishDigest(ctx, d.Key, day, text); {
 		case errors.Is(err, db.ErrNotFound): // just unsubscribed
 		case err != nil:
 			return err

@@ -74,7 +74,7 @@ func (cs *commandSet) sendHistory(ctx context.Context, o invocation) error {
 // messages there are none.
 func (cs *commandSet) exportFiles(ctx context.Context, o invocation) ([]chat.Upload, error) {
 	page, lines := transcript{invocation: o, zone: cs.zone}, bytes.Buffer{}
-	for r, err := range cs.db.Records().Range(ctx, o.Key) {
+	for r, err := range cs.db.Messages().Export(ctx, o.Key) {
 		if err != nil {
 			return nil, err
 		}

@@ -189,7 +189,7 @@ func TestWhatWaitsEndsWhenAnotherConversationIsResumed(t *testing.T) {
 			l.say("om_3", "second question")
 			l.settled(2)
 			l.sql(`UPDATE turns SET state = 'interrupted' WHERE id = 2`)
-			l.must(l.store.Chats().Sessions().Forget(t.Context(), room, l.chat().Session.ID))
+			l.must(l.store.Chats().ForgetSession(t.Context(), room, l.chat().Session.ID))
 			l.say("om_4", "/resume "+first)
 			if got := l.chat().Session.ID; got != first {
 				t.Fatalf("it goes on in %s", got)

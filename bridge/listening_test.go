@@ -120,7 +120,7 @@ func TestBotsDoNotTalkForEver(t *testing.T) {
 	}
 	asked := func() (n int) {
 		t.Helper()
-		for m, err := range w.store.History().Range(w.ctx, key, 0, 0, 1<<40) {
+		for m, err := range w.store.Messages().Range(w.ctx, key, 0, 0, 1<<40) {
 			w.must(err)
 			if m.Role == chat.User {
 				n++

@@ -173,7 +173,7 @@ func TestAddedAgainAfterBeingMuted(t *testing.T) {
 	topic := room
 	topic.Thread = "omt_1"
 	for _, key := range []chat.Key{room, topic} {
-		l.must(l.store.Chats().Silences().Record(t.Context(), key, "muted"))
+		l.must(l.store.Chats().Silence(t.Context(), key, "muted"))
 	}
 	l.must(l.bridge.HandleMembership(t.Context(), changed(chat.Removed, 2000)))
 	l.must(l.bridge.HandleMembership(t.Context(), changed(chat.Added, 3000)))

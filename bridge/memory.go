@@ -178,7 +178,7 @@ func (cs *commandSet) showOrigin(ctx context.Context, o invocation, x db.Memory)
 	if err != nil && !errors.Is(err, db.ErrNotFound) {
 		return commandResult{}, err
 	}
-	sources, err := cs.db.History().ByID(ctx, o.Key, x.Sources)
+	sources, err := cs.db.Messages().ByID(ctx, o.Key, x.Sources)
 	if err != nil {
 		return commandResult{}, err
 	}

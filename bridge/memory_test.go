@@ -552,7 +552,7 @@ func TestNothingOfAChatIsFoundInAnother(t *testing.T) {
 				check(p, "/title", w.order(p, "/title "+text))
 			case 8:
 				w.ask(p, text, "answer "+text, nil)
-				_, err := w.store.Files().Insert(w.ctx, p.key, fmt.Sprintf("om_%d", w.said),
+				_, err := w.store.Messages().InsertFiles(w.ctx, p.key, fmt.Sprintf("om_%d", w.said),
 					[]chat.File{{Kind: chat.Document, Key: "file_" + text, Name: text}})
 				w.must(err)
 				c := w.chat(p)
@@ -590,7 +590,7 @@ func TestNothingOfAChatIsFoundInAnother(t *testing.T) {
 			check(p, "/resume", w.order(p, "/resume"))
 			check(p, "/export", w.exported(p))
 			check(p, "documents", w.documents(filepath.Join(own, "docs"), p.key))
-			for r, err := range w.store.Records().Range(w.ctx, p.key) {
+			for r, err := range w.store.Messages().Export(w.ctx, p.key) {
 				w.must(err)
 				check(p, "history export", r.Text)
 			}
@@ -611,13 +611,13 @@ func TestNothingOfAChatIsFoundInAnother(t *testing.T) {
 // embed gives every message a vector that says what is in it.
 func (w *memoryRig) embed() {
 	w.Helper()
-	list, err := w.store.Embeddings().Missing(w.ctx, "model", 0, 0, 1<<62, 1000)
+	list, err := w.store.Search().Unembedded(w.ctx, "model", 0, 0, 1<<62, 1000)
 	w.must(err)
 	var vectors []db.Embedding
 	for _, u := range list {
 		vectors = append(vectors, db.Embedding{Of: u, Vector: []byte(fmt.Sprintf("%-100.100s", u.Text))})
 	}
-	w.must(w.store.Embeddings().Save(w.ctx, "model", vectors))
+	w.must(w.store.Search().SaveEmbeddings(w.ctx, "model", vectors))
 }
 
 // vectors are all that a chat finds, in whatever conversation.
@@ -625,7 +625,7 @@ func (w *memoryRig) vectors(key chat.Key) string {
 	w.Helper()
 	var all strings.Builder
 	for epoch := range int64(w.said + 1) {
-		w.must(w.store.Embeddings().Each(w.ctx, key, epoch, "model", 100, 1000,
+		w.must(w.store.Search().Embeddings(w.ctx, key, epoch, "model", 100, 1000,
 			func(_ int64, vector []byte) { all.Write(vector) }))
 	}
 	return all.String()
@@ -653,9 +653,9 @@ func (w *memoryRig) messages(key chat.Key) []chat.Message {
 	for i := range w.said + 1 {
 		seqs, ids = append(seqs, int64(i)), append(ids, fmt.Sprintf("om_%d", i))
 	}
-	bySeq, err := w.store.History().BySeq(w.ctx, key, seqs)
+	bySeq, err := w.store.Messages().BySeq(w.ctx, key, seqs)
 	w.must(err)
-	byID, err := w.store.History().ByID(w.ctx, key, ids)
+	byID, err := w.store.Messages().ByID(w.ctx, key, ids)
 	w.must(err)
 	return append(bySeq, byID...)
 }

@@ -44,7 +44,7 @@ func (u *upkeep) learn(c db.Chat, t endedTurn) {
 
 // extract creates memories from the messages with these IDs.
 func (u *upkeep) extract(ctx context.Context, c db.Chat, ids []string) error {
-	said, err := u.db.History().ByID(ctx, c.Key, ids)
+	said, err := u.db.Messages().ByID(ctx, c.Key, ids)
 	if err != nil || len(said) == 0 { // they may have been deleted
 		return err
 	}

@@ -83,7 +83,7 @@ func (w *memoryRig) storeNotes(p place, reply string) {
 	if scope == db.UserScope {
 		of = p.who
 	}
-	said, err := w.store.History().Latest(w.ctx, p.key, 2)
+	said, err := w.store.Messages().Latest(w.ctx, p.key, 2)
 	w.must(err)
 	var sources []string
 	for _, m := range said {

@@ -137,7 +137,7 @@ func TestRetryAsksAgain(t *testing.T) {
 	l.settled(2)
 	l.say("om_4", "/retry")
 	l.settled(3)
-	list, err := l.store.History().Latest(t.Context(), room, 10)
+	list, err := l.store.Messages().Latest(t.Context(), room, 10)
 	l.must(err)
 	var said []string
 	for _, m := range list {

@@ -157,7 +157,7 @@ var errNoAccessRules = errors.New("access rules not available")
 // missing.
 func (g *overheard) storeMissed(ctx context.Context, c db.Claim) (since time.Time, err error) {
 	key := c.Turn.Key
-	addressed, overheard, err := g.db.Overheard().LastAddressed(ctx, key, c.Turn.ID)
+	addressed, overheard, err := g.db.Messages().LastAddressed(ctx, key, c.Turn.ID)
 	since = g.fetchSince(key, addressed)
 	if err != nil || overheard >= g.most {
 		return since, err
@@ -186,7 +186,7 @@ func (g *overheard) storeMissed(ctx context.Context, c db.Claim) (since time.Tim
 		}
 	}
 	if len(list) > 0 {
-		err = g.db.Overheard().Store(ctx, key, c.Turn.Epoch, list)
+		err = g.db.Messages().StoreOverheard(ctx, key, c.Turn.Epoch, list)
 	}
 	return since, errors.Join(err, unknown)
 }

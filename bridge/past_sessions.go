@@ -164,7 +164,7 @@ func (cs *commandSet) matches(
 	for _, s := range slices.Backward(sessions) {
 		newest[s.Epoch] = s
 	}
-	messages, err := cs.db.Index().WithWords(ctx, key, words, maxMatches)
+	messages, err := cs.db.Search().WithWords(ctx, key, words, maxMatches)
 	if err != nil {
 		return nil, nil, err
 	}

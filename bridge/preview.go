@@ -51,7 +51,7 @@ func (p *Preview) claim(ctx context.Context, question chat.Message) (db.Claim, e
 	if err != nil {
 		return db.Claim{}, err
 	}
-	if c.Session, err = p.db.Chats().Sessions().On(ctx, c, p.cfg.Node); err != nil {
+	if c.Session, err = p.db.Chats().SessionOn(ctx, c, p.cfg.Node); err != nil {
 		return db.Claim{}, err
 	}
 	claim := db.Claim{Chat: c, Turn: db.Turn{ID: noTurn, Key: c.Key, Epoch: c.Epoch, Created: question.Time}}

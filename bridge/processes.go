@@ -83,13 +83,13 @@ func (r *turnRunner) takeSpare(ctx context.Context, t *turn) {
 	if t.session.resume {
 		return
 	}
-	if _, err := r.db.Folders().Get(ctx, key); !errors.Is(err, db.ErrNotFound) {
+	if _, err := r.db.Chats().Folder(ctx, key); !errors.Is(err, db.ErrNotFound) {
 		return
 	}
 	spec, err := r.specs.chatSpec(t.Chat)
 	if err == nil {
 		err = r.pool.Ahead().TakeSpare(key.String(), spec, func(folder string) (bool, error) {
-			id, err := r.db.Folders().Bind(context.WithoutCancel(ctx), key, folder)
+			id, err := r.db.Chats().BindFolder(context.WithoutCancel(ctx), key, folder)
 			return id == folder, err
 		})
 	}

@@ -329,7 +329,7 @@ func (r *cutOffTurns) transcriptDir(c db.Chat, t db.Turn) string {
 // isChatFolder returns a function that reports whether a folder belongs to a chat's agents.
 func (r *cutOffTurns) isChatFolder(ctx context.Context) func(folder string) (bool, error) {
 	return func(folder string) (bool, error) {
-		_, err := r.db.Folders().Chat(ctx, folder)
+		_, err := r.db.Chats().ChatOfFolder(ctx, folder)
 		if errors.Is(err, db.ErrNotFound) {
 			return false, nil
 		}

@@ -64,7 +64,7 @@ func TestASecretToRememberIsNowhereKept(t *testing.T) {
 	for _, way := range []string{"/memory why 1", "/memory show 1", "/memory", "/history 50", "/context"} {
 		w.expect(w.order(alice, way), "!"+secret)
 	}
-	for r, err := range w.store.Records().Range(w.ctx, alice.key) {
+	for r, err := range w.store.Messages().Export(w.ctx, alice.key) {
 		w.must(err)
 		w.expect(r.Text, "!"+secret)
 	}

@@ -77,7 +77,7 @@ func (cs *commandSet) listDecisions(ctx context.Context, o invocation) (commandR
 		return o.say(i18n.DecisionsUsage)
 	}
 	now := time.Now()
-	list, err := cs.db.Messages().Actions().Decisions(ctx, o.Key, now.AddDate(0, 0, -days), now.Add(time.Minute))
+	list, err := cs.db.Messages().Decisions(ctx, o.Key, now.AddDate(0, 0, -days), now.Add(time.Minute))
 	if err != nil {
 		return commandResult{}, err
 	}

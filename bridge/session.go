@@ -111,7 +111,7 @@ func (s *session) forget(ctx context.Context, lost *claude.LostError) error {
 }
 
 func (s *session) drop(ctx context.Context, id string) error {
-	return s.db.Chats().Sessions().Forget(context.WithoutCancel(ctx), s.Turn.Key, id)
+	return s.db.Chats().ForgetSession(context.WithoutCancel(ctx), s.Turn.Key, id)
 }
 
 // leaveRefused keeps no session that holds what the model's API has refused. If a tool has brought it, that is the

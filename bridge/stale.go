@@ -141,7 +141,7 @@ func (u *upkeep) captureKeyPoints(ctx context.Context, c db.Claim) error {
 func (u *upkeep) recentRounds(ctx context.Context, c db.Claim) ([]chat.Message, error) {
 	var said []chat.Message
 	questions := 0
-	for m, err := range u.db.History().Range(ctx, c.Turn.Key, c.Turn.Epoch, c.Chat.ContextStart, c.Turn.ID) {
+	for m, err := range u.db.Messages().Range(ctx, c.Turn.Key, c.Turn.Epoch, c.Chat.ContextStart, c.Turn.ID) {
 		if err != nil {
 			return nil, err
 		}

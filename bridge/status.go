@@ -79,7 +79,7 @@ func (cs *commandSet) status(ctx context.Context, o invocation) (commandResult, 
 // adminLines are what /status tells admins alone: chats and messages that cannot be reached or sent, and the state of
 // the program.
 func (cs *commandSet) adminLines(ctx context.Context, l i18n.Lang) (lines []string, err error) {
-	silenced, err := cs.db.Chats().Silences().List(ctx)
+	silenced, err := cs.db.Chats().Silenced(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -20,7 +20,7 @@ func (u *upkeep) makeTitle(ctx context.Context, t endedTurn) {
 	}
 	var said []chat.Message
 	if err == nil {
-		said, err = u.db.History().ByID(ctx, t.Key, t.said())
+		said, err = u.db.Messages().ByID(ctx, t.Key, t.said())
 	}
 	if ctx.Err() != nil {
 		return // tried again after the next answer
@@ -40,7 +40,7 @@ func (u *upkeep) makeTitle(ctx context.Context, t endedTurn) {
 	if err != nil || title == "" {
 		log.Warn().Err(err).Msg("the agent returned no title; using the question")
 		// the turn's own question may be a later one: a turn that fails gives no title
-		first, err := u.db.History().FirstQuestion(ctx, t.Key, t.Epoch)
+		first, err := u.db.Messages().FirstQuestion(ctx, t.Key, t.Epoch)
 		if err != nil {
 			log.Error().Err(err).Msg("first question not read; the chat gets no title yet")
 			return

@@ -298,7 +298,7 @@ func TestForwardsAndRecordingsAreWords(t *testing.T) {
 	if got := d.prompt(2); !strings.HasPrefix(got, "[语音 3 秒] hello there\n\nAttachments:\n- [语音] ") {
 		t.Errorf("asked %q", got)
 	}
-	list, err := d.store.History().ByID(t.Context(), room, []string{"om_1", "om_3"})
+	list, err := d.store.Messages().ByID(t.Context(), room, []string{"om_1", "om_3"})
 	d.must(err)
 	if len(list) != 2 || !strings.Contains(list[0].Text, "heron") || list[1].Text != "[语音 3 秒] hello there" {
 		t.Errorf("the History says %+v", list)
@@ -360,7 +360,7 @@ func TestTheFilesOfARecalledMessageAreDeleted(t *testing.T) {
 	}
 	d.say("om_2", "what did I send?")
 	d.prompt(2)
-	list, err := d.store.History().Latest(t.Context(), room, 10)
+	list, err := d.store.Messages().Latest(t.Context(), room, 10)
 	d.must(err)
 	for _, m := range list {
 		if strings.Contains(m.Text, "sum it up") {
@@ -423,11 +423,11 @@ func TestOldFilesAreSweptUp(t *testing.T) {
 	if _, err := os.Stat(outside); err != nil {
 		t.Error(err)
 	}
-	q, err := d.store.Files().QuotedMessage(t.Context(), room, "om_1")
+	q, err := d.store.Messages().Quoted(t.Context(), room, "om_1")
 	if err != nil || q.Files[0].State != chat.Past {
 		t.Errorf("%+v, %v", q.Files, err)
 	}
-	if _, err := d.store.Files().QuotedMessage(t.Context(), room, "om_9"); !errors.Is(err, db.ErrNotFound) {
+	if _, err := d.store.Messages().Quoted(t.Context(), room, "om_9"); !errors.Is(err, db.ErrNotFound) {
 		t.Error(err)
 	}
 }

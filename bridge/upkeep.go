@@ -212,7 +212,7 @@ func (u *upkeep) isLong(ctx context.Context, c db.Chat) bool {
 	if c.Session.Tokens > 0 || !u.mayRetry(c.Key, time.Now()) {
 		return false
 	}
-	list, err := u.db.History().Answered(ctx, c.Key, c.Epoch, c.ContextAfter(), maxLoaded)
+	list, err := u.db.Messages().Answered(ctx, c.Key, c.Epoch, c.ContextAfter(), maxLoaded)
 	if err != nil {
 		zerolog.Ctx(ctx).Error().Err(err).Msg("length of the chat not available")
 		return false

@@ -150,7 +150,7 @@ func (m *Manager) gather(ctx context.Context, r Request) (Context, error) {
 	}
 	c.Overheard = m.overheardMessages(ctx, r)
 	if part == unseen {
-		missed, err := m.db.History().Unseen(ctx, r.Key, r.Epoch, r.Seen, r.Turn)
+		missed, err := m.db.Messages().Unseen(ctx, r.Key, r.Epoch, r.Seen, r.Turn)
 		c.History = truncate(missed, limits)
 		if past != nil {
 			err = errors.Join(err, m.retrieveForLive(ctx, r, past, &c))
@@ -168,7 +168,7 @@ func (m *Manager) gather(ctx context.Context, r Request) (Context, error) {
 		limits.SessionTurn = r.Seen
 	}
 	c.Summary = r.Summary
-	taken, err := selectRecent(m.db.History().ForTurn(ctx, r.Key, r.Epoch, r.After, r.Turn), limits)
+	taken, err := selectRecent(m.db.Messages().ForTurn(ctx, r.Key, r.Epoch, r.After, r.Turn), limits)
 	newest := taken
 	if r.ResumeID == "" {
 		newest = minimalPart(taken, m.limits(r.Model))
@@ -198,7 +198,7 @@ func (c Context) fitRecent(msgs []chat.Message, kind chat.Kind, l Limits) []chat
 func (m *Manager) retrieveForLive(ctx context.Context, r Request, past *pendingSearch, c *Context) (err error) {
 	var newest []chat.Message
 	if m.cfg.Mode == Economy {
-		newest, err = selectRecent(m.db.History().ForTurn(ctx, r.Key, r.Epoch, r.After, r.Turn), m.limits(r.Model))
+		newest, err = selectRecent(m.db.Messages().ForTurn(ctx, r.Key, r.Epoch, r.After, r.Turn), m.limits(r.Model))
 		if err != nil {
 			return err
 		}

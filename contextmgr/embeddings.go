@@ -119,7 +119,7 @@ func (s *embeddings) compare(ctx context.Context, key chat.Key, epoch int64,
 	if err != nil {
 		return nil, err
 	}
-	err = s.db.Embeddings().Each(ctx, key, epoch, s.client.Model(), len(asked[0]), maxVectors,
+	err = s.db.Search().Embeddings(ctx, key, epoch, s.client.Model(), len(asked[0]), maxVectors,
 		func(seq int64, v []byte) {
 			if len(v) == len(asked[0]) {
 				list = append(list, similarity{seq, embed.Cosine(asked[0], v)})
@@ -221,7 +221,7 @@ func (b *backlog) work(ctx context.Context) error {
 	}
 	newest := b.done
 	for below := int64(math.MaxInt64); ; {
-		list, err := b.db.Embeddings().Missing(ctx, b.client.Model(), b.dim, b.done, below, b.size)
+		list, err := b.db.Search().Unembedded(ctx, b.client.Model(), b.dim, b.done, below, b.size)
 		if err != nil {
 			return err
 		}
@@ -264,5 +264,5 @@ func (b *backlog) embed(ctx context.Context, list []db.Unembedded) error {
 		done[i].Vector = v
 	}
 	b.made += len(done)
-	return b.db.Embeddings().Save(ctx, b.client.Model(), done)
+	return b.db.Search().SaveEmbeddings(ctx, b.client.Model(), done)
 }

@@ -81,7 +81,7 @@ func (s *embeddingsRig) store(key chat.Key, texts ...string) {
 			Time: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC),
 		}})
 	}
-	if _, err := s.d.Records().Import(s.Context(), list); err != nil {
+	if _, err := s.d.Messages().NewImporter().Import(s.Context(), list); err != nil {
 		s.Fatal(err)
 	}
 }
@@ -128,7 +128,7 @@ func (s *embeddingsRig) recalled(key chat.Key, text string, change ...func(*Requ
 // vectors is the number of a conversation's vectors of this model.
 func (s *embeddingsRig) vectors(key chat.Key, model string) (n int) {
 	s.Helper()
-	if err := s.d.Embeddings().Each(s.Context(), key, 0, model, embedtest.Dims, 1_000_000,
+	if err := s.d.Search().Embeddings(s.Context(), key, 0, model, embedtest.Dims, 1_000_000,
 		func(int64, []byte) { n++ }); err != nil {
 		s.Fatal(err)
 	}
@@ -438,7 +438,7 @@ func BenchmarkNearest(b *testing.B) {
 		}
 		return v
 	}
-	list, err := d.Embeddings().Missing(b.Context(), "m", 0, 0, 1<<40, maxVectors)
+	list, err := d.Search().Unembedded(b.Context(), "m", 0, 0, 1<<40, maxVectors)
 	if err != nil || len(list) != maxVectors {
 		b.Fatal(len(list), err)
 	}
@@ -447,14 +447,14 @@ func BenchmarkNearest(b *testing.B) {
 		for _, u := range part {
 			made = append(made, db.Embedding{Of: u, Vector: random()})
 		}
-		if err := d.Embeddings().Save(b.Context(), "m", made); err != nil {
+		if err := d.Search().SaveEmbeddings(b.Context(), "m", made); err != nil {
 			b.Fatal(err)
 		}
 	}
 	asked := random()
 	for b.Loop() {
 		list := make([]similarity, 0, maxVectors)
-		err := d.Embeddings().Each(b.Context(), here, 0, "m", 512, maxVectors, func(seq int64, v []byte) {
+		err := d.Search().Embeddings(b.Context(), here, 0, "m", 512, maxVectors, func(seq int64, v []byte) {
 			list = append(list, similarity{seq, embed.Cosine(asked, v)})
 		})
 		if err != nil || len(list) != maxVectors {

@@ -44,7 +44,7 @@ func (m *Manager) expandQuery(
 	words = words[:min(len(words), triedExpanded)]
 	q := f.query
 	q.chained = f.chain(matches[:min(len(matches), expandedFrom)])
-	more, err := m.db.Index().Find(ctx, r.Key, r.Epoch, slices.Concat(words, q.chainedTerms()), maxPostings)
+	more, err := m.db.Search().Find(ctx, r.Key, r.Epoch, slices.Concat(words, q.chainedTerms()), maxPostings)
 	if err != nil || len(more.Terms) == 0 {
 		return f, err
 	}

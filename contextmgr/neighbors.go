@@ -94,7 +94,7 @@ func (m *Manager) readCandidates(
 	ctx context.Context, r Request, f *queryIndex, near map[int64]float64,
 ) ([]chat.Message, error) {
 	best := f.candidates()
-	msgs, err := m.db.History().BySeq(ctx, r.Key, slices.AppendSeq(slices.Clone(best), maps.Keys(near)))
+	msgs, err := m.db.Messages().BySeq(ctx, r.Key, slices.AppendSeq(slices.Clone(best), maps.Keys(near)))
 	if err != nil {
 		return nil, err
 	}
@@ -102,7 +102,7 @@ func (m *Manager) readCandidates(
 	if len(open) == 0 {
 		return msgs, nil
 	}
-	more, err := m.db.History().SameTurn(ctx, r.Key, open)
+	more, err := m.db.Messages().SameTurn(ctx, r.Key, open)
 	if err != nil {
 		return nil, err
 	}

@@ -23,7 +23,7 @@ func (m *Manager) overheardMessages(ctx context.Context, r Request) []chat.Messa
 	if r.Live || r.ResumeID != "" {
 		seen = r.Seen
 	}
-	list, err := m.db.Overheard().Before(ctx, r.Key, r.Epoch, seen, lastAsked(r), m.cfg.AutoChatContext)
+	list, err := m.db.Messages().Overheard(ctx, r.Key, r.Epoch, seen, lastAsked(r), m.cfg.AutoChatContext)
 	if err != nil {
 		m.log.Error().Err(err).Stringer("chat", r.Key).Int64("turn", r.Turn).
 			Msg("what was overheard is not known; answering without it")

@@ -192,7 +192,7 @@ func TestRetrievalKeepsItsBudget(t *testing.T) {
 			t.Errorf("within %d characters the relevant part is missing", budget)
 		}
 	}
-	if _, err := d.Index().Find(t.Context(), chat.FeishuChat("oc_none"), 0, []string{"x"}, 10); err != nil {
+	if _, err := d.Search().Find(t.Context(), chat.FeishuChat("oc_none"), 0, []string{"x"}, 10); err != nil {
 		t.Errorf("a chat that does not exist: %v", err)
 	}
 }

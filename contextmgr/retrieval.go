@@ -162,7 +162,7 @@ func (m *Manager) search(ctx context.Context, r Request, q query) (queryIndex, [
 	var near map[int64]float64
 	var looking sync.WaitGroup
 	looking.Go(func() { near = m.embeddings.search(ctx, r.Key, r.Epoch, q.text) })
-	found, err := m.db.Index().Find(ctx, r.Key, r.Epoch, q.lookups(), maxPostings)
+	found, err := m.db.Search().Find(ctx, r.Key, r.Epoch, q.lookups(), maxPostings)
 	looking.Wait()
 	if err != nil || found.Messages == 0 {
 		return queryIndex{}, nil, err

@@ -65,7 +65,7 @@ func BenchmarkRetrieval(b *testing.B) {
 					b.ReportMetric(float64(took[len(took)*95/100].Microseconds())/1000, "p95-ms")
 				})
 			}
-			size, err := d.Index().Size(b.Context())
+			size, err := d.Search().Size(b.Context())
 			if err != nil {
 				b.Fatal(err)
 			}
@@ -82,7 +82,7 @@ func grow(b *testing.B, d *db.DB, key chat.Key, sentences []string, n int) (byte
 	b.Helper()
 	r := rand.New(rand.NewPCG(1, 2))
 	began := time.Date(2024, 1, 1, 0, 0, 0, 0, time.UTC)
-	im := d.Records().NewImporter()
+	im := d.Messages().NewImporter()
 	for i := 0; i < n; {
 		var list []db.Record
 		for ; len(list) < 2000 && i < n; i++ {
@@ -98,7 +98,7 @@ func grow(b *testing.B, d *db.DB, key chat.Key, sentences []string, n int) (byte
 			b.Fatal(err)
 		}
 	}
-	if err := d.Index().Merge(b.Context()); err != nil { // as happens every morning
+	if err := d.Search().Merge(b.Context()); err != nil { // as happens every morning
 		b.Fatal(err)
 	}
 	return bytes

@@ -35,7 +35,7 @@ func (m *Manager) SearchHistory(ctx context.Context, q HistoryQuery) ([]chat.Mes
 		asked.spans = append(asked.spans, span{q.After, to})
 	}
 	if len(asked.terms) == 0 {
-		return q.newest(ctx, m.db.History())
+		return q.newest(ctx, m.db.Messages())
 	}
 	f, hits, err := m.search(ctx, Request{Key: q.Key, Epoch: q.Epoch, Turn: q.Turn}, asked)
 	if err != nil {
@@ -47,7 +47,7 @@ func (m *Manager) SearchHistory(ctx context.Context, q HistoryQuery) ([]chat.Mes
 }
 
 // newest are the newest messages in the query's time range, whatever their text.
-func (q HistoryQuery) newest(ctx context.Context, history db.History) ([]chat.Message, error) {
+func (q HistoryQuery) newest(ctx context.Context, history db.Messages) ([]chat.Message, error) {
 	var msgs []chat.Message
 	walked := 0
 	for x, err := range history.ForTurn(ctx, q.Key, q.Epoch, 0, q.Turn) {

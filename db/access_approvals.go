@@ -299,7 +299,7 @@ func (as Approvals) settle(ctx context.Context, tx *sql.Tx, a Approval, s Settli
 	}
 	done := RecordedAction{Action: s.Action, Key: a.Key, Turn: a.Turn, Epoch: epoch, By: a.By, Time: now}
 	if s.Action.Decision != "" {
-		if err := as.db.Messages().Actions().record(ctx, tx, []RecordedAction{done}); err != nil {
+		if err := as.db.Messages().recordActions(ctx, tx, []RecordedAction{done}); err != nil {
 			return err
 		}
 	}

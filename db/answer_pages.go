@@ -16,12 +16,12 @@ const (
 	FROM messages m CROSS JOIN json_each(?3) j WHERE m.chat_key = ?1 AND m.message_id = ?2` + notRecalled
 )
 
-// SetPages stores what each message of a turn's answer shows, by the platform's message ID, for [Files.QuotedMessage].
+// SetPages stores what each message of a turn's answer shows, by the platform's message ID, for [Messages.Quoted].
 // It replaces what was stored before, and is deleted with the answer. Of a turn without an answer nothing is stored.
-func (fs Files) SetPages(ctx context.Context, key chat.Key, turn int64, pages map[string]string) error {
+func (ms Messages) SetPages(ctx context.Context, key chat.Key, turn int64, pages map[string]string) error {
 	list, err := json.Marshal(pages)
 	if err == nil {
-		err = fs.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
+		err = ms.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
 			if _, err := tx.ExecContext(ctx, forgetPages, key.String(), AnswerID(turn)); err != nil {
 				return err
 			}

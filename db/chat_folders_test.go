@@ -18,7 +18,7 @@ func TestEachChatHasOneFolderOfARandomName(t *testing.T) {
 	d := open(t, path)
 	keys := []chat.Key{oc, {Channel: "feishu", Kind: "chat", ID: "oc_2"},
 		{Channel: "feishu", Kind: "chat", ID: "oc_2", Thread: "omt_1"}}
-	if _, err := d.Folders().Get(t.Context(), oc); !errors.Is(err, db.ErrNotFound) {
+	if _, err := d.Chats().Folder(t.Context(), oc); !errors.Is(err, db.ErrNotFound) {
 		t.Errorf("before the first agent: %v", err)
 	}
 	seen := map[string]chat.Key{}
@@ -27,7 +27,7 @@ func TestEachChatHasOneFolderOfARandomName(t *testing.T) {
 		var all sync.WaitGroup
 		for i := range ids {
 			all.Go(func() {
-				id, err := d.Folders().FindOrCreate(t.Context(), key)
+				id, err := d.Chats().MakeFolder(t.Context(), key)
 				if err != nil {
 					t.Error(err)
 				}
@@ -39,14 +39,14 @@ func TestEachChatHasOneFolderOfARandomName(t *testing.T) {
 			t.Errorf("%v: %q, %v", key, ids, err)
 		}
 		seen[ids[0]] = key
-		if whose, err := d.Folders().Chat(t.Context(), ids[0]); whose != key || err != nil {
+		if whose, err := d.Chats().ChatOfFolder(t.Context(), ids[0]); whose != key || err != nil {
 			t.Errorf("%s is the folder of %v, %v; want %v", ids[0], whose, err, key)
 		}
 	}
 	if len(seen) != len(keys) {
 		t.Errorf("folders %v", seen)
 	}
-	if _, err := d.Folders().Chat(t.Context(), uuid.NewString()); !errors.Is(err, db.ErrNotFound) {
+	if _, err := d.Chats().ChatOfFolder(t.Context(), uuid.NewString()); !errors.Is(err, db.ErrNotFound) {
 		t.Errorf("a folder without a chat: %v", err)
 	}
 }
@@ -55,13 +55,14 @@ func TestEachChatHasOneFolderOfARandomName(t *testing.T) {
 func TestAFolderIsBoundToAChatThatHasNone(t *testing.T) {
 	d := fresh(t)
 	early, late := uuid.NewString(), uuid.NewString()
-	if id, err := d.Folders().Bind(t.Context(), oc, early); id != early || err != nil {
+	if id, err := d.Chats().BindFolder(t.Context(), oc, early); id != early || err != nil {
 		t.Errorf("the first folder: %q, %v", id, err)
 	}
-	if id, err := d.Folders().Bind(t.Context(), oc, late); id != early || err != nil {
+	if id, err := d.Chats().BindFolder(t.Context(), oc, late); id != early || err != nil {
 		t.Errorf("the second folder: %q, %v", id, err)
 	}
-	if _, err := d.Folders().Bind(t.Context(), chat.Key{Channel: "feishu", Kind: "chat", ID: "oc_2"}, early); err == nil {
+	if _, err := d.Chats().BindFolder(t.Context(), chat.Key{Channel: "feishu", Kind: "chat", ID: "oc_2"},
+		early); err == nil {
 		t.Error("two chats share a folder")
 	}
 }

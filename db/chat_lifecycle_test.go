@@ -78,7 +78,7 @@ func TestASummaryTakesThePlaceOfTheSession(t *testing.T) {
 		replies(t, d, "om_3") != 1 {
 		t.Errorf("chat %+v", c)
 	}
-	if list, err := d.History().Answered(t.Context(), oc, 0, c.ContextAfter(), 10); err != nil ||
+	if list, err := d.Messages().Answered(t.Context(), oc, 0, c.ContextAfter(), 10); err != nil ||
 		texts(list) != "a:re: two u:two" {
 		t.Errorf("settled since: %s, %v", texts(list), err)
 	}
@@ -141,10 +141,10 @@ func TestASummaryOfWhatWasImported(t *testing.T) {
 			Class: chat.Talk,
 			Text:  fmt.Sprint("old ", i), Time: time.UnixMilli(int64(i + 1))}})
 	}
-	if _, err := d.Records().Import(t.Context(), old); err != nil {
+	if _, err := d.Messages().NewImporter().Import(t.Context(), old); err != nil {
 		t.Fatal(err)
 	}
-	list, err := d.History().Answered(t.Context(), oc, 0, 0, 100)
+	list, err := d.Messages().Answered(t.Context(), oc, 0, 0, 100)
 	if err != nil || len(list) != 8 || list[7].Text != "old 0" || list[3].Seq >= 0 {
 		t.Fatalf("settled %s, %v", texts(list), err)
 	}
@@ -152,7 +152,7 @@ func TestASummaryOfWhatWasImported(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := chatOf(t, d)
-	if got, err := d.History().Answered(t.Context(), oc, 0, c.ContextAfter(), 100); err != nil ||
+	if got, err := d.Messages().Answered(t.Context(), oc, 0, c.ContextAfter(), 100); err != nil ||
 		texts(got) != "a:re: now u:now u:old 5" {
 		t.Errorf("settled since: %s, %v", texts(got), err)
 	}
@@ -172,16 +172,16 @@ func TestLoadingIsBounded(t *testing.T) {
 		c := claim(t, d, "s-1")
 		finish(t, d, db.TurnResult{Turn: c.Turn})
 	}
-	list, err := d.History().Answered(t.Context(), oc, 0, 0, 500)
+	list, err := d.Messages().Answered(t.Context(), oc, 0, 0, 500)
 	if err != nil || len(list) != 500 || list[0].Text != "599" || list[499].Text != "100" {
 		t.Errorf("%d messages, %v", len(list), err)
 	}
-	missed, err := d.History().Unseen(t.Context(), oc, 0, 0, 1<<62)
+	missed, err := d.Messages().Unseen(t.Context(), oc, 0, 0, 1<<62)
 	if err != nil || len(missed) != 500 || missed[499].Text != "599" {
 		t.Errorf("%d messages unseen, %v", len(missed), err)
 	}
 	kept := 0
-	for _, err := range d.History().Range(t.Context(), oc, 0, 0, 1<<62) {
+	for _, err := range d.Messages().Range(t.Context(), oc, 0, 0, 1<<62) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -196,11 +196,11 @@ func TestWhatIsBeingAskedIsNotSettled(t *testing.T) {
 	d := fresh(t)
 	answer(t, d, "om_1", "one", 0)
 	accept(t, d, say("om_2", "two"))
-	if list, err := d.History().Answered(t.Context(), oc, 0, 0, 10); err != nil || texts(list) != "a:re: one u:one" {
+	if list, err := d.Messages().Answered(t.Context(), oc, 0, 0, 10); err != nil || texts(list) != "a:re: one u:one" {
 		t.Errorf("queued: %s, %v", texts(list), err)
 	}
 	claim(t, d, "s-1")
-	if list, err := d.History().Answered(t.Context(), oc, 0, 0, 10); err != nil || texts(list) != "a:re: one u:one" {
+	if list, err := d.Messages().Answered(t.Context(), oc, 0, 0, 10); err != nil || texts(list) != "a:re: one u:one" {
 		t.Errorf("running: %s, %v", texts(list), err)
 	}
 }
@@ -213,7 +213,7 @@ func TestAQuestionThatComesIsNotSettled(t *testing.T) {
 		go func() {
 			defer close(read)
 			for once := sync.OnceFunc(func() { close(began) }); ; once() {
-				list, err := d.History().Answered(t.Context(), oc, 0, 0, 1000)
+				list, err := d.Messages().Answered(t.Context(), oc, 0, 0, 1000)
 				if err != nil || len(list)%2 != 0 {
 					t.Errorf("%d messages, %v", len(list), err)
 					return
@@ -237,7 +237,7 @@ func TestHowMuchASessionHoldsIsKept(t *testing.T) {
 	if c := chatOf(t, d); c.Session.Tokens != 5000 {
 		t.Errorf("%d tokens", c.Session.Tokens)
 	}
-	if err := d.Chats().Sessions().Forget(t.Context(), oc, "s-1"); err != nil {
+	if err := d.Chats().ForgetSession(t.Context(), oc, "s-1"); err != nil {
 		t.Fatal(err)
 	}
 	accept(t, d, say("om_3", "three"))

@@ -104,7 +104,7 @@ func TestGoingBackToAnEarlierConversation(t *testing.T) {
 func TestGoingBackWithinAConversation(t *testing.T) {
 	d := fresh(t)
 	one := turn(t, d, "om_1", "one", "s-1")
-	if err := d.Chats().Sessions().Forget(t.Context(), oc, "s-1"); err != nil {
+	if err := d.Chats().ForgetSession(t.Context(), oc, "s-1"); err != nil {
 		t.Fatal(err)
 	}
 	turn(t, d, "om_2", "two", "s-2")
@@ -168,7 +168,7 @@ func TestACardWithoutATurn(t *testing.T) {
 	if err := d.Outbox().MarkDelivered(t.Context(), p, "om_shown"); err != nil {
 		t.Fatal(err)
 	}
-	list, err := d.History().ByID(t.Context(), oc, []string{"om_shown"})
+	list, err := d.Messages().ByID(t.Context(), oc, []string{"om_shown"})
 	if err != nil || len(list) != 1 || list[0].Text != card.Body || list[0].Class != chat.Command ||
 		list[0].Role != chat.Assistant {
 		t.Errorf("%+v %v", list, err)

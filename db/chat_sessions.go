@@ -61,19 +61,13 @@ func loadSessionAside(ctx context.Context, tx *sql.Tx, key chat.Key, id string) 
 
 const sessionOn = `SELECT session_id, node, cwd, turn_id FROM sessions WHERE chat_key = ?1 AND node = ?2 AND epoch = ?3`
 
-// Sessions stores the sessions of chats.
-type Sessions struct{ db *DB }
-
-// Sessions returns the sessions of chats in the database.
-func (cs Chats) Sessions() Sessions { return Sessions(cs) }
-
-// On is the session that [Turns.Claim] would resume on a machine; each machine has its own.
-func (ss Sessions) On(ctx context.Context, c Chat, node string) (Session, error) {
+// SessionOn is the session that [Turns.Claim] would resume on a machine; each machine has its own.
+func (cs Chats) SessionOn(ctx context.Context, c Chat, node string) (Session, error) {
 	if c.Session.ID == "" || c.Session.Node == "" || c.Session.Node == node {
 		return c.Session, nil
 	}
 	var s Session
-	err := ss.db.read.QueryRowContext(ctx, sessionOn, c.Key.String(), node, c.Epoch).Scan(&s.ID, &s.Node, &s.Cwd, &s.Turn)
+	err := cs.db.read.QueryRowContext(ctx, sessionOn, c.Key.String(), node, c.Epoch).Scan(&s.ID, &s.Node, &s.Cwd, &s.Turn)
 	if errors.Is(err, sql.ErrNoRows) {
 		return c.Session, nil
 	} else if err != nil {
@@ -89,9 +83,9 @@ const forgetSessionsAside = `DELETE FROM sessions WHERE chat_key = ?1`
 
 const forgetSessionAside = `DELETE FROM sessions WHERE chat_key = ?1 AND session_id = ?2`
 
-// Forget drops a lost session. Other sessions of the chat stay.
-func (ss Sessions) Forget(ctx context.Context, key chat.Key, id string) error {
-	err := ss.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
+// ForgetSession drops a lost session. Other sessions of the chat stay.
+func (cs Chats) ForgetSession(ctx context.Context, key chat.Key, id string) error {
+	err := cs.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
 		_, err := tx.ExecContext(ctx, forgetSession, key.String(), id)
 		if err == nil {
 			_, err = tx.ExecContext(ctx, forgetSessionAside, key.String(), id)
@@ -144,10 +138,10 @@ func (ts Turns) Prompts(ctx context.Context, key chat.Key, upTo int64) (_ []Prom
 const sessionsInUse = `SELECT session_id FROM chats WHERE session_id <> '' UNION SELECT session_id FROM sessions
 	UNION SELECT session_id FROM turns WHERE session_id <> '' AND state IN ('queued', 'running')`
 
-// InUse lists the sessions that the next turn of a chat goes on in, on any machine, and those of turns that have
-// not ended.
-func (ss Sessions) InUse(ctx context.Context) ([]string, error) {
-	list, err := queryAll(ctx, ss.db.read, scanText, sessionsInUse)
+// SessionsInUse lists the sessions that the next turn of a chat goes on in, on any machine, and those of turns that
+// have not ended.
+func (cs Chats) SessionsInUse(ctx context.Context) ([]string, error) {
+	list, err := queryAll(ctx, cs.db.read, scanText, sessionsInUse)
 	if err != nil {
 		return nil, fmt.Errorf("sessions in use: %w", err)
 	}

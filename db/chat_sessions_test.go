@@ -70,7 +70,7 @@ func machines(t *testing.T) *db.DB {
 
 func TestASessionThatWasSetAsideCanBeForgotten(t *testing.T) {
 	d := machines(t)
-	if err := d.Chats().Sessions().Forget(t.Context(), oc, "s-om_1"); err != nil {
+	if err := d.Chats().ForgetSession(t.Context(), oc, "s-om_1"); err != nil {
 		t.Fatal(err)
 	}
 	if got := onNode(t, d, "a", "om_3").Chat.Session; got.ID != "s-b" || got.Node != "b" {
@@ -165,20 +165,20 @@ func TestSessionsInUse(t *testing.T) {
 	answered(t, d, "om_1", "one", "a1")
 	accept(t, d, say("om_2", "two"))
 	second := claim(t, d, "s-2")
-	got, err := d.Chats().Sessions().InUse(t.Context())
+	got, err := d.Chats().SessionsInUse(t.Context())
 	if err != nil || !slices.Equal(got, []string{"s-om_1"}) { // the second turn goes on in it
 		t.Errorf("while a turn runs: %q, %v", got, err)
 	}
 	finish(t, d, db.TurnResult{Turn: second.Turn, Session: db.Session{ID: second.Turn.Session}})
-	if err := d.Chats().Sessions().Forget(t.Context(), oc, "s-om_1"); err != nil {
+	if err := d.Chats().ForgetSession(t.Context(), oc, "s-om_1"); err != nil {
 		t.Fatal(err)
 	}
-	if got, err := d.Chats().Sessions().InUse(t.Context()); err != nil || len(got) != 0 {
+	if got, err := d.Chats().SessionsInUse(t.Context()); err != nil || len(got) != 0 {
 		t.Errorf("without a session: %q, %v", got, err)
 	}
 	accept(t, d, say("om_3", "three"))
 	claim(t, d, "s-3")
-	if got, err := d.Chats().Sessions().InUse(t.Context()); err != nil || !slices.Equal(got, []string{"s-3"}) {
+	if got, err := d.Chats().SessionsInUse(t.Context()); err != nil || !slices.Equal(got, []string{"s-3"}) {
 		t.Errorf("in a new session: %q, %v", got, err)
 	}
 }

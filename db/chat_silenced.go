@@ -20,18 +20,12 @@ type Silenced struct {
 	Why   string // the platform's reason, for operators
 }
 
-// Silences stores the chats in which the platform does not let the bot write.
-type Silences struct{ db *DB }
-
-// Silences returns the silenced chats in the database.
-func (cs Chats) Silences() Silences { return Silences(cs) }
-
 const insertSilenced = `INSERT INTO silenced (chat_key, since, why) VALUES (?1, ?2, ?3)
 	ON CONFLICT (chat_key) DO UPDATE SET since = excluded.since, why = excluded.why`
 
-// Record notes that the platform lets the bot say nothing in a chat.
-func (ss Silences) Record(ctx context.Context, key chat.Key, why string) error {
-	if _, err := ss.db.engine.Exec(ctx, insertSilenced, key.String(), millis(ss.db.now()), why); err != nil {
+// Silence notes that the platform lets the bot say nothing in a chat.
+func (cs Chats) Silence(ctx context.Context, key chat.Key, why string) error {
+	if _, err := cs.db.engine.Exec(ctx, insertSilenced, key.String(), millis(cs.db.now()), why); err != nil {
 		return fmt.Errorf("silence %v: %w", key, err)
 	}
 	return nil
@@ -42,11 +36,11 @@ const unsilence = `DELETE FROM silenced WHERE chat_key = ?1`
 
 const isSilenced = `SELECT COUNT(*) FROM silenced WHERE chat_key = ?1 AND since > ?2`
 
-// Has reports whether sending to a chat is suspended.
-func (ss Silences) Has(ctx context.Context, key chat.Key) (bool, error) {
+// IsSilenced reports whether sending to a chat is suspended.
+func (cs Chats) IsSilenced(ctx context.Context, key chat.Key) (bool, error) {
 	var n int
-	since := millis(ss.db.now().Add(-silence))
-	if err := ss.db.read.QueryRowContext(ctx, isSilenced, key.String(), since).Scan(&n); err != nil {
+	since := millis(cs.db.now().Add(-silence))
+	if err := cs.db.read.QueryRowContext(ctx, isSilenced, key.String(), since).Scan(&n); err != nil {
 		return false, fmt.Errorf("is %v silenced: %w", key, err)
 	}
 	return n > 0, nil
@@ -57,9 +51,9 @@ const selectSilenced = `SELECT s.chat_key, CASE c.kind WHEN 'p2p' THEN COALESCE(
 	c.kind, s.since, s.why FROM silenced s JOIN chats c ON c.key = s.chat_key
 	WHERE s.since > ?1 AND c.left_at <= c.joined_at ORDER BY s.since DESC`
 
-// List lists the chats to which sending is suspended, latest first.
-func (ss Silences) List(ctx context.Context) ([]Silenced, error) {
-	list, err := queryAll(ctx, ss.db.read, scanSilenced, selectSilenced, millis(ss.db.now().Add(-silence)))
+// Silenced lists the chats to which sending is suspended, latest first.
+func (cs Chats) Silenced(ctx context.Context) ([]Silenced, error) {
+	list, err := queryAll(ctx, cs.db.read, scanSilenced, selectSilenced, millis(cs.db.now().Add(-silence)))
 	if err != nil {
 		return nil, fmt.Errorf("list silenced chats: %w", err)
 	}

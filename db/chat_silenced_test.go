@@ -11,23 +11,23 @@ import (
 func TestASilenceEnds(t *testing.T) {
 	d := fresh(t)
 	accept(t, d, say("om_1", "one"))
-	silences := d.Chats().Silences()
+	silences := d.Chats()
 	began := time.Date(2026, 5, 4, 10, 0, 0, 0, time.UTC)
 	d.At(t, began)
 	begin := func() {
 		t.Helper()
-		if err := silences.Record(t.Context(), oc, "muted"); err != nil {
+		if err := silences.Silence(t.Context(), oc, "muted"); err != nil {
 			t.Fatal(err)
 		}
 	}
 	check := func(after time.Duration, want bool) {
 		t.Helper()
 		d.At(t, began.Add(after))
-		has, err := silences.Has(t.Context(), oc)
+		has, err := silences.IsSilenced(t.Context(), oc)
 		if err != nil || has != want {
 			t.Errorf("after %v: silenced %v, %v", after, has, err)
 		}
-		list, err := silences.List(t.Context())
+		list, err := silences.Silenced(t.Context())
 		if err != nil || len(list) == 1 != want || want && (list[0].Key != oc || list[0].Kind != chat.Private ||
 			list[0].Title != "小明") {
 			t.Errorf("after %v: %+v, %v", after, list, err)

@@ -37,7 +37,8 @@ func (c Chat) ContextAfter() int64 {
 	return max(c.Summary.Seq, c.ContextStart)
 }
 
-// Chats stores the data of chats besides their History.
+// Chats stores the data of chats besides their History: settings, sessions and folders of their agents, their daily
+// reports, and in which of them the platform does not let the bot write.
 type Chats struct{ db *DB }
 
 // Chats returns the chats in the database.

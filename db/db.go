@@ -132,7 +132,7 @@ func optionsOf(d *DB, c Config) sqlite.Options {
 		Derived: isIndexDamage,
 		Renew: func(ctx context.Context, engine *sqlite.DB) error {
 			setEngine(d, engine)
-			return d.Index().renew(ctx)
+			return d.Search().renew(ctx)
 		},
 	}
 }
@@ -158,7 +158,7 @@ func Open(ctx context.Context, c Config) (_ *DB, err error) {
 	}
 	// Before anything is stored: the index must be complete when the first search runs.
 	setEngine(d, engine)
-	if err := d.Index().catchUp(ctx, c.Progress); err != nil {
+	if err := d.Search().catchUp(ctx, c.Progress); err != nil {
 		return nil, errors.Join(engine.Explain(err), d.Close())
 	}
 	if err := engine.RecordOpenFiles(); err != nil {

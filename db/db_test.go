@@ -134,13 +134,13 @@ func TestTheSessionIsChosenWithTheClaimAndKeptAtTheEnd(t *testing.T) {
 		t.Fatalf("second claim: %+v", c)
 	}
 	finish(t, d, db.TurnResult{Turn: c.Turn})
-	if err := d.Chats().Sessions().Forget(t.Context(), oc, "another"); err != nil {
+	if err := d.Chats().ForgetSession(t.Context(), oc, "another"); err != nil {
 		t.Fatal(err)
 	}
 	if ch, _ := d.Chats().Get(t.Context(), oc); ch.Session.ID != "new-1" {
 		t.Fatalf("forgetting another session dropped %+v", ch)
 	}
-	if err := d.Chats().Sessions().Forget(t.Context(), oc, "new-1"); err != nil {
+	if err := d.Chats().ForgetSession(t.Context(), oc, "new-1"); err != nil {
 		t.Fatal(err)
 	}
 	accept(t, d, say("om_3", "q3"))
@@ -253,7 +253,7 @@ func TestUnseen(t *testing.T) {
 	d := fresh(t)
 	unseen := func(seen, before int64) string {
 		t.Helper()
-		list, err := d.History().Unseen(t.Context(), oc, 0, seen, before)
+		list, err := d.Messages().Unseen(t.Context(), oc, 0, seen, before)
 		if err != nil {
 			t.Fatal(err)
 		}

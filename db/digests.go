@@ -17,17 +17,11 @@ type Digest struct {
 	Day    string   // the last day done, such as "2026-05-04"
 }
 
-// Digests stores the daily reports.
-type Digests struct{ db *DB }
-
-// Digests returns the digests in the database.
-func (d *DB) Digests() Digests { return Digests{d} }
-
 const selectDigests = `SELECT chat_key, minute, day FROM digests`
 
-// List lists all digests.
-func (ds Digests) List(ctx context.Context) ([]Digest, error) {
-	list, err := queryAll(ctx, ds.db.read, func(scan scanner) (d Digest, err error) {
+// Digests lists all digests.
+func (cs Chats) Digests(ctx context.Context) ([]Digest, error) {
+	list, err := queryAll(ctx, cs.db.read, func(scan scanner) (d Digest, err error) {
 		var key string
 		if err := scan(&key, &d.Minute, &d.Day); err != nil {
 			return d, err
@@ -43,10 +37,10 @@ func (ds Digests) List(ctx context.Context) ([]Digest, error) {
 
 const endDigestDay = `UPDATE digests SET day = ?2 WHERE chat_key = ?1 AND day < ?2`
 
-// Finish records that the digest of a day is done, and enqueues its text unless it is empty. It returns [ErrNotFound]
-// if the day was done before, or the digest was cancelled.
-func (ds Digests) Finish(ctx context.Context, key chat.Key, day, text string) error {
-	err := ds.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
+// FinishDigest records that the digest of a day is done, and enqueues its text unless it is empty. It returns
+// [ErrNotFound] if the day was done before, or the digest was cancelled.
+func (cs Chats) FinishDigest(ctx context.Context, key chat.Key, day, text string) error {
+	err := cs.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
 		res, err := tx.ExecContext(ctx, endDigestDay, key.String(), day)
 		if err != nil {
 			return err
@@ -57,7 +51,7 @@ func (ds Digests) Finish(ctx context.Context, key chat.Key, day, text string) er
 		if text == "" {
 			return nil
 		}
-		return ds.db.Outbox().post(ctx, tx, Post{Key: key, Idem: "digest:" + key.String() + ":" + day, Text: text})
+		return cs.db.Outbox().post(ctx, tx, Post{Key: key, Idem: "digest:" + key.String() + ":" + day, Text: text})
 	})
 	if err != nil {
 		return fmt.Errorf("digest of %s: %w", day, err)
@@ -81,8 +75,8 @@ const business = `SELECT (SELECT COUNT(*) FROM turns INDEXED BY turns_ended WHER
 	(SELECT COUNT(*) FROM approvals WHERE state = 'waiting')`
 
 // Totals returns the totals of all chats.
-func (ds Digests) Totals(ctx context.Context, from, to time.Time) (b Totals, err error) {
-	err = ds.db.read.QueryRowContext(ctx, business, millis(from), millis(to)).
+func (cs Chats) Totals(ctx context.Context, from, to time.Time) (b Totals, err error) {
+	err = cs.db.read.QueryRowContext(ctx, business, millis(from), millis(to)).
 		Scan(&b.Turns, &b.Failed, &b.CostUSD, &b.Waiting)
 	if err != nil {
 		return b, fmt.Errorf("sum up the day: %w", err)

@@ -22,7 +22,7 @@ func TestADigestIsSentOnceADay(t *testing.T) {
 		{"2026-05-03", "x", false, true}, {"2026-05-04", "busy", true, false},
 		{"2026-05-04", "busy", false, true}, {"2026-05-05", "", false, false},
 	} {
-		err := d.Digests().Finish(t.Context(), oc, s.day, s.text)
+		err := d.Chats().FinishDigest(t.Context(), oc, s.day, s.text)
 		if errors.Is(err, db.ErrNotFound) != s.again || err != nil && !s.again {
 			t.Errorf("%s: %v", s.day, err)
 		}
@@ -30,14 +30,14 @@ func TestADigestIsSentOnceADay(t *testing.T) {
 			t.Errorf("%s: sent %v", s.day, got)
 		}
 	}
-	list, err := d.Digests().List(t.Context())
+	list, err := d.Chats().Digests(t.Context())
 	if want := (db.Digest{Key: oc, Minute: 570, Day: "2026-05-05"}); err != nil || len(list) != 1 || list[0] != want {
 		t.Errorf("%+v, %v", list, err)
 	}
 	in = say("om_2", "/digest off")
 	in.Class, in.Effects = chat.Command, []db.Effect{db.EndDigest{}}
 	accept(t, d, in)
-	if err := d.Digests().Finish(t.Context(), oc, "2026-05-06", "x"); !errors.Is(err, db.ErrNotFound) {
+	if err := d.Chats().FinishDigest(t.Context(), oc, "2026-05-06", "x"); !errors.Is(err, db.ErrNotFound) {
 		t.Errorf("after its end: %v", err)
 	}
 	empty(t, d)
@@ -52,7 +52,7 @@ func TestTheBusinessOfADay(t *testing.T) {
 		finish(t, d, db.TurnResult{Turn: claim(t, d, "s").Turn, State: state, Usage: &db.Usage{Model: "m", CostUSD: 0.5}})
 	}
 	asking(t, d, accept(t, d, say("om_4", "go")).Turn)
-	got, err := d.Digests().Totals(t.Context(), began.Add(time.Minute), began.Add(24*time.Hour))
+	got, err := d.Chats().Totals(t.Context(), began.Add(time.Minute), began.Add(24*time.Hour))
 	if want := (db.Totals{Turns: 2, Failed: 1, CostUSD: 1, Waiting: 1}); err != nil || got != want {
 		t.Errorf("%+v, %v, want %+v", got, err, want)
 	}

@@ -11,12 +11,6 @@ import (
 	"magpie/internal/chat"
 )
 
-// History reads the conversations.
-type History struct{ db *DB }
-
-// History returns the conversations in the database.
-func (d *DB) History() History { return History{d} }
-
 // historyPage is how many messages are read at a time.
 const historyPage = 32
 
@@ -41,19 +35,19 @@ const notRefused = ` AND NOT EXISTS (SELECT 1 FROM turns f WHERE f.id = turn_id
 // Range iterates backwards over the conversation of one epoch, from the newest message to the one after seq after (0 =
 // to the first). It omits the messages of turn before and later ones, which are being asked or wait to be asked. It
 // reads page by page, so the cost only depends on what the caller pulls.
-func (h History) Range(ctx context.Context, key chat.Key, epoch, after, before int64) iter.Seq2[chat.Message, error] {
-	return h.walk(ctx, selectHistory, key, epoch, after, before)
+func (ms Messages) Range(ctx context.Context, key chat.Key, epoch, after, before int64) iter.Seq2[chat.Message, error] {
+	return ms.walk(ctx, selectHistory, key, epoch, after, before)
 }
 
-// ForTurn is [History.Range] for a running turn. The turn may have waited while later ones were answered; those belong
+// ForTurn is [Messages.Range] for a running turn. The turn may have waited while later ones were answered; those belong
 // to its History, too.
-func (h History) ForTurn(ctx context.Context, key chat.Key, epoch, after, turn int64) iter.Seq2[chat.Message, error] {
-	return h.walk(ctx, selectAnswered, key, epoch, after, turn)
+func (ms Messages) ForTurn(ctx context.Context, key chat.Key, epoch, after, turn int64) iter.Seq2[chat.Message, error] {
+	return ms.walk(ctx, selectAnswered, key, epoch, after, turn)
 }
 
 // walk reads page by page, so that no read transaction stays open while the caller works: an open one prevents
 // truncation of the write-ahead log.
-func (h History) walk(
+func (ms Messages) walk(
 	ctx context.Context, query string, key chat.Key, epoch, after, turn int64,
 ) iter.Seq2[chat.Message, error] {
 	return func(yield func(chat.Message, error) bool) {
@@ -62,7 +56,7 @@ func (h History) walk(
 		}
 		seq := int64(math.MaxInt64)
 		for {
-			page, err := queryMessages(ctx, h.db.read, key, query, key.String(), epoch, seq, after, turn, historyPage)
+			page, err := queryMessages(ctx, ms.db.read, key, query, key.String(), epoch, seq, after, turn, historyPage)
 			if err != nil {
 				yield(chat.Message{}, fmt.Errorf("read history of %v: %w", key, err))
 				return
@@ -89,8 +83,8 @@ const unseenLimit = 500
 
 // Unseen returns the conversation of the turns after seen and before the turn before, oldest first: what a session that
 // holds the turns up to seen has missed.
-func (h History) Unseen(ctx context.Context, key chat.Key, epoch, seen, before int64) ([]chat.Message, error) {
-	list, err := queryMessages(ctx, h.db.read, key, selectUnseen, key.String(), seen, before, epoch, unseenLimit)
+func (ms Messages) Unseen(ctx context.Context, key chat.Key, epoch, seen, before int64) ([]chat.Message, error) {
+	list, err := queryMessages(ctx, ms.db.read, key, selectUnseen, key.String(), seen, before, epoch, unseenLimit)
 	if err != nil {
 		return nil, fmt.Errorf("read messages that the session of %v lacks: %w", key, err)
 	}
@@ -103,8 +97,8 @@ const selectLatest = `SELECT ` + messageColumns + ` FROM messages
 	ORDER BY epoch DESC, seq DESC LIMIT ?2`
 
 // Latest is the end of a chat's History, oldest first, regardless of /new.
-func (h History) Latest(ctx context.Context, key chat.Key, most int) ([]chat.Message, error) {
-	list, err := queryMessages(ctx, h.db.read, key, selectLatest, key.String(), most)
+func (ms Messages) Latest(ctx context.Context, key chat.Key, most int) ([]chat.Message, error) {
+	list, err := queryMessages(ctx, ms.db.read, key, selectLatest, key.String(), most)
 	if err != nil {
 		return nil, fmt.Errorf("read the last messages of %v: %w", key, err)
 	}
@@ -116,12 +110,12 @@ const selectMessages = `SELECT ` + messageColumns + ` FROM messages
 	WHERE chat_key = ?1 AND seq IN (SELECT value FROM json_each(?2))` + notRecalled + notRefused + ` ORDER BY seq`
 
 // BySeq returns those of a chat's messages that exist with these seqs, oldest first, for a context.
-func (h History) BySeq(ctx context.Context, key chat.Key, seqs []int64) ([]chat.Message, error) {
+func (ms Messages) BySeq(ctx context.Context, key chat.Key, seqs []int64) ([]chat.Message, error) {
 	list, err := json.Marshal(seqs)
 	if err != nil {
 		return nil, err
 	}
-	msgs, err := queryMessages(ctx, h.db.read, key, selectMessages, key.String(), string(list))
+	msgs, err := queryMessages(ctx, ms.db.read, key, selectMessages, key.String(), string(list))
 	if err != nil {
 		return nil, fmt.Errorf("read messages of %v: %w", key, err)
 	}
@@ -137,7 +131,7 @@ const selectSameTurn = `SELECT ` + messageColumns + ` FROM json_each(?2) j CROSS
 	AND class = 'talk' AND role IN ('user', 'assistant')` + notRecalled + notRefused + ` ORDER BY +seq`
 
 // SameTurn returns what else was asked and answered in the turns of messages, oldest first.
-func (h History) SameTurn(ctx context.Context, key chat.Key, of []chat.Message) ([]chat.Message, error) {
+func (ms Messages) SameTurn(ctx context.Context, key chat.Key, of []chat.Message) ([]chat.Message, error) {
 	list := make([][2]int64, len(of))
 	for i, m := range of {
 		list[i] = [2]int64{m.Seq, m.Turn}
@@ -146,7 +140,7 @@ func (h History) SameTurn(ctx context.Context, key chat.Key, of []chat.Message) 
 	if err != nil {
 		return nil, err
 	}
-	msgs, err := queryMessages(ctx, h.db.read, key, selectSameTurn, key.String(), string(data), turnReach)
+	msgs, err := queryMessages(ctx, ms.db.read, key, selectSameTurn, key.String(), string(data), turnReach)
 	if err != nil {
 		return nil, fmt.Errorf("read turns of %v: %w", key, err)
 	}
@@ -157,8 +151,8 @@ const selectMessagesByID = `SELECT ` + messageColumns + ` FROM messages
 	WHERE chat_key = ?1 AND message_id IN (SELECT value FROM json_each(?2))` + notRecalled + ` ORDER BY +seq`
 
 // ByID returns those of a chat's messages that exist with these platform IDs, oldest first.
-func (h History) ByID(ctx context.Context, key chat.Key, ids []string) ([]chat.Message, error) {
-	msgs, err := queryMessages(ctx, h.db.read, key, selectMessagesByID, key.String(), encodeList(ids))
+func (ms Messages) ByID(ctx context.Context, key chat.Key, ids []string) ([]chat.Message, error) {
+	msgs, err := queryMessages(ctx, ms.db.read, key, selectMessagesByID, key.String(), encodeList(ids))
 	if err != nil {
 		return nil, fmt.Errorf("read messages of %v: %w", key, err)
 	}
@@ -171,8 +165,8 @@ const selectFirstQuestion = `SELECT ` + messageColumns + ` FROM messages
 	notRecalled + ` ORDER BY seq LIMIT 1`
 
 // FirstQuestion returns the question with which an epoch of a chat began, or [ErrNotFound].
-func (h History) FirstQuestion(ctx context.Context, key chat.Key, epoch int64) (chat.Message, error) {
-	msgs, err := queryMessages(ctx, h.db.read, key, selectFirstQuestion, key.String(), epoch)
+func (ms Messages) FirstQuestion(ctx context.Context, key chat.Key, epoch int64) (chat.Message, error) {
+	msgs, err := queryMessages(ctx, ms.db.read, key, selectFirstQuestion, key.String(), epoch)
 	switch {
 	case err != nil:
 		return chat.Message{}, fmt.Errorf("read first question of %v: %w", key, err)
@@ -189,10 +183,10 @@ const oldestOpen = `SELECT COALESCE(MIN(id), ?5) FROM turns INDEXED BY turns_ope
 
 // Answered returns the answered messages of an epoch of a chat after sequence number after (0 = from the first), at
 // most this many. Questions of running or waiting turns are left out, and those that the model's API has refused.
-func (h History) Answered(
+func (ms Messages) Answered(
 	ctx context.Context, key chat.Key, epoch, after int64, most int,
 ) (newestFirst []chat.Message, err error) {
-	for m, err := range h.walk(ctx, selectTaken, key, epoch, after, math.MaxInt64) {
+	for m, err := range ms.walk(ctx, selectTaken, key, epoch, after, math.MaxInt64) {
 		if err != nil {
 			return nil, err
 		}

@@ -83,22 +83,16 @@ func (r RecordedAction) message() (chat.Message, error) {
 	}, nil
 }
 
-// Actions stores tool calls and decisions about them.
-type Actions struct{ db *DB }
-
-// Actions returns the tool calls in the database.
-func (ms Messages) Actions() Actions { return Actions(ms) }
-
-// Record adds actions of turns to the History.
-func (as Actions) Record(ctx context.Context, list []RecordedAction) error {
-	err := as.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error { return as.record(ctx, tx, list) })
+// RecordActions adds actions of turns to the History.
+func (ms Messages) RecordActions(ctx context.Context, list []RecordedAction) error {
+	err := ms.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error { return ms.recordActions(ctx, tx, list) })
 	if err != nil {
 		return fmt.Errorf("record what an agent did: %w", err)
 	}
 	return nil
 }
 
-func (as Actions) record(ctx context.Context, tx *sql.Tx, list []RecordedAction) error {
+func (ms Messages) recordActions(ctx context.Context, tx *sql.Tx, list []RecordedAction) error {
 	for _, r := range list {
 		m, err := r.message()
 		if err != nil {
@@ -116,7 +110,7 @@ func (as Actions) record(ctx context.Context, tx *sql.Tx, list []RecordedAction)
 		}
 		id, err := storeMessage(ctx, tx, &m)
 		if err == nil {
-			err = as.db.Index().scheduleBatch(ctx, tx, id) // of earlier messages
+			err = ms.db.Search().scheduleBatch(ctx, tx, id) // of earlier messages
 		}
 		if err != nil {
 			return err
@@ -139,12 +133,12 @@ const selectAllDecided = `SELECT ` + messageColumns + `, chat_key FROM messages 
 
 // Decisions lists the decisions about tool calls in a chat between two times, oldest first, with their rules. The zero
 // key means all chats.
-func (as Actions) Decisions(ctx context.Context, key chat.Key, from, until time.Time) ([]RecordedAction, error) {
+func (ms Messages) Decisions(ctx context.Context, key chat.Key, from, until time.Time) ([]RecordedAction, error) {
 	query := selectDecided
 	if key == (chat.Key{}) {
 		query = selectAllDecided
 	}
-	list, err := queryAll(ctx, as.db.read, scanDecided, query, key.String(), millis(from), millis(until))
+	list, err := queryAll(ctx, ms.db.read, scanDecided, query, key.String(), millis(from), millis(until))
 	if err != nil {
 		return nil, fmt.Errorf("list decisions: %w", err)
 	}
@@ -154,7 +148,7 @@ func (as Actions) Decisions(ctx context.Context, key chat.Key, from, until time.
 			continue
 		}
 		if rules[r.Key] == nil {
-			if rules[r.Key], err = as.db.Rules().every(ctx, r.Key); err != nil {
+			if rules[r.Key], err = ms.db.Rules().every(ctx, r.Key); err != nil {
 				return nil, err
 			}
 		}

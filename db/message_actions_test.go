@@ -25,7 +25,7 @@ func TestActionsAreNoMessages(t *testing.T) {
 	decided.Decision, decided.By = db.AllowedOnce, chat.Actor{ID: "ou_1", Name: "小明"}
 	for range 2 {
 		list := []db.RecordedAction{action("t1", false), decided, action("t1", true)}
-		if err := d.Messages().Actions().Record(t.Context(), list); err != nil {
+		if err := d.Messages().RecordActions(t.Context(), list); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -33,12 +33,12 @@ func TestActionsAreNoMessages(t *testing.T) {
 	old := db.Record{Kind: chat.Private, Message: chat.Message{
 		Key: oc, ID: "om_0", Role: chat.User, Class: chat.Talk, Text: "zero", Time: time.UnixMilli(0),
 	}}
-	if n, err := d.Records().NewImporter().Import(t.Context(), []db.Record{old}); err != nil || n != 1 {
+	if n, err := d.Messages().NewImporter().Import(t.Context(), []db.Record{old}); err != nil || n != 1 {
 		t.Fatalf("%d imported, %v", n, err)
 	}
 	seqs := map[string]int64{}
 	var roles []chat.Role
-	for r, err := range d.Records().Range(t.Context(), oc) {
+	for r, err := range d.Messages().Export(t.Context(), oc) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -48,11 +48,11 @@ func TestActionsAreNoMessages(t *testing.T) {
 	if len(seqs) != 6 || seqs["om_2"] != seqs["om_1"]+1 || seqs["om_0"] >= seqs["om_1"] {
 		t.Errorf("numbers %v of %v", seqs, roles)
 	}
-	got, err := d.Messages().Actions().Decisions(t.Context(), oc, now.Add(-time.Hour), now.Add(time.Hour))
+	got, err := d.Messages().Decisions(t.Context(), oc, now.Add(-time.Hour), now.Add(time.Hour))
 	if err != nil || len(got) != 1 || got[0] != decided {
 		t.Errorf("decisions %+v, %v", got, err)
 	}
-	if list, err := d.Messages().Actions().Decisions(t.Context(), chat.Key{}, now.Add(time.Hour),
+	if list, err := d.Messages().Decisions(t.Context(), chat.Key{}, now.Add(time.Hour),
 		now.Add(2*time.Hour)); err != nil || len(list) != 0 {
 		t.Errorf("later decisions %+v, %v", list, err)
 	}
@@ -69,7 +69,7 @@ func TestActionsDoNotBlockTheIndex(t *testing.T) {
 				Action: db.Action{Use: fmt.Sprint(i, j), Tool: "Bash"}, Key: oc, Turn: turn, Epoch: 1, Time: time.Now(),
 			})
 		}
-		if err := d.Messages().Actions().Record(t.Context(), list); err != nil {
+		if err := d.Messages().RecordActions(t.Context(), list); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -103,11 +103,11 @@ func TestOldActionsAreSwept(t *testing.T) {
 		decided.Decision = db.AllowedOnce
 		list = append(list, a, decided)
 	}
-	if err := d.Messages().Actions().Record(t.Context(), list); err != nil {
+	if err := d.Messages().RecordActions(t.Context(), list); err != nil {
 		t.Fatal(err)
 	}
 	left := func() (uses []string) {
-		for r, err := range d.Records().Range(t.Context(), oc) {
+		for r, err := range d.Messages().Export(t.Context(), oc) {
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -53,7 +53,7 @@ func (ms Messages) Edit(ctx context.Context, e Inbound) (a AcceptResult, err err
 // sameContent reports whether a version has the same text and files as e.
 func (ms Messages) sameContent(ctx context.Context, tx *sql.Tx, old version, e Inbound) (bool, error) {
 	msgs := []chat.Message{old.Message}
-	if err := ms.db.Files().loadInto(ctx, tx, old.Key, msgs); err != nil {
+	if err := ms.loadInto(ctx, tx, old.Key, msgs); err != nil {
 		return false, err
 	}
 	had := slices.DeleteFunc(msgs[0].Files, func(f chat.File) bool { return f.Of != PlatformID(old.ID) })
@@ -82,7 +82,7 @@ func (ms Messages) replace(ctx context.Context, tx *sql.Tx, old version, e Inbou
 	if _, err := ms.insert(ctx, tx, &m); err != nil {
 		return 0, err
 	}
-	if _, err := ms.db.Files().insert(ctx, tx, m.Key, m.ID, e.Files); err != nil {
+	if _, err := ms.insertFiles(ctx, tx, m.Key, m.ID, e.Files); err != nil {
 		return 0, err
 	}
 	switch {

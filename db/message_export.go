@@ -14,33 +14,30 @@ const selectExport = `SELECT ` + messageColumns + `, key, kind, epoch < now
 	CROSS JOIN messages ON chat_key = key` + notRecalled + `
 	ORDER BY key, seq`
 
-// All iterates over the current History of all chats: chat by chat, each in order.
-func (rs Records) All(ctx context.Context) iter.Seq2[Record, error] { return rs.read(ctx, "") }
-
-// Range is [Records.All] for one chat, which need not exist.
-func (rs Records) Range(ctx context.Context, key chat.Key) iter.Seq2[Record, error] {
-	return rs.read(ctx, key.String())
-}
-
 const countExport = `SELECT COUNT(*) FROM messages WHERE (?1 = '' OR chat_key = ?1)` + notRecalled
 
-// Count returns how many records [Records.Range] yields, or [Records.All] for the zero key. It reads no texts.
-func (rs Records) Count(ctx context.Context, key chat.Key) (n int64, err error) {
+// Count returns how many records [Messages.Export] yields. It reads no texts.
+func (ms Messages) Count(ctx context.Context, key chat.Key) (n int64, err error) {
 	only := ""
 	if key != (chat.Key{}) {
 		only = key.String()
 	}
-	if err := rs.db.read.QueryRowContext(ctx, countExport, only).Scan(&n); err != nil {
+	if err := ms.db.read.QueryRowContext(ctx, countExport, only).Scan(&n); err != nil {
 		return 0, fmt.Errorf("count the history: %w", err)
 	}
 	return n, nil
 }
 
-// read yields an error only if the caller still reads: yielding after a break would panic.
-func (rs Records) read(ctx context.Context, only string) iter.Seq2[Record, error] {
+// Export iterates over the current History of a chat, which need not exist, or with the zero key of all chats: chat by
+// chat, each in order. It yields an error only if the caller still reads: yielding after a break would panic.
+func (ms Messages) Export(ctx context.Context, of chat.Key) iter.Seq2[Record, error] {
+	only := ""
+	if of != (chat.Key{}) {
+		only = of.String()
+	}
 	return func(yield func(Record, error) bool) {
 		enough := false
-		err := rs.walk(ctx, only, func(r Record) bool {
+		err := ms.walkRecords(ctx, only, func(r Record) bool {
 			enough = !yield(r, nil)
 			return !enough
 		})
@@ -50,9 +47,10 @@ func (rs Records) read(ctx context.Context, only string) iter.Seq2[Record, error
 	}
 }
 
-// walk calls f for every message until f returns false. It reads row by row and occupies one connection meanwhile.
-func (rs Records) walk(ctx context.Context, only string, f func(Record) bool) (err error) {
-	rows, err := rs.db.read.QueryContext(ctx, selectExport, only)
+// walkRecords calls f for every message until f returns false. It reads row by row and occupies one connection
+// meanwhile.
+func (ms Messages) walkRecords(ctx context.Context, only string, f func(Record) bool) (err error) {
+	rows, err := ms.db.read.QueryContext(ctx, selectExport, only)
 	if err != nil {
 		return err
 	}
@@ -60,13 +58,13 @@ func (rs Records) walk(ctx context.Context, only string, f func(Record) bool) (e
 	for rows.Next() {
 		var r Record
 		var key string
-		var ms int64
-		err := rows.Scan(&r.Seq, &r.Epoch, &r.Turn, &r.ID, &r.Role, &r.Class, &r.Actor.ID, &r.Actor.Name, &r.Text, &ms,
+		var at int64
+		err := rows.Scan(&r.Seq, &r.Epoch, &r.Turn, &r.ID, &r.Role, &r.Class, &r.Actor.ID, &r.Actor.Name, &r.Text, &at,
 			&key, &r.Kind, &r.Past)
 		if err != nil {
 			return err
 		}
-		r.Time = fromMillis(ms)
+		r.Time = fromMillis(at)
 		if r.Key, err = chat.ParseKey(key); err != nil {
 			return err
 		}

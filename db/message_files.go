@@ -10,12 +10,6 @@ import (
 	"magpie/internal/chat"
 )
 
-// Files stores the attachments of messages.
-type Files struct{ db *DB }
-
-// Files returns the files in the database.
-func (d *DB) Files() Files { return Files{d} }
-
 const insertFile = `INSERT INTO files (chat_key, message_id, number, kind, held_by, file_key, name, length_ms,
 	state, created_at)
 	VALUES (?1, ?2, (
@@ -23,14 +17,14 @@ const insertFile = `INSERT INTO files (chat_key, message_id, number, kind, held_
 	), ?3, ?4, ?5, ?6, ?7, 'wanted', ?8)
 	RETURNING number`
 
-// insert adds files to a message that is being stored. They are yet to be fetched.
-func (fs Files) insert(
+// insertFiles adds files to a message that is being stored. They are yet to be fetched.
+func (ms Messages) insertFiles(
 	ctx context.Context, tx *sql.Tx, key chat.Key, message string, files []chat.File,
 ) ([]chat.File, error) {
 	added := make([]chat.File, len(files))
 	for i, f := range files {
 		row := tx.QueryRowContext(ctx, insertFile, key.String(), message, f.Kind, f.Of, f.Key,
-			f.Name, f.Length.Milliseconds(), millis(fs.db.now()))
+			f.Name, f.Length.Milliseconds(), millis(ms.db.now()))
 		if err := row.Scan(&f.Number); err != nil {
 			return nil, fmt.Errorf("store a file of message %s: %w", message, err)
 		}
@@ -40,12 +34,13 @@ func (fs Files) insert(
 	return added, nil
 }
 
-// Insert adds files to a known message, such as those of the message it quotes. It returns them with their numbers.
-func (fs Files) Insert(
+// InsertFiles adds files to a known message, such as those of the message it quotes. It returns them with their
+// numbers.
+func (ms Messages) InsertFiles(
 	ctx context.Context, key chat.Key, message string, files []chat.File,
 ) (added []chat.File, err error) {
-	err = fs.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) (err error) {
-		added, err = fs.insert(ctx, tx, key, message, files)
+	err = ms.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) (err error) {
+		added, err = ms.insertFiles(ctx, tx, key, message, files)
 		return err
 	})
 	return added, err
@@ -55,7 +50,7 @@ const selectFiles = `SELECT message_id, number, kind, held_by, file_key, name, l
 	WHERE chat_key = ?1 AND message_id IN (SELECT value FROM json_each(?2)) ORDER BY message_id, number`
 
 // loadInto adds the files to messages of a chat, with one query.
-func (fs Files) loadInto(ctx context.Context, q querier, key chat.Key, msgs []chat.Message) (err error) {
+func (ms Messages) loadInto(ctx context.Context, q querier, key chat.Key, msgs []chat.Message) (err error) {
 	ids, at := make([]string, len(msgs)), make(map[string]int, len(msgs))
 	for i, m := range msgs {
 		ids[i], at[m.ID] = m.ID, i
@@ -84,10 +79,12 @@ const finishFile = `UPDATE files SET state = ?4, name = ?5, path = ?6, said = ?7
 	AND NOT EXISTS (SELECT 1 FROM messages m WHERE m.chat_key = ?1 AND m.message_id IN (?2, files.held_by)
 		AND m.state = 'recalled')`
 
-// Finish stores the outcome of fetching a file. A text that is not empty replaces that of its message. If the
+// FinishFile stores the outcome of fetching a file. A text that is not empty replaces that of its message. If the
 // message, or the one that it quotes, was recalled meanwhile, nothing is stored and Finish returns [ErrNotFound].
-func (fs Files) Finish(ctx context.Context, key chat.Key, message string, f chat.File, size int64, text string) error {
-	err := fs.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
+func (ms Messages) FinishFile(
+	ctx context.Context, key chat.Key, message string, f chat.File, size int64, text string,
+) error {
+	err := ms.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
 		res, err := tx.ExecContext(ctx, finishFile, key.String(), message, f.Number, f.State, f.Name, f.Path, f.Said, size)
 		if err != nil {
 			return err
@@ -98,7 +95,7 @@ func (fs Files) Finish(ctx context.Context, key chat.Key, message string, f chat
 		if text == "" {
 			return nil
 		}
-		return fs.db.Messages().setText(ctx, tx, key, message, text)
+		return ms.setText(ctx, tx, key, message, text)
 	})
 	if err != nil {
 		return fmt.Errorf("store the outcome of a file of message %s: %w", message, err)
@@ -108,9 +105,9 @@ func (fs Files) Finish(ctx context.Context, key chat.Key, message string, f chat
 
 const heldFiles = `SELECT COALESCE(SUM(size), 0) FROM files WHERE ` + inChat + ` AND state = 'here'`
 
-// Size is how many bytes the files of a chat and all its topics take.
-func (fs Files) Size(ctx context.Context, key chat.Key) (bytes int64, err error) {
-	if err := fs.db.read.QueryRowContext(ctx, heldFiles, key.Parent().String()).Scan(&bytes); err != nil {
+// SizeOfFiles is how many bytes the files of a chat and all its topics take.
+func (ms Messages) SizeOfFiles(ctx context.Context, key chat.Key) (bytes int64, err error) {
+	if err := ms.db.read.QueryRowContext(ctx, heldFiles, key.Parent().String()).Scan(&bytes); err != nil {
 		return 0, fmt.Errorf("size of the files of %v: %w", key, err)
 	}
 	return bytes, nil
@@ -121,16 +118,16 @@ const expireFiles = `UPDATE files SET state = 'past', path = '', said = '' WHERE
 const forgetFiles = `DELETE FROM files WHERE state = 'past' AND created_at < ?1 AND NOT EXISTS (SELECT 1 FROM messages m
 	WHERE m.chat_key = files.chat_key AND m.message_id = files.message_id)`
 
-// Expire records that files from before a time are gone.
-func (fs Files) Expire(ctx context.Context, before time.Time) (files int, err error) {
-	res, err := fs.db.engine.Exec(ctx, expireFiles, millis(before))
+// ExpireFiles records that files from before a time are gone.
+func (ms Messages) ExpireFiles(ctx context.Context, before time.Time) (files int, err error) {
+	res, err := ms.db.engine.Exec(ctx, expireFiles, millis(before))
 	if err == nil {
 		var n int64
 		n, err = res.RowsAffected()
 		files = int(n)
 	}
 	if err == nil {
-		_, err = fs.db.engine.Exec(ctx, forgetFiles, millis(before))
+		_, err = ms.db.engine.Exec(ctx, forgetFiles, millis(before))
 	}
 	if err != nil {
 		return files, fmt.Errorf("note which files are past: %w", err)
@@ -148,7 +145,7 @@ const dropFiles = `UPDATE files SET state = 'past', path = '', said = '', name =
 
 // deleteRecalled removes the files of recalled messages of a chat or its topics from the database, including quotes of
 // them, and returns their paths for the caller to delete.
-func (fs Files) deleteRecalled(ctx context.Context, tx *sql.Tx, key chat.Key, ids []string) ([]string, error) {
+func (ms Messages) deleteRecalled(ctx context.Context, tx *sql.Tx, key chat.Key, ids []string) ([]string, error) {
 	paths, err := queryAll(ctx, tx, scanText, pathsOfMessages, key.String(), encodeList(ids))
 	if err != nil {
 		return nil, fmt.Errorf("files of recalled messages: %w", err)
@@ -165,17 +162,17 @@ const answerShownBy = `SELECT ` + messageColumns + ` FROM messages WHERE chat_ke
 	SELECT 'answer:' || id FROM (SELECT id, card_id FROM turns WHERE chat_key = ?1 ORDER BY id DESC LIMIT 300)
 	WHERE card_id = ?2 OR substr(card_id, 1, length(?2) + 1) = ?2 || '/')`
 
-// QuotedMessage returns a message of a chat with its files, by its platform ID; for an answer that is the ID of its
-// card's message. Of an answer on several messages the text is what this one shows, see [Files.SetPages]. It returns
+// Quoted returns a message of a chat with its files, by its platform ID; for an answer that is the ID of its
+// card's message. Of an answer on several messages the text is what this one shows, see [Messages.SetPages]. It returns
 // [ErrNotFound] if the message is unknown or was recalled.
-func (fs Files) QuotedMessage(ctx context.Context, key chat.Key, id string) (chat.Message, error) {
+func (ms Messages) Quoted(ctx context.Context, key chat.Key, id string) (chat.Message, error) {
 	queries := []struct{ sql, id string }{
 		{selectMessagesByID, encodeList([]string{id})}, {answerPage, id}, {answerShownBy, id},
 	}
 	for _, query := range queries {
-		msgs, err := queryMessages(ctx, fs.db.read, key, query.sql, key.String(), query.id)
+		msgs, err := queryMessages(ctx, ms.db.read, key, query.sql, key.String(), query.id)
 		if err == nil && len(msgs) > 0 {
-			err = fs.loadInto(ctx, fs.db.read, key, msgs[:1])
+			err = ms.loadInto(ctx, ms.db.read, key, msgs[:1])
 		}
 		if err != nil {
 			return chat.Message{}, fmt.Errorf("read message %s, which is quoted: %w", id, err)

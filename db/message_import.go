@@ -22,18 +22,6 @@ type Record struct {
 	Past bool
 }
 
-// Records exports and imports the History.
-type Records struct{ db *DB }
-
-// Records returns the records of the database.
-func (d *DB) Records() Records { return Records{d} }
-
-// Import adds messages to the History, all or none, and returns the number of new ones. A known message changes
-// nothing, unless it says that its conversation has ended. Imported messages belong to no turn, so nobody answers them.
-func (rs Records) Import(ctx context.Context, list []Record) (added int, err error) {
-	return rs.NewImporter().Import(ctx, list)
-}
-
 // Importer imports messages in several steps. Within a chat they keep their order; messages older than everything in
 // the chat go before it, all others after it.
 type Importer struct {
@@ -49,12 +37,13 @@ type importPlace struct {
 }
 
 // NewImporter makes an importer.
-func (rs Records) NewImporter() *Importer {
-	return &Importer{db: rs.db, chats: map[chat.Key]*importPlace{}}
+func (ms Messages) NewImporter() *Importer {
+	return &Importer{db: ms.db, chats: map[chat.Key]*importPlace{}}
 }
 
-// Import imports the next messages, all or none. The importer must not be used after an error, because its places may
-// no longer match the database.
+// Import adds the next messages to the History, all or none, and returns the number of new ones. A known message
+// changes nothing, unless it says that its conversation has ended. Imported messages belong to no turn, so nobody
+// answers them. The importer must not be used after an error, because its places may no longer match the database.
 func (im *Importer) Import(ctx context.Context, list []Record) (added int, err error) {
 	err = im.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
 		last := int64(0)
@@ -74,7 +63,7 @@ func (im *Importer) Import(ctx context.Context, list []Record) (added int, err e
 		}
 		im.db.hotTurns.forgetAll() // conversations may have ended, and turns have other numbers
 		// The index gets its share in the same transaction, so that it does not fall behind a long import.
-		return im.db.Index().tryIndexing(ctx, tx, added+2*indexBatch)
+		return im.db.Search().tryIndexing(ctx, tx, added+2*indexBatch)
 	})
 	if err != nil {
 		return 0, err

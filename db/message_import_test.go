@@ -31,7 +31,7 @@ func before(epoch int64, r db.Record) db.Record {
 
 func imported(t *testing.T, d *db.DB, list ...db.Record) (added int) {
 	t.Helper()
-	added, err := d.Records().Import(t.Context(), list)
+	added, err := d.Messages().NewImporter().Import(t.Context(), list)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -70,7 +70,7 @@ func conversation(t *testing.T, d *db.DB, key chat.Key) string {
 		t.Fatal(err)
 	}
 	var s []string
-	for m, err := range d.History().Range(t.Context(), key, c.Epoch, 0, 1<<62) {
+	for m, err := range d.Messages().Range(t.Context(), key, c.Epoch, 0, 1<<62) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -103,14 +103,14 @@ func lived(t *testing.T) *db.DB {
 
 func TestAnImportOfAnExportIsTheSameHistory(t *testing.T) {
 	from, to := lived(t), fresh(t)
-	want := exported(t, from.Records().All(t.Context()))
+	want := exported(t, from.Messages().Export(t.Context(), chat.Key{}))
 	if got := ids(want); got != "om_1 om_2 om_3 answer:1 answer:2 om_4 om_5" {
 		t.Fatalf("exported %s", got)
 	}
 	if n := imported(t, to, want...); n != 7 {
 		t.Errorf("%d messages are new", n)
 	}
-	if diff := cmp.Diff(want, exported(t, to.Records().All(t.Context()))); diff != "" {
+	if diff := cmp.Diff(want, exported(t, to.Messages().Export(t.Context(), chat.Key{}))); diff != "" {
 		t.Error(diff)
 	}
 	if got := conversation(t, to, oc); got != "om_3 answer:2" {
@@ -119,13 +119,13 @@ func TestAnImportOfAnExportIsTheSameHistory(t *testing.T) {
 	if n := imported(t, to, want...); n != 0 {
 		t.Errorf("%d messages are new the second time", n)
 	}
-	if diff := cmp.Diff(want, exported(t, to.Records().All(t.Context()))); diff != "" {
+	if diff := cmp.Diff(want, exported(t, to.Messages().Export(t.Context(), chat.Key{}))); diff != "" {
 		t.Error(diff)
 	}
-	if got := ids(exported(t, to.Records().Range(t.Context(), chat.FeishuChat("oc_2")))); got != "om_4" {
+	if got := ids(exported(t, to.Messages().Export(t.Context(), chat.FeishuChat("oc_2")))); got != "om_4" {
 		t.Errorf("exported of one chat: %s", got)
 	}
-	if got := exported(t, to.Records().Range(t.Context(), chat.FeishuChat("oc_3"))); got != nil {
+	if got := exported(t, to.Messages().Export(t.Context(), chat.FeishuChat("oc_3"))); got != nil {
 		t.Errorf("exported of a chat that does not exist: %s", ids(got))
 	}
 }
@@ -145,7 +145,7 @@ func TestImportedMessagesAreNotAnswered(t *testing.T) {
 func TestWhatIsOlderThanAChatComesBeforeIt(t *testing.T) {
 	d := fresh(t)
 	imported(t, d, record("b1", chat.User, 100), record("b2", chat.Assistant, 101))
-	im := d.Records().NewImporter()
+	im := d.Messages().NewImporter()
 	for _, list := range [][]db.Record{
 		{record("a1", chat.User, 10), record("c1", chat.User, 200)},
 		{record("a3", chat.User, 30), record("a2", chat.User, 20), record("b1", chat.User, 100),
@@ -172,7 +172,7 @@ func TestOldHistoriesCanBeAddedOneByOne(t *testing.T) {
 	d := fresh(t)
 	imported(t, d, record("now", chat.User, 1_000_000))
 	for day := range 1000 { // newest first
-		if _, err := d.Records().Import(t.Context(), []db.Record{record(fmt.Sprint("day", day), chat.User,
+		if _, err := d.Messages().NewImporter().Import(t.Context(), []db.Record{record(fmt.Sprint("day", day), chat.User,
 			int64(900_000-day))}); err != nil {
 			t.Fatalf("import %d: %v", day+1, err)
 		}
@@ -184,7 +184,7 @@ func TestAnImportInManyStepsKeepsItsOrder(t *testing.T) {
 	racetest.Skip(t)
 	d := fresh(t)
 	imported(t, d, record("now", chat.User, 1_000_000))
-	im := d.Records().NewImporter()
+	im := d.Messages().NewImporter()
 	n := int64(0)
 	for _, size := range []int{1, 2000, 1, 2000} {
 		var list []db.Record
@@ -238,7 +238,7 @@ func TestAConversationThatWasEndedStaysEnded(t *testing.T) {
 			if got := conversation(t, d, oc); got != tc.want {
 				t.Errorf("the current conversation is %q, want %q", got, tc.want)
 			}
-			if n := len(exported(t, d.Records().All(t.Context()))); n != len(tc.had)+len(tc.adds) {
+			if n := len(exported(t, d.Messages().Export(t.Context(), chat.Key{}))); n != len(tc.had)+len(tc.adds) {
 				t.Errorf("%d messages", n)
 			}
 		})
@@ -266,13 +266,13 @@ func TestALaterImportEndsAConversation(t *testing.T) {
 // The IDs of answers are numbers of turns, which each database counts for itself.
 func TestAnswersOfTwoDatabasesAreDistinct(t *testing.T) {
 	from, to := lived(t), fresh(t)
-	old := exported(t, from.Records().Range(t.Context(), oc))
+	old := exported(t, from.Messages().Export(t.Context(), oc))
 	accept(t, to, say("om_9", "first here"))
 	finish(t, to, db.TurnResult{Turn: claim(t, to, "s1").Turn, Answer: "another answer of the first turn"})
 	for range 2 {
 		imported(t, to, old...)
 	}
-	all := exported(t, to.Records().All(t.Context()))
+	all := exported(t, to.Messages().Export(t.Context(), chat.Key{}))
 	var answers []string
 	for _, r := range all {
 		if r.Role == chat.Assistant {
@@ -285,7 +285,7 @@ func TestAnswersOfTwoDatabasesAreDistinct(t *testing.T) {
 	}
 	again := fresh(t)
 	imported(t, again, all...)
-	if diff := cmp.Diff(all, exported(t, again.Records().All(t.Context()))); diff != "" {
+	if diff := cmp.Diff(all, exported(t, again.Messages().Export(t.Context(), chat.Key{}))); diff != "" {
 		t.Error(diff)
 	}
 	accept(t, again, say("om_10", "what now?"))
@@ -308,7 +308,7 @@ func TestAnImportLeavesAnOpenTurnItsAnswer(t *testing.T) {
 	if got, err := d.Turns().Answer(t.Context(), oc, c.Turn.ID); err != nil || got != "the answer" {
 		t.Errorf("the turn's answer is %q, %v", got, err)
 	}
-	if n := len(exported(t, d.Records().All(t.Context()))); n != 3 {
+	if n := len(exported(t, d.Messages().Export(t.Context(), chat.Key{}))); n != 3 {
 		t.Errorf("%d messages, want the question and two answers", n)
 	}
 }
@@ -326,10 +326,11 @@ func TestAForgedAnswerDoesNotUseUpTheTurns(t *testing.T) {
 func TestAnImportIsAllOrNothing(t *testing.T) {
 	d := fresh(t)
 	bad := record("2", "nobody", 2)
-	if n, err := d.Records().Import(t.Context(), []db.Record{record("1", chat.User, 1), bad}); err == nil || n != 0 {
+	if n, err := d.Messages().NewImporter().Import(t.Context(), []db.Record{record("1", chat.User, 1),
+		bad}); err == nil || n != 0 {
 		t.Errorf("%d, %v", n, err)
 	}
-	if got := exported(t, d.Records().All(t.Context())); len(got) != 0 {
+	if got := exported(t, d.Messages().Export(t.Context(), chat.Key{})); len(got) != 0 {
 		t.Errorf("%d messages", len(got))
 	}
 }
@@ -341,7 +342,7 @@ func TestAnExportIsASnapshot(t *testing.T) {
 		imported(t, d, record(fmt.Sprint(i), chat.User, int64(i)))
 	}
 	n := 0
-	for _, err := range d.Records().All(t.Context()) {
+	for _, err := range d.Messages().Export(t.Context(), chat.Key{}) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -355,7 +356,7 @@ func TestAnExportIsASnapshot(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	for _, err := range d.Records().All(ctx) {
+	for _, err := range d.Messages().Export(ctx, chat.Key{}) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -380,7 +381,7 @@ func BenchmarkImport(b *testing.B) {
 			list[i].Text = strings.Repeat("鹊桥 ", 50)
 		}
 		b.StartTimer()
-		im := d.Records().NewImporter()
+		im := d.Messages().NewImporter()
 		for part := range slices.Chunk(list, 2000) {
 			if _, err := im.Import(b.Context(), part); err != nil {
 				b.Fatal(err)

@@ -12,7 +12,7 @@ import (
 func authors(t *testing.T, d *db.DB, key chat.Key) string {
 	t.Helper()
 	list := ""
-	for m, err := range d.History().Range(t.Context(), key, 0, 0, 1<<62) {
+	for m, err := range d.Messages().Range(t.Context(), key, 0, 0, 1<<62) {
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -11,12 +11,6 @@ import (
 	"magpie/internal/chat"
 )
 
-// Overheard stores group messages that were not addressed to the bot.
-type Overheard struct{ db *DB }
-
-// Overheard returns the overheard messages in the database.
-func (d *DB) Overheard() Overheard { return Overheard{d} }
-
 // isLate limits the search to the newest messages of the chat.
 const isLate = ` AND seq >= (SELECT next_seq FROM chats WHERE key = ?1) - 500`
 
@@ -27,12 +21,12 @@ const selectOverheard = `SELECT ` + messageColumns + ` FROM messages WHERE chat_
 	)
 	AND sent_at <= ?4` + notRecalled + isLate + ` ORDER BY sent_at DESC, seq DESC LIMIT ?5`
 
-// Before returns the group messages that were not addressed to the bot, after the questions of turn seen and until a
+// Overheard returns the group messages that were not addressed to the bot, after the questions of turn seen and until a
 // time: the newest of an epoch, in the order in which they were written. Without such a turn it goes back further.
-func (o Overheard) Before(
+func (ms Messages) Overheard(
 	ctx context.Context, key chat.Key, epoch, seen int64, until time.Time, most int,
 ) ([]chat.Message, error) {
-	list, err := queryMessages(ctx, o.db.read, key, selectOverheard, key.String(), epoch, seen, millis(until), most)
+	list, err := queryMessages(ctx, ms.db.read, key, selectOverheard, key.String(), epoch, seen, millis(until), most)
 	if err != nil {
 		return nil, fmt.Errorf("read overheard messages of %v: %w", key, err)
 	}
@@ -47,23 +41,23 @@ const lastAddressed = `SELECT sent_at, (SELECT COUNT(*) FROM messages o WHERE o.
 
 // LastAddressed returns when the bot was last addressed in a chat before a turn, and the number of overheard messages
 // since; the zero time if that is long ago.
-func (o Overheard) LastAddressed(
+func (ms Messages) LastAddressed(
 	ctx context.Context, key chat.Key, turn int64,
 ) (at time.Time, overheard int, err error) {
-	var ms int64
-	err = o.db.read.QueryRowContext(ctx, lastAddressed, key.String(), turn).Scan(&ms, &overheard)
+	var sent int64
+	err = ms.db.read.QueryRowContext(ctx, lastAddressed, key.String(), turn).Scan(&sent, &overheard)
 	if errors.Is(err, sql.ErrNoRows) {
 		return time.Time{}, 0, nil
 	} else if err != nil {
 		return time.Time{}, 0, fmt.Errorf("when %v was last addressed: %w", key, err)
 	}
-	return fromMillis(ms), overheard, nil
+	return fromMillis(sent), overheard, nil
 }
 
-// Store stores messages of a chat for which no event arrived, unless a new conversation has begun there. Known messages
-// are ignored.
-func (o Overheard) Store(ctx context.Context, key chat.Key, epoch int64, list []chat.Incoming) error {
-	err := o.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
+// StoreOverheard stores messages of a chat for which no event arrived, unless a new conversation has begun there. Known
+// messages are ignored.
+func (ms Messages) StoreOverheard(ctx context.Context, key chat.Key, epoch int64, list []chat.Incoming) error {
+	err := ms.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
 		c, err := loadChat(ctx, tx, key)
 		if err != nil || c.Epoch != epoch {
 			return err
@@ -72,12 +66,12 @@ func (o Overheard) Store(ctx context.Context, key chat.Key, epoch int64, list []
 			m := chat.Message{
 				Key: key, ID: in.ID, Role: chat.User, Class: chat.Overheard, Actor: in.Actor, Text: in.Text, Time: in.Time,
 			}
-			fresh, err := o.db.Messages().insert(ctx, tx, &m)
+			fresh, err := ms.insert(ctx, tx, &m)
 			if err == nil && fresh {
-				_, err = o.db.Files().insert(ctx, tx, key, in.ID, in.Files)
+				_, err = ms.insertFiles(ctx, tx, key, in.ID, in.Files)
 			}
 			if err == nil && fresh { // the list may have been read before
-				_, err = o.db.Messages().checkRecalled(ctx, tx, m)
+				_, err = ms.checkRecalled(ctx, tx, m)
 			}
 			if err != nil {
 				return err

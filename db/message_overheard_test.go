@@ -18,7 +18,7 @@ func aside(id string, second int64) chat.Incoming {
 
 func overheard(t *testing.T, d *db.DB, seen int64) string {
 	t.Helper()
-	list, err := d.Overheard().Before(t.Context(), oc, 0, seen, time.Unix(1000, 0), 25)
+	list, err := d.Messages().Overheard(t.Context(), oc, 0, seen, time.Unix(1000, 0), 25)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -38,12 +38,12 @@ func TestLaterOverheardMessagesAreInOrder(t *testing.T) {
 		accept(t, d, e)
 	}
 	finish(t, d, db.TurnResult{Turn: claim(t, d, "s1").Turn, Answer: "answer"})
-	at, n, err := d.Overheard().LastAddressed(t.Context(), oc, 2)
+	at, n, err := d.Messages().LastAddressed(t.Context(), oc, 2)
 	if err != nil || !at.Equal(time.Unix(20, 0)) || n != 1 {
 		t.Errorf("addressed at %v, %d since, %v", at, n, err)
 	}
 	for range 2 {
-		if err := d.Overheard().Store(t.Context(), oc, 0,
+		if err := d.Messages().StoreOverheard(t.Context(), oc, 0,
 			[]chat.Incoming{aside("a2", 30), aside("a3", 40), aside("a0", 5)}); err != nil {
 			t.Fatal(err)
 		}
@@ -54,7 +54,7 @@ func TestLaterOverheardMessagesAreInOrder(t *testing.T) {
 	if got := overheard(t, d, 1); got != "a2 a3" {
 		t.Errorf("overheard since the first turn: %s", got)
 	}
-	if err := d.Overheard().Store(t.Context(), oc, 1, []chat.Incoming{aside("a4", 50)}); err != nil {
+	if err := d.Messages().StoreOverheard(t.Context(), oc, 1, []chat.Incoming{aside("a4", 50)}); err != nil {
 		t.Fatal(err)
 	}
 	if got := overheard(t, d, 1); got != "a2 a3" {
@@ -63,7 +63,7 @@ func TestLaterOverheardMessagesAreInOrder(t *testing.T) {
 	for i := range 600 {
 		accept(t, d, db.Inbound{Incoming: aside(fmt.Sprint("b", i), int64(100+i)), Class: chat.Overheard})
 	}
-	if at, _, err := d.Overheard().LastAddressed(t.Context(), oc, 2); err != nil || !at.IsZero() {
+	if at, _, err := d.Messages().LastAddressed(t.Context(), oc, 2); err != nil || !at.IsZero() {
 		t.Errorf("long ago it was addressed at %v, %v", at, err)
 	}
 }
@@ -74,7 +74,8 @@ func TestARecalledMessageIsNotOverheard(t *testing.T) {
 	if _, err := d.Messages().Recall(t.Context(), oc, "a2", over); !errors.Is(err, db.ErrNotFound) {
 		t.Fatal(err)
 	}
-	if err := d.Overheard().Store(t.Context(), oc, 0, []chat.Incoming{aside("a2", 20), aside("a3", 30)}); err != nil {
+	if err := d.Messages().StoreOverheard(t.Context(), oc, 0, []chat.Incoming{aside("a2", 20), aside("a3",
+		30)}); err != nil {
 		t.Fatal(err)
 	}
 	if got := overheard(t, d, 0); got != "a1 a3" {

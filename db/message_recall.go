@@ -90,7 +90,7 @@ func (v version) withdraw(ctx context.Context, d *DB, tx *sql.Tx, state string) 
 		return fmt.Errorf("mark message %s as %s: %w", v.ID, state, err)
 	}
 	d.hotTurns.forget(v.Key)
-	return d.Index().forget(ctx, tx, v.storedRow)
+	return d.Search().forget(ctx, tx, v.storedRow)
 }
 
 // Recall marks a message as recalled, with its files, and with the answer and its follow-ups if it was the only
@@ -105,7 +105,7 @@ func (ms Messages) Recall(ctx context.Context, room chat.Key, id string, over ch
 		if err != nil {
 			return err
 		}
-		if r.Files, err = ms.db.Files().deleteRecalled(ctx, tx, room, []string{id}); err != nil {
+		if r.Files, err = ms.deleteRecalled(ctx, tx, room, []string{id}); err != nil {
 			return err
 		}
 		if len(list) == 0 {
@@ -135,7 +135,7 @@ func (ms Messages) Recall(ctx context.Context, room chat.Key, id string, over ch
 			if err := r.withdrawFollowUps(ctx, ms.db, tx, v.Message, over); err != nil {
 				return err
 			}
-			paths, err := ms.db.Files().deleteRecalled(ctx, tx, v.Key, []string{v.ID})
+			paths, err := ms.deleteRecalled(ctx, tx, v.Key, []string{v.ID})
 			if err != nil {
 				return err
 			}
@@ -203,7 +203,7 @@ func (ms Messages) checkRecalled(ctx context.Context, tx *sql.Tx, m chat.Message
 			return false, err
 		}
 	}
-	_, err = ms.db.Files().deleteRecalled(ctx, tx, m.Key, []string{m.ID})
+	_, err = ms.deleteRecalled(ctx, tx, m.Key, []string{m.ID})
 	return true, err
 }
 

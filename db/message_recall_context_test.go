@@ -16,12 +16,12 @@ func TestASessionWithARecalledMessageIsNotResumed(t *testing.T) {
 	for _, newConversation := range []bool{false, true} {
 		d := fresh(t)
 		turn(t, d, "om_0", "zero", "s-0")
-		if err := d.Chats().Sessions().Forget(t.Context(), oc, "s-0"); err != nil {
+		if err := d.Chats().ForgetSession(t.Context(), oc, "s-0"); err != nil {
 			t.Fatal(err)
 		}
 		turn(t, d, "om_1", "one", "s-1")
 		turn(t, d, "om_2", "two", "unused")
-		if err := d.Chats().Sessions().Forget(t.Context(), oc, "s-1"); err != nil {
+		if err := d.Chats().ForgetSession(t.Context(), oc, "s-1"); err != nil {
 			t.Fatal(err)
 		}
 		turn(t, d, "om_3", "three", "s-3") // its prompt contained the earlier messages
@@ -124,7 +124,7 @@ func TestAQuoteIsRecalledWithItsMessage(t *testing.T) {
 		e.Files = []chat.File{{Kind: chat.Quote, Of: "om_1"}, {Kind: chat.Document, Of: "om_1", Key: "k"},
 			{Kind: chat.Quote, Of: "om_unknown"}, {Kind: chat.Picture, Of: e.ID, Key: "own"}}
 		accept(t, d, e)
-		q, err := d.Files().QuotedMessage(t.Context(), key, e.ID)
+		q, err := d.Messages().Quoted(t.Context(), key, e.ID)
 		if err != nil || len(q.Files) != 4 {
 			t.Fatalf("%+v %v", q, err)
 		}
@@ -138,7 +138,7 @@ func TestAQuoteIsRecalledWithItsMessage(t *testing.T) {
 			if i == 1 && n == 1 {
 				continue // still downloading
 			}
-			if err := d.Files().Finish(t.Context(), key, e.ID, f, 1, ""); err != nil {
+			if err := d.Messages().FinishFile(t.Context(), key, e.ID, f, 1, ""); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -150,7 +150,7 @@ func TestAQuoteIsRecalledWithItsMessage(t *testing.T) {
 		t.Errorf("of a message that is not known: %+v", r)
 	}
 	for i, key := range []chat.Key{oc, topic} {
-		q, err := d.Files().QuotedMessage(t.Context(), key, fmt.Sprint("om_2", i))
+		q, err := d.Messages().Quoted(t.Context(), key, fmt.Sprint("om_2", i))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -160,11 +160,12 @@ func TestAQuoteIsRecalledWithItsMessage(t *testing.T) {
 			}
 		}
 	}
-	late, err := d.Files().Insert(t.Context(), oc, "om_20", []chat.File{{Kind: chat.Picture, Of: "om_1", Key: "late"}})
+	late, err := d.Messages().InsertFiles(t.Context(), oc, "om_20", []chat.File{{Kind: chat.Picture, Of: "om_1",
+		Key: "late"}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := d.Files().Finish(t.Context(), oc, "om_20", late[0], 1, ""); !errors.Is(err, db.ErrNotFound) {
+	if err := d.Messages().FinishFile(t.Context(), oc, "om_20", late[0], 1, ""); !errors.Is(err, db.ErrNotFound) {
 		t.Errorf("fetched after it was taken back: %v", err)
 	}
 }

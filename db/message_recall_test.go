@@ -320,27 +320,27 @@ func TestFilesBelongToTheirMessage(t *testing.T) {
 		t.Fatalf("files %+v", got)
 	}
 	got[0].State, got[0].Path = chat.Here, "x/1-1-a.pdf"
-	if err := d.Files().Finish(t.Context(), oc, "om_1", got[0], 7, "the words of heron"); err != nil {
+	if err := d.Messages().FinishFile(t.Context(), oc, "om_1", got[0], 7, "the words of heron"); err != nil {
 		t.Fatal(err)
 	}
-	if err := d.Files().Finish(t.Context(), oc, "om_1", got[0], 7, ""); !errors.Is(err, db.ErrNotFound) {
+	if err := d.Messages().FinishFile(t.Context(), oc, "om_1", got[0], 7, ""); !errors.Is(err, db.ErrNotFound) {
 		t.Errorf("settled twice: %v", err)
 	}
-	found, err := d.Index().Find(t.Context(), oc, 0, []string{"heron", "sum"}, 10)
+	found, err := d.Search().Find(t.Context(), oc, 0, []string{"heron", "sum"}, 10)
 	if err != nil || len(found.Terms[0].Seqs) != 1 || len(found.Terms[1].Seqs) != 0 {
 		t.Errorf("found by its new words and not by the old ones: %+v, %v", found, err)
 	}
-	q, err := d.Files().QuotedMessage(t.Context(), oc, "om_1")
+	q, err := d.Messages().Quoted(t.Context(), oc, "om_1")
 	if err != nil || q.Text != "the words of heron" || q.Files[0].Path != "x/1-1-a.pdf" {
 		t.Errorf("quoted %+v, %v", q, err)
 	}
 	if r := recall(t, d, "om_1"); !slices.Equal(r.Files, []string{"x/1-1-a.pdf"}) || r.Running == 0 {
 		t.Errorf("%+v", r)
 	}
-	if err := d.Files().Finish(t.Context(), oc, "om_1", got[1], 7, ""); !errors.Is(err, db.ErrNotFound) {
+	if err := d.Messages().FinishFile(t.Context(), oc, "om_1", got[1], 7, ""); !errors.Is(err, db.ErrNotFound) {
 		t.Errorf("of a recalled message: %v", err)
 	}
-	if _, err := d.Files().QuotedMessage(t.Context(), oc, "om_1"); !errors.Is(err, db.ErrNotFound) {
+	if _, err := d.Messages().Quoted(t.Context(), oc, "om_1"); !errors.Is(err, db.ErrNotFound) {
 		t.Errorf("quoted nevertheless: %v", err)
 	}
 }
@@ -353,11 +353,11 @@ func TestAnAnswerIsQuotedByItsCard(t *testing.T) {
 		t.Fatal(err)
 	}
 	finish(t, d, db.TurnResult{Turn: c.Turn, Answer: "a1"})
-	q, err := d.Files().QuotedMessage(t.Context(), oc, "om_card")
+	q, err := d.Messages().Quoted(t.Context(), oc, "om_card")
 	if err != nil || q.Text != "a1" || q.Role != chat.Assistant {
 		t.Errorf("quoted %+v, %v", q, err)
 	}
-	if _, err := d.Files().QuotedMessage(t.Context(), oc, "om_ca"); !errors.Is(err, db.ErrNotFound) {
+	if _, err := d.Messages().Quoted(t.Context(), oc, "om_ca"); !errors.Is(err, db.ErrNotFound) {
 		t.Errorf("by a part of its id: %v", err)
 	}
 }
@@ -388,11 +388,11 @@ func TestGroupTalkHasItsFiles(t *testing.T) {
 	talk := say("om_2", "[文件 a.pdf]").Incoming
 	talk.Files = []chat.File{{Kind: chat.Document, Of: "om_2", Key: "k"}}
 	for range 2 {
-		if err := d.Overheard().Store(t.Context(), oc, 0, []chat.Incoming{talk}); err != nil {
+		if err := d.Messages().StoreOverheard(t.Context(), oc, 0, []chat.Incoming{talk}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	q, err := d.Files().QuotedMessage(t.Context(), oc, "om_2")
+	q, err := d.Messages().Quoted(t.Context(), oc, "om_2")
 	if err != nil || len(q.Files) != 1 || q.Files[0].Key != "k" {
 		t.Errorf("%+v, %v", q, err)
 	}
@@ -406,15 +406,15 @@ func TestFilesHaveTheirTime(t *testing.T) {
 	c := claim(t, d, "s")
 	f := c.Asked[0].Files[0]
 	f.State, f.Path = chat.Here, "x/1"
-	if err := d.Files().Finish(t.Context(), oc, "om_1", f, 1, ""); err != nil {
+	if err := d.Messages().FinishFile(t.Context(), oc, "om_1", f, 1, ""); err != nil {
 		t.Fatal(err)
 	}
 	for want, before := range []time.Time{time.Now().Add(-time.Hour), time.Now().Add(time.Hour)} {
-		if n, err := d.Files().Expire(t.Context(), before); err != nil || n != want {
+		if n, err := d.Messages().ExpireFiles(t.Context(), before); err != nil || n != want {
 			t.Errorf("%d files are past, %v; want %d", n, err, want)
 		}
 	}
-	if q, err := d.Files().QuotedMessage(t.Context(), oc, "om_1"); err != nil || q.Files[0].State != chat.Past ||
+	if q, err := d.Messages().Quoted(t.Context(), oc, "om_1"); err != nil || q.Files[0].State != chat.Past ||
 		q.Files[0].Path != "" {
 		t.Errorf("%+v, %v", q.Files, err)
 	}
@@ -432,25 +432,25 @@ func seen(t testing.TB, d *db.DB, ids []string) string {
 		s.WriteString(texts(list) + "\n")
 	}
 	s.WriteString(history(t, d, 0, 1<<40))
-	put(d.History().Unseen(ctx, oc, 0, 0, 1<<40))
-	put(d.History().Latest(ctx, oc, 1000))
-	put(d.History().ByID(ctx, oc, ids))
-	put(d.History().Answered(ctx, oc, 0, 0, 1000))
-	put(d.Overheard().Before(ctx, oc, 0, 0, time.Now(), 1000))
+	put(d.Messages().Unseen(ctx, oc, 0, 0, 1<<40))
+	put(d.Messages().Latest(ctx, oc, 1000))
+	put(d.Messages().ByID(ctx, oc, ids))
+	put(d.Messages().Answered(ctx, oc, 0, 0, 1000))
+	put(d.Messages().Overheard(ctx, oc, 0, 0, time.Now(), 1000))
 	var seqs []int64
 	for i := range int64(2000) {
 		seqs = append(seqs, i)
 	}
-	put(d.History().BySeq(ctx, oc, seqs))
+	put(d.Messages().BySeq(ctx, oc, seqs))
 	var all []chat.Message
 	for i := range int64(100) {
 		all = append(all, chat.Message{Seq: 64 * i, Turn: i%20 + 1})
 	}
-	put(d.History().SameTurn(ctx, oc, all))
-	for r, err := range d.Records().Range(ctx, oc) {
+	put(d.Messages().SameTurn(ctx, oc, all))
+	for r, err := range d.Messages().Export(ctx, oc) {
 		put([]chat.Message{r.Message}, err)
 	}
-	missing, err := d.Embeddings().Missing(ctx, "m", 0, 0, 1<<40, 1000)
+	missing, err := d.Search().Unembedded(ctx, "m", 0, 0, 1<<40, 1000)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -503,7 +503,7 @@ func TestNothingReadsRecalledMessages(t *testing.T) {
 		t.Helper()
 		said := seen(t, d, ids)
 		for word, gone := range words {
-			found, err := d.Index().Find(t.Context(), oc, 0, []string{word}, 10)
+			found, err := d.Search().Find(t.Context(), oc, 0, []string{word}, 10)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -557,13 +557,13 @@ func TestAPageOfAnAnswerIsQuotedAndGoesWithIt(t *testing.T) {
 	c := claim(t, d, "s")
 	pages := func(list map[string]string) {
 		t.Helper()
-		if err := d.Files().SetPages(t.Context(), oc, c.Turn.ID, list); err != nil {
+		if err := d.Messages().SetPages(t.Context(), oc, c.Turn.ID, list); err != nil {
 			t.Fatal(err)
 		}
 	}
 	quoted := func(id, want string) {
 		t.Helper()
-		q, err := d.Files().QuotedMessage(t.Context(), oc, id)
+		q, err := d.Messages().Quoted(t.Context(), oc, id)
 		if want == "" && !errors.Is(err, db.ErrNotFound) || want != "" && (q.Text != want || q.Role != chat.Assistant) {
 			t.Errorf("%s is quoted as %+v, %v, want %q", id, q, err, want)
 		}
@@ -576,7 +576,7 @@ func TestAPageOfAnAnswerIsQuotedAndGoesWithIt(t *testing.T) {
 	quoted("om_a", "a1")
 	quoted("om_b", "")
 	quoted("om_c", "a2")
-	if _, err := d.Files().QuotedMessage(t.Context(), chat.FeishuChat("oc_other"), "om_c"); !errors.Is(err, db.ErrNotFound) {
+	if _, err := d.Messages().Quoted(t.Context(), chat.FeishuChat("oc_other"), "om_c"); !errors.Is(err, db.ErrNotFound) {
 		t.Errorf("from another chat: %v", err)
 	}
 	recall(t, d, "om_1")

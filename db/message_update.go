@@ -30,7 +30,7 @@ func (ms Messages) setText(ctx context.Context, tx *sql.Tx, key chat.Key, messag
 	if _, err := tx.ExecContext(ctx, setContent, id, text); err != nil {
 		return fmt.Errorf("update message %s: %w", message, err)
 	}
-	if err := ms.db.Index().forget(ctx, tx, storedRow{id, indexRow(no) + m.Seq}); err != nil {
+	if err := ms.db.Search().forget(ctx, tx, storedRow{id, indexRow(no) + m.Seq}); err != nil {
 		return err
 	}
 	// Only if the index has already passed this message; otherwise it will read the new text by itself.
@@ -57,8 +57,8 @@ func scanStored(
 }
 
 // forget removes a message from the search index.
-func (ix Index) forget(ctx context.Context, tx *sql.Tx, m storedRow) error {
-	ix.db.indexing.invalidate()
+func (s Search) forget(ctx context.Context, tx *sql.Tx, m storedRow) error {
+	s.db.indexing.invalidate()
 	if _, err := tx.ExecContext(ctx, deleteEmbedding, m.id); err != nil {
 		return fmt.Errorf("delete the vector of a message: %w", err)
 	}

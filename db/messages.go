@@ -79,7 +79,8 @@ func touchChat(ctx context.Context, tx *sql.Tx, e Inbound) error {
 	return nil
 }
 
-// Messages stores the messages of the History.
+// Messages stores the messages of the History: what people and agents have said and done, group talk that was not
+// addressed to the bot, and attachments.
 type Messages struct{ db *DB }
 
 // Messages returns the messages in the database.
@@ -105,7 +106,7 @@ func (ms Messages) Accept(ctx context.Context, e Inbound) (AcceptResult, error) 
 			return err
 		}
 		a.Fresh = true
-		if _, err := d.Files().insert(ctx, tx, e.Key, e.ID, e.Files); err != nil {
+		if _, err := d.Messages().insertFiles(ctx, tx, e.Key, e.ID, e.Files); err != nil {
 			return err
 		}
 		// A recalled message is stored as recalled and must have no effects.
@@ -175,7 +176,7 @@ func (ms Messages) insert(ctx context.Context, tx *sql.Tx, m *chat.Message) (boo
 	if err != nil {
 		return false, err
 	}
-	return true, ms.db.Index().scheduleBatch(ctx, tx, id)
+	return true, ms.db.Search().scheduleBatch(ctx, tx, id)
 }
 
 func isKnown(ctx context.Context, tx *sql.Tx, m *chat.Message) (bool, error) {

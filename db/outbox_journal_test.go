@@ -405,7 +405,7 @@ func TestALateQuestionKnowsWhatWasAnsweredMeanwhile(t *testing.T) {
 	}
 	accept(t, d, say("om_5", "q5"))
 	var got []chat.Message
-	for m, err := range d.History().ForTurn(t.Context(), oc, 0, 0, turn) {
+	for m, err := range d.Messages().ForTurn(t.Context(), oc, 0, 0, turn) {
 		if err != nil {
 			t.Fatal(err)
 		}

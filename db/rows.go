@@ -13,7 +13,7 @@ import (
 type scanner func(to ...any) error
 
 // queryAll reads all rows of a query with scan. An unreadable row is skipped, so that it does not affect others;
-// [History.Unreadable] reports it.
+// [Messages.Unreadable] reports it.
 func queryAll[T any](
 	ctx context.Context, q querier, scan func(scanner) (T, error), query string, args ...any,
 ) (list []T, err error) {

@@ -110,7 +110,7 @@ func TestTheOneSchemaIsThatOfItsMigrations(t *testing.T) {
 	if got := history(t, d, 0, 99); got != "u:from before" {
 		t.Errorf("its History: %q", got)
 	}
-	if id, err := d.Folders().Get(t.Context(), oc); id != "f" || err != nil {
+	if id, err := d.Chats().Folder(t.Context(), oc); id != "f" || err != nil {
 		t.Errorf("its folder: %q, %v", id, err)
 	}
 	if err := d.Close(); err != nil {

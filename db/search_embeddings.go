@@ -23,13 +23,6 @@ type Embedding struct {
 	Vector []byte
 }
 
-// Embeddings stores vectors of messages that represent their meaning. Messages of ended conversations need none, since
-// nothing searches them. Ordering by ID finds the newest without sorting.
-type Embeddings struct{ db *DB }
-
-// Embeddings returns the embeddings in the database.
-func (d *DB) Embeddings() Embeddings { return Embeddings{d} }
-
 const selectUnembedded = `SELECT m.id, m.content, m.chat_key, m.seq FROM messages m NOT INDEXED
 	WHERE m.id > ?3 AND m.id < ?4 AND m.class = 'talk' AND m.role IN ('user', 'assistant')` + notRecalled + `
 	AND m.epoch = (SELECT c.epoch FROM chats c WHERE c.key = m.chat_key)
@@ -37,12 +30,12 @@ const selectUnembedded = `SELECT m.id, m.content, m.chat_key, m.seq FROM message
 		AND e.model = ?1 AND (e.dim = ?2 OR ?2 = 0))
 	ORDER BY m.id DESC LIMIT ?5`
 
-// Missing lists messages of all chats without a vector of this model and dimension (0 = any dimension):
+// Unembedded lists messages of all chats without a vector of this model and dimension (0 = any dimension):
 // the newest first, up to a maximum, with ids between after and before.
-func (es Embeddings) Missing(
+func (s Search) Unembedded(
 	ctx context.Context, model string, dim int, after, before int64, most int,
 ) ([]Unembedded, error) {
-	list, err := queryAll(ctx, es.db.read, scanUnembedded, selectUnembedded, model, dim, after, before, most)
+	list, err := queryAll(ctx, s.db.read, scanUnembedded, selectUnembedded, model, dim, after, before, most)
 	if err != nil {
 		return nil, fmt.Errorf("messages without a vector: %w", err)
 	}
@@ -59,9 +52,9 @@ const saveEmbedding = `INSERT INTO embeddings (chat_key, epoch, seq, model, dim,
 	SELECT chat_key, epoch, seq, ?3, ?4, ?5 FROM messages WHERE chat_key = ?1 AND seq = ?2` + notRecalled + `
 	ON CONFLICT (chat_key, epoch, seq) DO UPDATE SET model = excluded.model, dim = excluded.dim, vector = excluded.vector`
 
-// Save stores vectors of a model. They replace those of other models.
-func (es Embeddings) Save(ctx context.Context, model string, list []Embedding) error {
-	err := es.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
+// SaveEmbeddings stores vectors of a model. They replace those of other models.
+func (s Search) SaveEmbeddings(ctx context.Context, model string, list []Embedding) error {
+	err := s.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
 		for _, e := range list {
 			if _, err := tx.ExecContext(ctx, saveEmbedding, e.Of.chat, e.Of.seq, model, len(e.Vector), e.Vector); err != nil {
 				return err
@@ -79,9 +72,9 @@ const selectEmbeddings = `SELECT seq, vector FROM embeddings WHERE chat_key = ?1
 	AND dim = ?4
 	ORDER BY seq DESC LIMIT ?5`
 
-// Each passes the vectors of one conversation with this model and dimension to f, newest first, up to a maximum. A
-// vector is valid only until f returns, because the driver reuses its memory.
-func (es Embeddings) Each(
+// Embeddings passes the vectors of one conversation with this model and dimension to f, newest first, up to a maximum.
+// A vector is valid only until f returns, because the driver reuses its memory.
+func (s Search) Embeddings(
 	ctx context.Context, key chat.Key, epoch int64, model string, dim, most int, f func(seq int64, vector []byte),
 ) (err error) {
 	defer func() {
@@ -89,7 +82,7 @@ func (es Embeddings) Each(
 			err = fmt.Errorf("vectors of %v: %w", key, err)
 		}
 	}()
-	rows, err := es.db.read.QueryContext(ctx, selectEmbeddings, key.String(), epoch, model, dim, most)
+	rows, err := s.db.read.QueryContext(ctx, selectEmbeddings, key.String(), epoch, model, dim, most)
 	if err != nil {
 		return err
 	}

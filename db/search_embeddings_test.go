@@ -16,7 +16,7 @@ import (
 // unembedded lists the texts that have no vector of a model.
 func unembedded(t *testing.T, d *db.DB, model string, dim int) string {
 	t.Helper()
-	list, err := d.Embeddings().Missing(t.Context(), model, dim, 0, math.MaxInt64, 100)
+	list, err := d.Search().Unembedded(t.Context(), model, dim, 0, math.MaxInt64, 100)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -30,7 +30,7 @@ func unembedded(t *testing.T, d *db.DB, model string, dim int) string {
 // embed gives each message without a vector one of the model.
 func embed(t *testing.T, d *db.DB, model string, vector ...byte) {
 	t.Helper()
-	list, err := d.Embeddings().Missing(t.Context(), model, len(vector), 0, math.MaxInt64, 100)
+	list, err := d.Search().Unembedded(t.Context(), model, len(vector), 0, math.MaxInt64, 100)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -38,7 +38,7 @@ func embed(t *testing.T, d *db.DB, model string, vector ...byte) {
 	for _, u := range list {
 		es = append(es, db.Embedding{Of: u, Vector: vector})
 	}
-	if err := d.Embeddings().Save(t.Context(), model, es); err != nil {
+	if err := d.Search().SaveEmbeddings(t.Context(), model, es); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -46,7 +46,7 @@ func embed(t *testing.T, d *db.DB, model string, vector ...byte) {
 // vectors lists the seqs of a conversation's vectors.
 func vectors(t *testing.T, d *db.DB, key chat.Key, epoch int64, model string, dim, most int) (seqs []int64) {
 	t.Helper()
-	err := d.Embeddings().Each(t.Context(), key, epoch, model, dim, most, func(seq int64, vector []byte) {
+	err := d.Search().Embeddings(t.Context(), key, epoch, model, dim, most, func(seq int64, vector []byte) {
 		if !bytes.Equal(vector, slices.Repeat([]byte{7}, dim)) {
 			t.Errorf("vector %v", vector)
 		}
@@ -118,7 +118,7 @@ func TestDeletedMessagesHaveNoVectors(t *testing.T) {
 	accept(t, d, old("om_2", "older", 200*day))
 	finish(t, d, db.TurnResult{Turn: claim(t, d, "s").Turn})
 	accept(t, d, old("om_3", "new", time.Hour))
-	late, err := d.Embeddings().Missing(t.Context(), "m", 0, 0, math.MaxInt64, 100)
+	late, err := d.Search().Unembedded(t.Context(), "m", 0, 0, math.MaxInt64, 100)
 	if err != nil || len(late) != 3 {
 		t.Fatal(late, err)
 	}
@@ -131,7 +131,7 @@ func TestDeletedMessagesHaveNoVectors(t *testing.T) {
 	if got := vectors(t, d, oc, 0, "m", 1, 100); !slices.Equal(got, []int64{3}) {
 		t.Errorf("vectors: %v", got)
 	}
-	if err := d.Embeddings().Save(t.Context(), "m", []db.Embedding{{Of: late[2], Vector: []byte{7}}}); err != nil {
+	if err := d.Search().SaveEmbeddings(t.Context(), "m", []db.Embedding{{Of: late[2], Vector: []byte{7}}}); err != nil {
 		t.Error(err)
 	}
 	if got := vectors(t, d, oc, 0, "m", 1, 100); !slices.Equal(got, []int64{3}) {
@@ -144,7 +144,7 @@ func TestALateVectorIsNotStoredForAnotherMessage(t *testing.T) {
 	d := fresh(t)
 	accept(t, d, old("om_1", "old", 100*day))
 	finish(t, d, db.TurnResult{Turn: claim(t, d, "s").Turn})
-	late, err := d.Embeddings().Missing(t.Context(), "m", 0, 0, math.MaxInt64, 100)
+	late, err := d.Search().Unembedded(t.Context(), "m", 0, 0, math.MaxInt64, 100)
 	if err != nil || len(late) != 1 {
 		t.Fatal(late, err)
 	}
@@ -156,11 +156,11 @@ func TestALateVectorIsNotStoredForAnotherMessage(t *testing.T) {
 	other := say("om_2", "other")
 	other.Key = chat.FeishuChat("oc_2")
 	accept(t, d, other)
-	again, err := d.Embeddings().Missing(t.Context(), "m", 0, 0, math.MaxInt64, 100)
+	again, err := d.Search().Unembedded(t.Context(), "m", 0, 0, math.MaxInt64, 100)
 	if err != nil || len(again) != 1 || again[0].ID != late[0].ID {
 		t.Fatal(again, err)
 	}
-	if err := d.Embeddings().Save(t.Context(), "m", []db.Embedding{{Of: late[0], Vector: []byte{7}}}); err != nil {
+	if err := d.Search().SaveEmbeddings(t.Context(), "m", []db.Embedding{{Of: late[0], Vector: []byte{7}}}); err != nil {
 		t.Error(err)
 	}
 	if got := vectors(t, d, other.Key, 0, "m", 1, 100); len(got) != 0 {

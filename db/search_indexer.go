@@ -80,7 +80,7 @@ func (x *indexer) invalidate() {
 	x.uncertain.Store(true)
 }
 
-// catchUp indexes batches until none is full. After an error the next batch retries; see [Index.Err].
+// catchUp indexes batches until none is full. After an error the next batch retries; see [Search.Err].
 func (x *indexer) catchUp(ctx context.Context) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -135,7 +135,7 @@ func (x *indexer) index(ctx context.Context) (bool, error) {
 	})
 	if errors.Is(err, errOvertaken) { // constant edits must not keep the index from growing
 		err = x.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
-			return x.db.Index().tryIndexing(ctx, tx, maxIndexLag)
+			return x.db.Search().tryIndexing(ctx, tx, maxIndexLag)
 		})
 		return err == nil && x.db.indexFailed.Load() == nil, err
 	}

@@ -33,7 +33,7 @@ func found(t testing.TB, d *db.DB, term string) []int64 {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := d.Index().Find(t.Context(), oc, c.Epoch, []string{term}, 1<<20)
+	got, err := d.Search().Find(t.Context(), oc, c.Epoch, []string{term}, 1<<20)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -66,7 +66,7 @@ func TestALaggingIndexMissesNothing(t *testing.T) {
 	if got, n := found(t, d, "build"), waiting(t, d); len(got) != stored+db.IndexBatch || n >= db.IndexBatch {
 		t.Errorf("%d of %d found, %d wait", len(got), stored+db.IndexBatch, n)
 	}
-	if err := d.Index().Err(); err != nil {
+	if err := d.Search().Err(); err != nil {
 		t.Error(err)
 	}
 }

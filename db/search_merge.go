@@ -17,9 +17,9 @@ const mergeStep = 256
 const changes = `SELECT total_changes()`
 
 // Merge merges the index into one segment, step by step. It takes about a second for a million messages.
-func (ix Index) Merge(ctx context.Context) error {
+func (s Search) Merge(ctx context.Context) error {
 	for pages, more := -mergeStep, true; more; pages = mergeStep {
-		err := ix.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
+		err := s.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
 			var before, after int
 			if err := tx.QueryRowContext(ctx, changes).Scan(&before); err != nil {
 				return err

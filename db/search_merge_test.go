@@ -21,20 +21,20 @@ func TestMergingLeavesOneSegment(t *testing.T) {
 				Key: key, ID: fmt.Sprintf("om_%d", n), Role: chat.User, Class: chat.Talk, Text: fmt.Sprintf("word%d common", n),
 			}})
 		}
-		if _, err := d.Records().Import(t.Context(), list); err != nil {
+		if _, err := d.Messages().NewImporter().Import(t.Context(), list); err != nil {
 			t.Fatal(err)
 		}
 	}
 	if n := parts(t, d); n < 2 {
 		t.Fatalf("%d parts before", n)
 	}
-	if err := d.Index().Merge(t.Context()); err != nil {
+	if err := d.Search().Merge(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if n := parts(t, d); n != 1 {
 		t.Errorf("%d parts after", n)
 	}
-	found, err := d.Index().Find(t.Context(), key, 0, []string{"word999", "word0", "common"}, 5000)
+	found, err := d.Search().Find(t.Context(), key, 0, []string{"word999", "word0", "common"}, 5000)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -46,7 +46,7 @@ func TestMergingLeavesOneSegment(t *testing.T) {
 	if err := d.Check(t.Context()); err != nil {
 		t.Error(err)
 	}
-	if err := d.Index().Merge(t.Context()); err != nil { // nothing left to merge
+	if err := d.Search().Merge(t.Context()); err != nil { // nothing left to merge
 		t.Error(err)
 	}
 }

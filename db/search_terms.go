@@ -53,11 +53,12 @@ const chatRange = `SELECT no, next_seq, (SELECT seq FROM messages
 const countFront = `SELECT COUNT(*) FROM (SELECT 1 FROM messages WHERE chat_key = ?1 AND seq >= ?2 AND seq < 1
 	LIMIT 5000)`
 
-// Index finds messages by their words.
-type Index struct{ db *DB }
+// Search finds messages by their words, and by vectors that represent their meaning. Messages of ended conversations
+// need no vector, since nothing looks for one there. Ordering by ID finds the newest without sorting.
+type Search struct{ db *DB }
 
-// Index returns the index in the database.
-func (d *DB) Index() Index { return Index{d} }
+// Search returns the search in the database.
+func (d *DB) Search() Search { return Search{d} }
 
 const findTerms = `SELECT (SELECT group_concat(rowid - ?2, ' ') FROM
 	(SELECT rowid FROM terms WHERE terms MATCH json_each.value AND rowid BETWEEN ?2 + ?3 AND ?2 + 2147483647
@@ -70,7 +71,7 @@ const notIndexed = `SELECT ` + messageColumns + ` FROM messages WHERE id > (SELE
 
 // Find returns, for each term, the newest messages of a chat's epoch that contain it, at most this many and a batch. It
 // finds talk, and messages that were not addressed to the bot.
-func (ix Index) Find(
+func (s Search) Find(
 	ctx context.Context, key chat.Key, epoch int64, terms []string, most int,
 ) (found Found, err error) {
 	defer func() {
@@ -78,7 +79,7 @@ func (ix Index) Find(
 			err = fmt.Errorf("find in the history of %v: %w", key, err)
 		}
 	}()
-	tx, err := ix.db.read.BeginTx(ctx, &sql.TxOptions{ReadOnly: true}) // index and messages at the same moment
+	tx, err := s.db.read.BeginTx(ctx, &sql.TxOptions{ReadOnly: true}) // index and messages at the same moment
 	if err != nil {
 		return Found{}, err
 	}
@@ -261,20 +262,20 @@ func toIndex(ctx context.Context, q querier, upto int64, most int) (list []index
 
 // scheduleBatch schedules the message with this ID for indexing with its batch, which it may complete. Messages are
 // stored whether or not they can be indexed: the next batch retries.
-func (ix Index) scheduleBatch(ctx context.Context, tx *sql.Tx, id int64) error {
+func (s Search) scheduleBatch(ctx context.Context, tx *sql.Tx, id int64) error {
 	if id%indexBatch != 0 {
 		return nil
 	}
-	ix.db.indexing.complete.Store(true)
+	s.db.indexing.complete.Store(true)
 	var upto int64
 	if err := tx.QueryRowContext(ctx, selectIndexed).Scan(&upto); err == nil && id-upto < maxIndexLag {
 		return nil
 	}
-	return ix.tryIndexing(ctx, tx, maxIndexLag+indexBatch)
+	return s.tryIndexing(ctx, tx, maxIndexLag+indexBatch)
 }
 
-// tryIndexing indexes the next messages; [Index.Err] reports a failure.
-func (ix Index) tryIndexing(ctx context.Context, tx *sql.Tx, most int) error {
+// tryIndexing indexes the next messages; [Search.Err] reports a failure.
+func (s Search) tryIndexing(ctx context.Context, tx *sql.Tx, most int) error {
 	if _, err := tx.ExecContext(ctx, `SAVEPOINT terms`); err != nil {
 		return err
 	}
@@ -282,14 +283,14 @@ func (ix Index) tryIndexing(ctx context.Context, tx *sql.Tx, most int) error {
 	if _, err := indexMore(ctx, tx, most); err != nil {
 		end, failed = `ROLLBACK TO terms; RELEASE terms`, &err
 	}
-	ix.db.indexFailed.Store(failed)
+	s.db.indexFailed.Store(failed)
 	_, err := tx.ExecContext(ctx, end)
 	return err
 }
 
 // Err is the error of the last attempt to index the newest messages; nil = success.
-func (ix Index) Err() error {
-	if failed := ix.db.indexFailed.Load(); failed != nil {
+func (s Search) Err() error {
+	if failed := s.db.indexFailed.Load(); failed != nil {
 		return *failed
 	}
 	return nil
@@ -300,8 +301,8 @@ const indexSize = `SELECT COALESCE((SELECT SUM(LENGTH(block)) FROM terms_data), 
 	+ COALESCE((SELECT SUM(LENGTH(term) + 8) FROM terms_idx), 0)`
 
 // Size is the size of the index in bytes.
-func (ix Index) Size(ctx context.Context) (bytes int64, err error) {
-	err = ix.db.read.QueryRowContext(ctx, indexSize).Scan(&bytes)
+func (s Search) Size(ctx context.Context) (bytes int64, err error) {
+	err = s.db.read.QueryRowContext(ctx, indexSize).Scan(&bytes)
 	return bytes, err
 }
 
@@ -321,12 +322,12 @@ const renewTerms = `DROP TABLE terms;
 const indexProgress = `SELECT upto, COALESCE((SELECT MAX(id) FROM messages), 0) FROM indexed`
 
 // reportProgress reports the progress of the index by message IDs, some of which are unused after deletions.
-func (ix Index) reportProgress(ctx context.Context, to func(w sqlite.Work, done, total int64)) error {
+func (s Search) reportProgress(ctx context.Context, to func(w sqlite.Work, done, total int64)) error {
 	if to == nil {
 		return nil
 	}
 	var upto, last int64
-	if err := ix.db.read.QueryRowContext(ctx, indexProgress).Scan(&upto, &last); err != nil {
+	if err := s.db.read.QueryRowContext(ctx, indexProgress).Scan(&upto, &last); err != nil {
 		return fmt.Errorf("state of the index: %w", err)
 	}
 	to(sqlite.Indexing, upto, last)
@@ -334,8 +335,8 @@ func (ix Index) reportProgress(ctx context.Context, to func(w sqlite.Work, done,
 }
 
 // renew empties the index; catchUp fills it.
-func (ix Index) renew(ctx context.Context) error {
-	if _, err := ix.db.engine.Exec(ctx, renewTerms); err != nil {
+func (s Search) renew(ctx context.Context) error {
+	if _, err := s.db.engine.Exec(ctx, renewTerms); err != nil {
 		return fmt.Errorf("rebuild the damaged index: %w", err)
 	}
 	return nil
@@ -345,24 +346,24 @@ const indexBacklog = `SELECT version <> ?1, EXISTS (SELECT 1 FROM messages WHERE
 
 // catchUp completes the index at startup: after an upgrade it may lack messages, or may have been built with other
 // terms. It takes about 20 s for a million messages.
-func (ix Index) catchUp(ctx context.Context, report func(w sqlite.Work, done, total int64)) error {
+func (s Search) catchUp(ctx context.Context, report func(w sqlite.Work, done, total int64)) error {
 	// Small transactions: each one holds the write lock.
 	const chunk = 2000
 	var outdated, more bool
-	if err := ix.db.read.QueryRowContext(ctx, indexBacklog, tokenize.Version).Scan(&outdated, &more); err != nil {
+	if err := s.db.read.QueryRowContext(ctx, indexBacklog, tokenize.Version).Scan(&outdated, &more); err != nil {
 		return fmt.Errorf("state of the index: %w", err)
 	}
 	if outdated {
-		if _, err := ix.db.engine.Exec(ctx, forgetTerms, tokenize.Version); err != nil {
+		if _, err := s.db.engine.Exec(ctx, forgetTerms, tokenize.Version); err != nil {
 			return fmt.Errorf("rebuild the index: %w", err)
 		}
 		more = true
 	}
 	for more {
-		if err := ix.reportProgress(ctx, report); err != nil {
+		if err := s.reportProgress(ctx, report); err != nil {
 			return err
 		}
-		err := ix.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) (err error) {
+		err := s.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) (err error) {
 			more, err = indexMore(ctx, tx, chunk)
 			return err
 		})

@@ -62,7 +62,7 @@ func TestFindIsExact(t *testing.T) {
 				t.Fatal(err)
 			}
 			terms := []string{"build", "鹊桥", "pars", "署", "nothing", tokenize.Day(time.UnixMilli(5)), `"`, "*"}
-			got, err := d.Index().Find(context.Background(), key, c.Epoch, terms, 1<<20)
+			got, err := d.Search().Find(context.Background(), key, c.Epoch, terms, 1<<20)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -108,10 +108,10 @@ func TestFindTakesTheNewest(t *testing.T) {
 			d.FillIndex(t)
 		}
 	}
-	if err := d.Index().Err(); err != nil {
+	if err := d.Search().Err(); err != nil {
 		t.Error(err)
 	}
-	got, err := d.Index().Find(t.Context(), oc, 0, []string{"build", "missing"}, 5)
+	got, err := d.Search().Find(t.Context(), oc, 0, []string{"build", "missing"}, 5)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -133,7 +133,7 @@ func TestFindWithoutTerms(t *testing.T) {
 	d.FillIndex(t)
 	for _, odd := range []string{"§-0974", "build again", "build-", `bu"ild`, "", "\x00", "a\x00b", "*", "\xff",
 		"build OR again"} {
-		got, err := d.Index().Find(t.Context(), oc, 0, []string{odd, "build"}, 500)
+		got, err := d.Search().Find(t.Context(), oc, 0, []string{odd, "build"}, 500)
 		if err != nil {
 			t.Errorf("%q: %v", odd, err)
 		} else if len(got.Terms[0].Seqs) != 0 || len(got.Terms[1].Seqs) != db.IndexBatch {
@@ -149,7 +149,7 @@ func TestFindCountsMessagesNotTheGapsBetweenThem(t *testing.T) {
 	imported(t, d, record("new1", chat.User, 1_000_000), record("new2", chat.User, 1_000_001))
 	imported(t, d, record("old1", chat.User, 1_000), record("old2", chat.User, 1_001), record("old3", chat.User, 1_002))
 	imported(t, d, record("oldest", chat.User, 1))
-	found, err := d.Index().Find(t.Context(), oc, 0, []string{"text"}, 500)
+	found, err := d.Search().Find(t.Context(), oc, 0, []string{"text"}, 500)
 	if err != nil || found.Messages != 6 {
 		t.Errorf("%d messages, %v; there are 6", found.Messages, err)
 	}
@@ -196,7 +196,7 @@ func TestOpenCompletesTheIndex(t *testing.T) {
 				}
 			}
 			d := open(t, path)
-			got, err := d.Index().Find(t.Context(), oc, 0, []string{"build"}, 1000)
+			got, err := d.Search().Find(t.Context(), oc, 0, []string{"build"}, 1000)
 			if err != nil || len(got.Terms[0].Seqs) != stored {
 				t.Errorf("%d of %d found, %v", len(got.Terms[0].Seqs), stored, err)
 			}
@@ -227,7 +227,7 @@ func TestADamagedIndexIsRebuilt(t *testing.T) {
 	if err := d.Check(t.Context()); err != nil {
 		t.Error(err)
 	}
-	got, err := d.Index().Find(t.Context(), oc, 0, []string{"build"}, 1000)
+	got, err := d.Search().Find(t.Context(), oc, 0, []string{"build"}, 1000)
 	if err != nil || len(got.Terms[0].Seqs) != 300 {
 		t.Errorf("%d of 300 found, %v", len(got.Terms[0].Seqs), err)
 	}
@@ -262,7 +262,7 @@ func TestABrokenIndexDoesNotRefuseMessages(t *testing.T) {
 	if got := len(strings.Fields(history(t, d, 0, 2000))); got != 4*db.IndexBatch {
 		t.Errorf("%d messages stored", got)
 	}
-	if err := d.Index().Err(); err == nil || !strings.Contains(err.Error(), "terms") {
+	if err := d.Search().Err(); err == nil || !strings.Contains(err.Error(), "terms") {
 		t.Errorf("the reason of the failure: %v", err)
 	}
 }

@@ -19,7 +19,7 @@ const findWords = `SELECT rowid - ?2 FROM terms WHERE terms MATCH ?1
 
 // WithWords returns the newest messages of all conversations of a chat that contain all of these words, newest first,
 // at most this many. Without any word there are none.
-func (ix Index) WithWords(ctx context.Context, key chat.Key, words string, most int) (_ []chat.Message, err error) {
+func (s Search) WithWords(ctx context.Context, key chat.Key, words string, most int) (_ []chat.Message, err error) {
 	defer func() {
 		if err != nil {
 			err = fmt.Errorf("search in %v: %w", key, err)
@@ -30,14 +30,14 @@ func (ix Index) WithWords(ctx context.Context, key chat.Key, words string, most 
 		return nil, nil
 	}
 	var no int64
-	err = ix.db.read.QueryRowContext(ctx, chatNumber, key.String()).Scan(&no)
+	err = s.db.read.QueryRowContext(ctx, chatNumber, key.String()).Scan(&no)
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil, nil
 	} else if err != nil {
 		return nil, err
 	}
 	// The index lags behind, so the fresh ones are read first: a message between the two is found twice, not never.
-	found, err := queryMessages(ctx, ix.db.read, key, notIndexed, key.String())
+	found, err := queryMessages(ctx, s.db.read, key, notIndexed, key.String())
 	if err != nil {
 		return nil, err
 	}
@@ -45,12 +45,12 @@ func (ix Index) WithWords(ctx context.Context, key chat.Key, words string, most 
 		own := indexTerms(m)
 		return slices.ContainsFunc(terms, func(t string) bool { return !slices.Contains(own, t) })
 	})
-	seqs, err := queryAll(ctx, ix.db.read, func(scan scanner) (seq int64, err error) { return seq, scan(&seq) },
+	seqs, err := queryAll(ctx, s.db.read, func(scan scanner) (seq int64, err error) { return seq, scan(&seq) },
 		findWords, `"`+strings.Join(terms, `" "`)+`"`, indexRow(no), most)
 	if err != nil {
 		return nil, err
 	}
-	indexed, err := ix.db.History().BySeq(ctx, key, seqs)
+	indexed, err := s.db.Messages().BySeq(ctx, key, seqs)
 	if err != nil {
 		return nil, err
 	}

@@ -45,7 +45,7 @@ func Sweep(ctx context.Context, d *DB, c Config) (s Swept, err error) {
 			return s, err
 		}
 	}
-	return s, d.Index().Merge(ctx)
+	return s, d.Search().Merge(ctx)
 }
 
 // sweepMessages deletes expired messages in small transactions, so that other writes can run in between.
@@ -115,7 +115,7 @@ const (
 // deleteMessages is the only place that removes messages from the History.
 func deleteMessages(ctx context.Context, d *DB, tx *sql.Tx, list []storedRow) error {
 	for _, m := range list {
-		if err := d.Index().forget(ctx, tx, m); err != nil {
+		if err := d.Search().forget(ctx, tx, m); err != nil {
 			return err
 		}
 		if _, err := tx.ExecContext(ctx, deleteMessage, m.id); err != nil {

@@ -16,7 +16,7 @@ const day = 24 * time.Hour
 func keptOf(t testing.TB, d *db.DB) string {
 	t.Helper()
 	var list []chat.Message
-	for m, err := range d.History().Range(t.Context(), oc, 0, 0, 1<<62) {
+	for m, err := range d.Messages().Range(t.Context(), oc, 0, 0, 1<<62) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -67,7 +67,7 @@ func TestTheHistoryIsKeptUnlessItHasATime(t *testing.T) {
 	if c := chatOf(t, d); c.Summary.Text != "" || c.ContextAfter() != 1 {
 		t.Errorf("the summary of deleted messages: %+v", c.Summary)
 	}
-	found, err := d.Index().Find(t.Context(), oc, 0, []string{tokenize.Terms("鹊桥")[0]}, 100)
+	found, err := d.Search().Find(t.Context(), oc, 0, []string{tokenize.Terms("鹊桥")[0]}, 100)
 	if err != nil || len(found.Terms) != 1 || len(found.Terms[0].Seqs) != 1 || found.Terms[0].Seqs[0] == 1 {
 		t.Errorf("found %+v, %v", found, err)
 	}

@@ -175,7 +175,7 @@ func (ts Turns) begin(ctx context.Context, tx *sql.Tx, key chat.Key, turn int64,
 	if c.Asked, err = queryMessages(ctx, tx, key, selectAsked, key.String(), c.Turn.questionTurn()); err != nil {
 		return c, err
 	}
-	return c, ts.db.Files().loadInto(ctx, tx, key, c.Asked)
+	return c, ts.db.Messages().loadInto(ctx, tx, key, c.Asked)
 }
 
 // Requeue puts back a turn that has changed nothing yet. It will be claimed again in its old order, and runs in the

@@ -86,7 +86,7 @@ func (e turnEnd) store(ctx context.Context) error {
 	if _, err := e.tx.ExecContext(ctx, endTurn, e.Turn.ID, e.Failure, report, e.Turn.Prompt); err != nil {
 		return err
 	}
-	if err := e.db.Messages().Actions().record(ctx, e.tx, e.Actions); err != nil {
+	if err := e.db.Messages().recordActions(ctx, e.tx, e.Actions); err != nil {
 		return err
 	}
 	if err := e.recordAnswer(ctx); err != nil {

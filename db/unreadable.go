@@ -22,14 +22,14 @@ func (u Unreadable) String() string { return fmt.Sprintf("%s row %d: %v", u.Tabl
 const maxUnreadable = 100
 
 // Unreadable lists the unreadable rows by table and row. It reads the whole database.
-func (h History) Unreadable(ctx context.Context) ([]Unreadable, error) {
-	tables, err := tablesOf(ctx, h.db.read)
+func (ms Messages) Unreadable(ctx context.Context) ([]Unreadable, error) {
+	tables, err := tablesOf(ctx, ms.db.read)
 	if err != nil {
 		return nil, fmt.Errorf("look for rows that cannot be read: %w", err)
 	}
 	var all []Unreadable
 	for _, t := range tables {
-		found, err := t.unreadable(ctx, h.db.read)
+		found, err := t.unreadable(ctx, ms.db.read)
 		if err != nil {
 			return nil, fmt.Errorf("look for rows of %s that cannot be read: %w", t.name, err)
 		}

@@ -18,7 +18,7 @@ func TestUnreadableRowsAreNamed(t *testing.T) {
 	accept(t, d, say("om_1", "words"))
 	finish(t, d, db.TurnResult{Turn: claim(t, d, "s").Turn, Answer: "answer", Session: db.Session{ID: "s"},
 		Usage: &db.Usage{}})
-	if rows, err := d.History().Unreadable(t.Context()); err != nil || len(rows) != 0 {
+	if rows, err := d.Messages().Unreadable(t.Context()); err != nil || len(rows) != 0 {
 		t.Fatalf("%v, %v", rows, err)
 	}
 	if err := d.Tx(t.Context(), func(ctx context.Context, tx *sql.Tx) error {
@@ -37,7 +37,7 @@ func TestUnreadableRowsAreNamed(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer ro.Close() //nolint:errcheck // opened read-only
-	rows, err := ro.History().Unreadable(t.Context())
+	rows, err := ro.Messages().Unreadable(t.Context())
 	var got []string
 	for _, row := range rows {
 		got = append(got, fmt.Sprint(row.Table, " ", row.Row))

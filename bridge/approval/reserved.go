@@ -106,7 +106,7 @@ func chatOfState(ctx context.Context, store *db.DB, folder, path string) (chat.K
 	if !ok {
 		return chat.Key{}, false
 	}
-	key, err := store.Folders().Chat(ctx, id)
+	key, err := store.Chats().ChatOfFolder(ctx, id)
 	return key, err == nil // an unknown path counts as the program's own
 }
 
@@ -116,7 +116,7 @@ func chatOfFiles(ctx context.Context, store *db.DB, folder, path string) (chat.K
 	if !ok {
 		return chat.Key{}, false
 	}
-	if key, err := store.Folders().Chat(ctx, own); err == nil {
+	if key, err := store.Chats().ChatOfFolder(ctx, own); err == nil {
 		return key, true
 	}
 	list, err := store.Chats().Active(ctx, "", time.UnixMilli(0), maxChats)

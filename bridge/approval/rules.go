@@ -97,7 +97,7 @@ func (rs *Requests) record(t db.Turn, q claude.ToolAsk, s automaticDecision) {
 	}
 	done := db.RecordedAction{Action: a, Key: t.Key, Turn: t.ID, Epoch: t.Epoch, Time: time.Now()}
 	rs.jobs.Enqueue(func(ctx context.Context) {
-		err := rs.store.Messages().Actions().Record(context.WithoutCancel(ctx), []db.RecordedAction{done})
+		err := rs.store.Messages().RecordActions(context.WithoutCancel(ctx), []db.RecordedAction{done})
 		if err != nil {
 			rs.log.Error().Err(err).Stringer("chat", t.Key).Int64("turn", t.ID).Str("tool", q.Name).
 				Msg("decision not recorded")

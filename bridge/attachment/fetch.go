@@ -80,7 +80,7 @@ func (fs *Store) folderName(ctx context.Context, key chat.Key) (string, error) {
 	if _, err := os.Stat(filepath.Join(fs.Folder, earlier)); err == nil {
 		return earlier, nil
 	}
-	return fs.db.Folders().FindOrCreate(ctx, key)
+	return fs.db.Chats().MakeFolder(ctx, key)
 }
 
 // prepareDir creates the folder of a chat.
@@ -234,7 +234,7 @@ func (fs *Store) storeResult(ctx context.Context, key chat.Key, m *chat.Message,
 	stored := *f
 	stored.Said = fs.redactForHistory(f.Said)
 	stored.Path = strings.TrimPrefix(strings.TrimPrefix(f.Path, fs.Folder), string(filepath.Separator))
-	err := fs.db.Files().Finish(context.WithoutCancel(ctx), key, m.ID, stored, size, text)
+	err := fs.db.Messages().FinishFile(context.WithoutCancel(ctx), key, m.ID, stored, size, text)
 	switch {
 	case errors.Is(err, db.ErrNotFound): // the message was recalled
 		fs.Remove(stored.Path)
@@ -260,7 +260,7 @@ func (fs *Store) resolveQuotes(ctx context.Context, key chat.Key, m *chat.Messag
 			f.State = chat.Missed
 		}
 		fs.storeResult(ctx, key, m, f, 0)
-		added, err := fs.db.Files().Insert(context.WithoutCancel(ctx), key, m.ID, more)
+		added, err := fs.db.Messages().InsertFiles(context.WithoutCancel(ctx), key, m.ID, more)
 		if err != nil {
 			zerolog.Ctx(ctx).Error().Err(err).Msg("files of a quoted message not stored")
 		}
@@ -278,7 +278,7 @@ func (fs *Store) resolveQuotes(ctx context.Context, key chat.Key, m *chat.Messag
 func (fs *Store) fetchQuoted(
 	ctx context.Context, key chat.Key, id string,
 ) (text, who string, more []chat.File, err error) {
-	known, err := fs.db.Files().QuotedMessage(ctx, key, id)
+	known, err := fs.db.Messages().Quoted(ctx, key, id)
 	if err == nil && len(known.Files) == 0 && chat.WithoutMarks(known.Text) != strings.TrimSpace(known.Text) &&
 		fs.Source != nil {
 		if in, err := fs.Source.FetchQuoted(ctx, key, id); err == nil { // it was stored before files were recorded

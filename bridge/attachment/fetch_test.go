@@ -152,7 +152,7 @@ func TestConcurrentDownloadsKeepTheLimit(t *testing.T) {
 	})
 	close(d.source.Hold)
 	<-fetched
-	held, err := d.db.Files().Size(t.Context(), room)
+	held, err := d.db.Messages().SizeOfFiles(t.Context(), room)
 	if err != nil || held < 49900 || held > 50000 {
 		t.Errorf("%d bytes are held, %v", held, err)
 	}

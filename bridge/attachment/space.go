@@ -35,7 +35,7 @@ func (fs *Store) reserve(ctx context.Context, key chat.Key) (most int64, err err
 func (fs *Store) tryReserve(ctx context.Context, key chat.Key) (most int64, freed <-chan struct{}, err error) {
 	fs.mu.Lock()
 	defer fs.mu.Unlock()
-	held, err := fs.db.Files().Size(ctx, key)
+	held, err := fs.db.Messages().SizeOfFiles(ctx, key)
 	if err != nil {
 		return 0, nil, err
 	}

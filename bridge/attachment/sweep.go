@@ -19,7 +19,7 @@ func (c Config) Sweep(ctx context.Context, store *db.DB, ttl time.Duration) (fil
 	before := time.Now().Add(-ttl)
 	// The database first: a file without an entry only wastes space, but an entry without a file would mislead the
 	// agent.
-	if _, err := store.Files().Expire(ctx, before); err != nil {
+	if _, err := store.Messages().ExpireFiles(ctx, before); err != nil {
 		return 0, err
 	}
 	files, err = c.sweep(before)

@@ -227,8 +227,8 @@ func (o *Outbox) deliver(ctx context.Context, p db.Post) {
 
 // showUnlessSilenced shows p, unless the platform has recently refused any message of the bot in its chat.
 func (o *Outbox) showUnlessSilenced(ctx context.Context, p db.Post) (string, error) {
-	silences := o.db.Chats().Silences()
-	switch silenced, err := silences.Has(ctx, p.Key); {
+	silences := o.db.Chats()
+	switch silenced, err := silences.IsSilenced(ctx, p.Key); {
 	case err != nil:
 		return "", err
 	case silenced:
@@ -236,7 +236,7 @@ func (o *Outbox) showUnlessSilenced(ctx context.Context, p db.Post) (string, err
 	}
 	id, err := o.present(ctx, p)
 	if errors.Is(err, chat.ErrSilenced) {
-		if err := silences.Record(context.WithoutCancel(ctx), p.Key, err.Error()); err != nil {
+		if err := silences.Silence(context.WithoutCancel(ctx), p.Key, err.Error()); err != nil {
 			o.log.Error().Err(err).Stringer("chat", p.Key).Msg("silenced chat not recorded")
 		}
 	}

@@ -65,7 +65,7 @@ func (pr *presenter) present(ctx context.Context, p db.Post) (string, error) {
 		err = pr.out.Close(ctx, id, card)
 	}
 	if err == nil && p.Turn != 0 && p.Approval == "" && len(shown.Pages) > 0 {
-		err = pr.db.Files().SetPages(ctx, p.Key, p.Turn, shown.Pages)
+		err = pr.db.Messages().SetPages(ctx, p.Key, p.Turn, shown.Pages)
 	}
 	if errors.Is(err, chat.ErrRefused) {
 		p.Card = &card

@@ -47,7 +47,7 @@ func (a auditCmd) Run(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	list, err := store.Messages().Actions().Decisions(ctx, key, from, now.Add(time.Minute))
+	list, err := store.Messages().Decisions(ctx, key, from, now.Add(time.Minute))
 	if err != nil {
 		return err
 	}

@@ -42,7 +42,7 @@ func (p *program) checks() []bridge.Check {
 				p.log.Error().Err(err).Msg("check: database")
 				return bridge.Fail
 			}
-			if p.store.Index().Err() != nil { // logged every day
+			if p.store.Search().Err() != nil { // logged every day
 				return bridge.Warn
 			}
 			return bridge.OK

@@ -107,7 +107,7 @@ func TestNewAndResetForgetButKeepTheHistory(t *testing.T) {
 				t.Errorf("an earlier message reached the model: %s", req.AllText())
 			}
 			kept := 0
-			for m, err := range r.store().History().Range(t.Context(), chat.FeishuChat(r.chat), 0, 0, 1<<62) {
+			for m, err := range r.store().Messages().Range(t.Context(), chat.FeishuChat(r.chat), 0, 0, 1<<62) {
 				if err != nil || !strings.Contains(m.Text, "小明") {
 					t.Errorf("history: %+v, %v", m, err)
 				}

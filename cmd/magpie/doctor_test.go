@@ -247,7 +247,7 @@ func TestDoctorFindsWhatIsWrong(t *testing.T) {
 			p.group("oc_muted", chat.MentionNone, false)
 			store, err := db.Open(p.Context(), db.Config{URL: "sqlite://" + filepath.Join(p.dir, "data", "magpie.db")})
 			must(p, err)
-			err = store.Chats().Silences().Record(p.Context(), chat.FeishuChat("oc_muted"), "code 230035")
+			err = store.Chats().Silence(p.Context(), chat.FeishuChat("oc_muted"), "code 230035")
 			must(p, errors.Join(err, store.Close()))
 		}, 0, []string{`warn  chat "feishu:chat:oc_muted": the bot has not been allowed to write there since `, "code 230035 - unmute the group"}},
 		"a server of another project is not approved": {func(p *doctorRig) {

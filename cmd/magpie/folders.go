@@ -36,7 +36,7 @@ func agentsConfig(ctx context.Context, c config.Config, store *db.DB) (claude.Co
 		if err != nil {
 			return "", err
 		}
-		return store.Folders().FindOrCreate(ctx, key)
+		return store.Chats().MakeFolder(ctx, key)
 	}
 	return agents, nil
 }
@@ -50,7 +50,7 @@ func readOnlyAgentsConfig(ctx context.Context, c config.Config, store *db.DB) (c
 		if err != nil {
 			return "", err
 		}
-		id, err := store.Folders().Get(ctx, key)
+		id, err := store.Chats().Folder(ctx, key)
 		if errors.Is(err, db.ErrNotFound) {
 			return uuid.NewString(), nil
 		}

@@ -50,12 +50,12 @@ func (i importCmd) Run(ctx context.Context) (err error) {
 	}
 	defer func() { err = errors.Join(err, store.Close()) }()
 	im := lineImporter{
-		from: newLineReader(in), to: store.Records().NewImporter(), strict: i.Strict, complain: os.Stderr,
+		from: newLineReader(in), to: store.Messages().NewImporter(), strict: i.Strict, complain: os.Stderr,
 		progress: newProgress(os.Stderr, i18n.CmdImporting, i18n.CmdInMessages, size),
 	}
 	began := time.Now()
 	if err = im.run(ctx); err == nil {
-		err = store.Index().Merge(ctx)
+		err = store.Search().Merge(ctx)
 	}
 	fmt.Println(i18n.CmdImported.Sprintf(userLang(), im.good+im.bad, im.added, im.good-im.added, im.bad,
 		time.Since(began)))
@@ -245,14 +245,11 @@ func (e exportCmd) Run(ctx context.Context) (err error) {
 // exportWithProgress returns the records of a chat, or of all chats if the key is zero. It shows its progress unless
 // the records themselves go to the terminal.
 func exportWithProgress(ctx context.Context, store *db.DB, key chat.Key, seen bool) (iter.Seq2[db.Record, error], error) {
-	records := store.Records().All(ctx)
-	if key != (chat.Key{}) {
-		records = store.Records().Range(ctx, key)
-	}
+	records := store.Messages().Export(ctx, key)
 	if seen || !isTerminal(os.Stderr) {
 		return records, nil
 	}
-	total, err := store.Records().Count(ctx, key)
+	total, err := store.Messages().Count(ctx, key)
 	if err != nil {
 		return nil, err
 	}

@@ -346,7 +346,7 @@ func (l *load) inOrder(rounds int) {
 	for i, id := range l.chats {
 		var asked, answers []string
 		var turns []int64 // the turns of asked
-		for m, err := range store.History().Range(l.Context(), chat.FeishuChat(id), 0, 0, 1<<62) {
+		for m, err := range store.Messages().Range(l.Context(), chat.FeishuChat(id), 0, 0, 1<<62) {
 			must(l, err)
 			if m.Role == chat.User {
 				asked, turns = append(asked, m.Text), append(turns, m.Turn)

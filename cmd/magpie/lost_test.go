@@ -75,7 +75,7 @@ func (r *rig) checkStored(path, question string) {
 	must(r, err)
 	defer store.Close() //nolint:errcheck // it was only read
 	var found []chat.Role
-	for m, err := range store.History().Range(r.Context(), chat.FeishuChat(r.chat), 0, 0, 100) {
+	for m, err := range store.Messages().Range(r.Context(), chat.FeishuChat(r.chat), 0, 0, 100) {
 		must(r, err)
 		if m.Role == chat.User && m.Text != question {
 			r.Errorf("it holds %q", m.Text)

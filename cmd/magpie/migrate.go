@@ -161,7 +161,7 @@ func importFound(ctx context.Context, c db.Config, found *migrate.Found) (added 
 		return 0, err
 	}
 	defer func() { err = errors.Join(err, store.Close()) }()
-	to := store.Records().NewImporter()
+	to := store.Messages().NewImporter()
 	total, _, _ := found.Count()
 	p := newProgress(os.Stderr, i18n.CmdImporting, i18n.CmdInMessages, int64(total))
 	defer p.clear()
@@ -182,7 +182,7 @@ func importFound(ctx context.Context, c db.Config, found *migrate.Found) (added 
 			return added, err
 		}
 	}
-	return added, store.Index().Merge(ctx)
+	return added, store.Search().Merge(ctx)
 }
 
 // batches splits records into batches of one transaction each.

@@ -132,7 +132,7 @@ func TestMigrateWritesOnlyWhatIsNew(t *testing.T) {
 	store, err := db.OpenReadOnly(t.Context(), db.Config{URL: "sqlite://" + filepath.Join(data, "magpie.db")})
 	must(t, err)
 	n := 0
-	for rec, err := range store.Records().Range(t.Context(), chat.FeishuChat(r.chat)) {
+	for rec, err := range store.Messages().Export(t.Context(), chat.FeishuChat(r.chat)) {
 		must(t, err)
 		n++
 		if rec.Past != (n <= 2) {

@@ -49,7 +49,7 @@ func TestANameThatComesLateIsFilledIn(t *testing.T) {
 // nameInGroup is the name of a member in the History of a group, in the member's last message.
 func (r *rig) nameInGroup(group string, u feishusim.User) (name string) {
 	r.Helper()
-	for m, err := range r.store().History().Range(r.Context(), chat.FeishuChat(group), 0, 0, 1<<62) {
+	for m, err := range r.store().Messages().Range(r.Context(), chat.FeishuChat(group), 0, 0, 1<<62) {
 		must(r, err)
 		if m.Actor.ID == u.OpenID {
 			return m.Actor.Name

@@ -62,7 +62,7 @@ func TestTheHistoryIsStoredUnredactedByDefault(t *testing.T) {
 	r.model.Script(modelsim.Rule{Times: 1, Steps: []modelsim.Step{modelsim.Text("好的 bob@example.com")}})
 	r.ask(private)
 	var got []string
-	for m, err := range r.store().History().Range(t.Context(), chat.FeishuChat(r.chat), 0, 0, 1<<62) {
+	for m, err := range r.store().Messages().Range(t.Context(), chat.FeishuChat(r.chat), 0, 0, 1<<62) {
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -232,8 +232,8 @@ func (p *program) run(ctx context.Context) error {
 	g.Go(func() error {
 		left := unreadableLog{log: p.log}
 		runSweeps(ctx, p.log, func(ctx context.Context) (db.Swept, error) {
-			p.metrics.unreadable.Set(float64(left.countUnreadable(ctx, p.store.History().Unreadable)))
-			if err := p.store.Index().Err(); err != nil {
+			p.metrics.unreadable.Set(float64(left.countUnreadable(ctx, p.store.Messages().Unreadable)))
+			if err := p.store.Search().Err(); err != nil {
 				p.log.Error().Err(err).
 					Msg("messages are not found by their words; the index is rebuilt when magpie starts")
 			}

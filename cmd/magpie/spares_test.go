@@ -22,7 +22,7 @@ func (r *rig) hasSpare() {
 // folder is the folder in which a chat's agents keep their state.
 func (r *rig) folder(key chat.Key) string {
 	r.Helper()
-	id, err := r.store().Folders().Get(r.Context(), key)
+	id, err := r.store().Chats().Folder(r.Context(), key)
 	must(r, err)
 	return id
 }

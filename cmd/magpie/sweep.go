@@ -38,7 +38,7 @@ func (p *program) sweepSessions(ctx context.Context) (deleted int, err error) {
 	if ttl <= 0 {
 		return 0, nil
 	}
-	list, err := p.store.Chats().Sessions().InUse(ctx)
+	list, err := p.store.Chats().SessionsInUse(ctx)
 	if err != nil {
 		return 0, err
 	}

@@ -9,7 +9,7 @@ import (
 	"magpie/internal/chat"
 )
 
-// Chat is the chat of [Say], [Claim] and [History].
+// Chat is the chat of [Say], [Claim] and [Messages].
 var Chat = chat.FeishuChat("oc_1")
 
 // Say makes a user's message in [Chat].
@@ -68,7 +68,7 @@ func Texts(list []chat.Message) string {
 func History(t testing.TB, d *db.DB, epoch, before int64) string {
 	t.Helper()
 	var list []chat.Message
-	for m, err := range d.History().Range(t.Context(), Chat, epoch, 0, before) {
+	for m, err := range d.Messages().Range(t.Context(), Chat, epoch, 0, before) {
 		if err != nil {
 			t.Fatal(err)
 		}

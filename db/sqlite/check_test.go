@@ -170,10 +170,10 @@ func TestDamageWhileTheDatabaseIsOpen(t *testing.T) {
 			c, err := d.Turns().Claim(ctx, oc, turnIDs("s"), true)
 			errs = append(errs, err, d.Turns().Finish(ctx,
 				db.TurnResult{Turn: c.Turn, State: db.Done, Answer: "a", Usage: &db.Usage{}}))
-			for _, err := range d.History().Range(ctx, oc, 0, 0, 1<<40) {
+			for _, err := range d.Messages().Range(ctx, oc, 0, 0, 1<<40) {
 				errs = append(errs, err)
 			}
-			_, err = d.History().Unseen(ctx, oc, 0, 1, 1<<40)
+			_, err = d.Messages().Unseen(ctx, oc, 0, 1, 1<<40)
 			errs = append(errs, err)
 			_, err = d.Turns().Queued(ctx)
 			errs = append(errs, err)

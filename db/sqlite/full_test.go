@@ -48,7 +48,7 @@ func acceptUntilFull(t *testing.T, d *db.DB) (stored int, refused db.Inbound) {
 func whole(t *testing.T, d *db.DB, stored int) {
 	t.Helper()
 	n := 0
-	for m, err := range d.History().Range(t.Context(), oc, 0, 0, 1<<40) {
+	for m, err := range d.Messages().Range(t.Context(), oc, 0, 0, 1<<40) {
 		if err != nil {
 			t.Fatalf("reading while the disk is full: %v", err)
 		}

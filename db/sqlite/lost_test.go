@@ -120,7 +120,7 @@ func messagesIn(t *testing.T, path string) (n int) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for range d.History().Range(t.Context(), oc, 0, 0, 1<<40) {
+	for range d.Messages().Range(t.Context(), oc, 0, 0, 1<<40) {
 		n++
 	}
 	if err := errors.Join(d.Check(t.Context()), d.Close()); err != nil {

@@ -106,7 +106,7 @@ func TestAWalkOfTheHistoryDoesNotHoldTheLog(t *testing.T) {
 	for i := range 100 {
 		accept(t, d, say(fmt.Sprintf("om_%d", i), "hi"))
 	}
-	next, stop := iter.Pull2(d.History().Range(t.Context(), oc, 0, 0, 1<<40))
+	next, stop := iter.Pull2(d.Messages().Range(t.Context(), oc, 0, 0, 1<<40))
 	defer stop()
 	if _, err, ok := next(); err != nil || !ok {
 		t.Fatal(err)

@@ -98,7 +98,7 @@ func checkRows(ctx context.Context, r *Report, c db.Config, path string) {
 	}
 	checkSilenced(ctx, r, store)
 	checkUndelivered(ctx, r, store)
-	rows, err := store.History().Unreadable(ctx)
+	rows, err := store.Messages().Unreadable(ctx)
 	if err != nil {
 		r.AddFinding(Warn, r.text(i18n.DoctorMayRead), i18n.DoctorDBUnread, path, err)
 		return
@@ -118,7 +118,7 @@ func checkRows(ctx context.Context, r *Report, c db.Config, path string) {
 
 // checkSilenced lists chats in which the platform does not let the bot write.
 func checkSilenced(ctx context.Context, r *Report, store *db.DB) {
-	list, err := store.Chats().Silences().List(ctx)
+	list, err := store.Chats().Silenced(ctx)
 	if err != nil {
 		r.AddFinding(Warn, "", i18n.DoctorSilencedUnread, err)
 		return
