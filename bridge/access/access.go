@@ -66,7 +66,8 @@ func (a Config) Validate() error {
 	errs = append(errs, checkIDs("deny", a.Deny, anybody, every...)) // a mistake here would grant access
 	errs = append(errs, checkIDs("allow", without(a.Allow, everybody), orAll, every...))
 	// A mistake here would lock everyone out, including the owner.
-	users := i18n.Mistakef("用户的 ID（ou_…，其他入口的写作 cli:1000）", "the ID of a user (ou_…, of other doors as in cli:1000)")
+	users := i18n.Mistakef("用户的 ID（ou_…），其他入口的写作 cli:1000",
+		"the ID of a user (ou_…), of other doors as in cli:1000")
 	errs = append(errs, checkIDs("admins", without(a.Admins, everybody), users, chat.UserID))
 	if a.Owner != "" {
 		want := i18n.Mistakef("%v；不写这一项，机器人就归应用的所有者",

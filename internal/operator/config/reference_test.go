@@ -258,10 +258,10 @@ var described = []struct{ key, en, zh string }{
 	{"[memory] embeddings_key", "its key, if it needs one; or the file that `MAGPIE_MEMORY_EMBEDDINGS_KEY_FILE` names",
 		"接口的密钥；也可以放进 `MAGPIE_MEMORY_EMBEDDINGS_KEY_FILE` 指定的文件"},
 
-	{"[access] owner", "the owner's user ID (`ou_…`); empty = the app's owner ([access](access.md))", "所有者的用户 ID（`ou_…`）；留空 = 应用的所有者（[权限](access.md)）"},
+	{"[access] owner", "the owner's user ID (`ou_…`) where he can be reached; empty = the app's owner ([access](access.md))", "所有者的用户 ID（`ou_…`），在那里能联系到他；留空 = 应用的所有者（[权限](access.md)）"},
 	{"[access] admins", "user IDs of admins", "管理员的用户 ID"},
-	{"[access] allow", "who may use the bot: user IDs (`ou_…`), chat IDs (`oc_…`), department IDs (`od_…`), or `\"*\"` = everyone",
-		"谁可以用：用户 ID（`ou_…`）、群 ID（`oc_…`）、部门 ID（`od_…`），或 `\"*\"` = 所有人"},
+	{"[access] allow", "who may use the bot: user IDs (`ou_…`), chat IDs (`oc_…`), department IDs (`od_…`), of other doors as in `cli:1000`, `cli:chat:main`; or `\"*\"` = everyone",
+		"谁可以用：用户 ID（`ou_…`）、群 ID（`oc_…`）、部门 ID（`od_…`），其他入口的写作 `cli:1000`、`cli:chat:main`；或 `\"*\"` = 所有人"},
 	{"[access] deny", "who may not; takes precedence over everything else", "谁不可以；优先于其他一切"},
 	{"[access] unauthorized_reply", "reply to strangers in private chats, at most once a day; empty = none", "私聊里对陌生人的回复，每天最多一次；留空 = 不回复"},
 	{"[access] deciders", "who decides what the agent may do: `asker` = the person who asked, and admins; `admins` = admins only ([approvals](approvals.md))",

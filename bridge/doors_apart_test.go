@@ -1,0 +1,173 @@
+package bridge
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"magpie/bridge/access"
+	"magpie/db"
+	"magpie/internal/chat"
+	"magpie/internal/door"
+)
+
+// somebody is a person, or with a kind a room, as people know it: what a door calls it. The test knows by itself how
+// rules write that.
+type somebody struct{ door, kind, own string }
+
+func (s somebody) id() string {
+	switch {
+	case s.door == "feishu":
+		return s.own
+	case s.kind == "":
+		return s.door + ":" + s.own
+	}
+	return s.door + ":" + s.kind + ":" + s.own
+}
+
+func (s somebody) key() chat.Key { return chat.Key{Channel: s.door, Kind: s.kind, ID: s.own} }
+
+// Feishu chooses its own ids. The clients of the other door choose anything.
+var (
+	confusable  = []string{"ou_boss", "oc_team", "od_1", "1000", "main", "feishu", "cli", "老板", "OU_boss", strings.Repeat("o", 200)}
+	peopleThere = []string{"ou_boss", "ou_team", "ou_1000"}
+	roomsThere  = []string{"oc_team", "oc_main"}
+)
+
+func drawPerson(t *rapid.T) somebody {
+	if rapid.Bool().Draw(t, "person of Feishu") {
+		return somebody{"feishu", "", rapid.SampledFrom(peopleThere).Draw(t, "person")}
+	}
+	return somebody{"cli", "", rapid.SampledFrom(confusable).Draw(t, "person")}
+}
+
+func drawRoom(t *rapid.T) somebody {
+	if rapid.Bool().Draw(t, "room of Feishu") {
+		return somebody{"feishu", "chat", rapid.SampledFrom(roomsThere).Draw(t, "room")}
+	}
+	kind := rapid.SampledFrom([]string{"chat", "room", "user"}).Draw(t, "kind")
+	return somebody{"cli", kind, rapid.SampledFrom(confusable).Draw(t, "room")}
+}
+
+// sameDepartment knows everybody as a member of a department, by the end of his id.
+type sameDepartment struct{}
+
+func (sameDepartment) Departments(context.Context, string) ([]string, error) {
+	return []string{"od_1"}, nil
+}
+
+// However the clients of one door call rooms and people, nothing of it gives access, admin, budget, language or History
+// of what another door calls so.
+func TestNothingOfADoorIsOfAnother(t *testing.T) {
+	t.Parallel()
+	w := testWorld(t, func(c *Config) {
+		c.Departments, c.DoorName = sameDepartment{}, door.Doors(nil).Name
+	})
+	w.open()
+	said, paid := 0, map[somebody]int64{}
+	granted := []somebody{{"feishu", "", "ou_team"}, {"feishu", "chat", "oc_main"}, {"cli", "", "od_1"}, {"cli", "chat", "feishu"}}
+	for i, g := range granted {
+		_, err := w.store.Messages().Accept(w.ctx, db.Inbound{
+			Incoming: chat.Incoming{Key: chat.FeishuChat("oc_boss"), Kind: chat.Group, ID: fmt.Sprint("om_grant", i), Time: time.Now(),
+				Actor: chat.Actor{ID: "ou_x"}},
+			Class: chat.Command, Effects: []db.Effect{db.GrantAccess{Subject: g.id(), By: "ou_x"}},
+		})
+		w.must(err)
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		people := rapid.SliceOfN(rapid.Custom(drawPerson), 0, 3)
+		rooms := rapid.SliceOfN(rapid.Custom(drawRoom), 0, 2)
+		ids := func(list []somebody) (out []string) {
+			for _, s := range list {
+				out = append(out, s.id())
+			}
+			return out
+		}
+		owner, ownIDs := drawPerson(t), people.Draw(t, "ids of the owner")
+		admins, friends, enemies := people.Draw(t, "admins"), people.Draw(t, "allowed"), people.Draw(t, "denied")
+		open, closed := rooms.Draw(t, "allowed rooms"), rooms.Draw(t, "denied rooms")
+		rules := access.Config{
+			Owner: owner.id(), OwnerIDs: append([]string{}, ids(ownIDs)...), Admins: ids(admins),
+			Allow: slices.Concat(ids(friends), ids(open)), Deny: slices.Concat(ids(enemies), ids(closed)),
+		}
+		department := rapid.Bool().Draw(t, "department")
+		if department {
+			rules.Allow = append(rules.Allow, "od_1")
+		}
+		w.bridge.SetAccess(rules)
+
+		who, at, from := drawPerson(t), drawRoom(t), rapid.SampledFrom([]string{"feishu", "cli"}).Draw(t, "door")
+		said++
+		message := map[string]string{"feishu": "om_", "cli": "cli:"}[from] + fmt.Sprint(said)
+		m := chat.Incoming{Key: at.key(), Kind: chat.Private, ID: message, Text: "hello", Time: time.Now(), ToBot: true}
+		m.Actor = chat.Actor{ID: who.id(), Name: "x"}
+		forged := who.door != from
+		if from == "cli" && rapid.IntRange(0, 3).Draw(t, "forge") == 0 {
+			forged = true
+			m.Actor.ID = rapid.SampledFrom([]string{"", "feishu:", "cli:chat:", "CLI:"}).Draw(t, "prefix") + who.own
+			// What is bare in every way in a room of Feishu is an event of Feishu.
+			if at.door == "cli" && rapid.Bool().Draw(t, "a bare message") {
+				m.ID = "om_" + fmt.Sprint(said)
+			}
+		}
+		known := false
+		if at.door != from {
+			_, err := w.store.Chats().Get(w.ctx, at.key())
+			known = err == nil
+		}
+		owns := who == owner || slices.Contains(ownIDs, who)
+		admin := (owns || slices.Contains(admins, who)) && !slices.Contains(enemies, who)
+		admitted := !forged && !slices.Contains(enemies, who) && !slices.Contains(closed, at)
+		if at.door == from {
+			admitted = admitted && (owns || admin || slices.Contains(friends, who) || slices.Contains(open, at) ||
+				department && who.door == "feishu" || slices.Contains(granted, who) || slices.Contains(granted, at))
+		} else { // through the door of the owner to a chat of another
+			admitted = admitted && owns && known && from != "feishu"
+		}
+
+		err := w.bridge.HandleMessage(w.ctx, m)
+		if forged != errors.Is(err, chat.ErrOtherDoor) && (at.door == from || from != "feishu") {
+			t.Fatalf("%q of %+v: %v", m.Actor.ID, m, err)
+		}
+		if got, err := w.store.Messages().Known(w.ctx, at.key(), m.ID); err != nil || got != admitted {
+			t.Fatalf("%q with %q in %v by %+v: taken %v, want %v; %v", m.Actor.ID, m.ID, m.Key, rules, got, admitted, err)
+		}
+		if got := rules.IsAdmin(chat.Actor{ID: who.id()}); got != admin {
+			t.Fatalf("%q is an admin by %+v: %v", who.id(), rules, got)
+		}
+		if admitted {
+			e := db.Expense{Key: at.key(), User: who.id(), Purpose: db.ForTitle, Usage: db.Usage{Input: 1, CostUSD: 1}}
+			w.must(w.store.Ledger().Book(w.ctx, e))
+			paid[who]++
+		}
+		if got, err := w.store.Ledger().OfUser(w.ctx, who.id(), time.Time{}); err != nil || got.Tokens != paid[who] {
+			t.Fatalf("%q has paid %+v, %v, want %d", who.id(), got, err, paid[who])
+		}
+
+		// What was imported may name anybody anywhere.
+		_, err = w.store.Messages().Accept(w.ctx, db.Inbound{Incoming: chat.Incoming{
+			Key: drawRoom(t).key(), Kind: chat.Private, ID: fmt.Sprint("import", said), Actor: m.Actor, Time: time.Now(),
+		}, Class: chat.Talk})
+		w.must(err)
+		key, err := w.store.Chats().PrivateChat(w.ctx, who.id())
+		if err == nil && key.Channel != who.door || err != nil && !errors.Is(err, db.ErrNotFound) {
+			t.Fatalf("the private chat with %q is %v, %v", who.id(), key, err)
+		}
+		if reached := w.bridge.languages.privateChat(w.ctx, who.id()); reached.Channel != who.door {
+			t.Fatalf("%q is reached in %v", who.id(), reached)
+		}
+		list, err := w.bridge.ActiveChats(w.ctx, who.door)
+		w.must(err)
+		for _, a := range list {
+			if a.Key.Channel != who.door {
+				t.Fatalf("%v is active at %s", a.Key, who.door)
+			}
+		}
+	})
+}
