@@ -207,7 +207,7 @@ func (r *turnRunner) unreadUsage(ctx context.Context, c db.Claim) *db.Usage {
 func (r *turnRunner) readAnswer(
 	ctx context.Context, t *turn, p *claude.Process, events iter.Seq2[claude.Event, error],
 ) (result claude.Result, err error) {
-	defer func() { t.unasked = p.Unasked().IsBusy() }()
+	defer func() { t.worksOn = p.Unasked().IsBusy() }()
 	for ev, err := range events {
 		if err != nil {
 			return result, err

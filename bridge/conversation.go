@@ -43,21 +43,21 @@ func (cs *commandSet) stop(ctx context.Context, o invocation) (commandResult, er
 	if err != nil {
 		return commandResult{}, err
 	}
-	unasked, err := cs.db.Turns().OpenFollowUp(ctx, key)
+	followUp, err := cs.db.Turns().OpenFollowUp(ctx, key)
 	if err != nil && !errors.Is(err, db.ErrNotFound) {
 		return commandResult{}, err
 	}
 	// One that is queued has been started by its agent, which nobody reads yet.
-	waits := err == nil && (unasked.State == db.Queued || !slices.Contains(turns, unasked.ID))
+	waits := err == nil && (followUp.State == db.Queued || !slices.Contains(turns, followUp.ID))
 	if waits && !recovered { // its agent is gone, and it is about to end
-		turns, waits = append(turns, unasked.ID), false
+		turns, waits = append(turns, followUp.ID), false
 	}
 	if len(turns) == 0 && !waits {
 		return cs.drop(ctx, o)
 	}
 	done, err := o.do(db.StopTurns{Turns: turns}, i18n.Stopped)
 	if waits {
-		done.effects = append(done.effects, db.DropFollowUp{Turn: unasked.ID})
+		done.effects = append(done.effects, db.DropFollowUp{Turn: followUp.ID})
 	}
 	return done, err
 }

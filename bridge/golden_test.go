@@ -228,7 +228,7 @@ func stories() map[string]*turnRig {
 			with(func(v turncard.State) turncard.State { return v.WithSuggestion("提交这些改动") }).
 			ended(db.Done, i18n.Phrase{}),
 		"74-in-the-background-en": newTurnRig(i18n.English).after(4*time.Second, says("The tests are running."), result("")).
-			with(turncard.State.WithUnasked).ended(db.Done, i18n.Phrase{}),
+			with(turncard.State.WithFollowUp).ended(db.Done, i18n.Phrase{}),
 		"75-background-cut": newTurnRig(i18n.Chinese).ended(db.Interrupted, i18n.BackgroundCut),
 	}
 }

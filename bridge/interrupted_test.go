@@ -263,7 +263,7 @@ func TestARecallEndsTheCardOfWhatWasInterrupted(t *testing.T) {
 		"an answer": cutOffAnswer,
 		"background work": func(l *bridgeRig) int64 {
 			l.abandonedTurn("om_1", "hello")
-			l.must(l.store.Turns().Finish(l.Context(), db.TurnResult{Turn: l.left(), State: db.Done, Unasked: true}))
+			l.must(l.store.Turns().Finish(l.Context(), db.TurnResult{Turn: l.left(), State: db.Done, WorksOn: true}))
 			l.must(l.store.Turns().Finish(l.Context(),
 				db.TurnResult{Turn: l.left(), State: db.Interrupted, Answer: "half", Card: chat.Card{Body: "half"}}))
 			return 2

@@ -233,7 +233,7 @@ func (ls *logins) stripCode(m *chat.Incoming) (plan, bool) {
 		}, true
 	case loginCode.MatchString(code):
 		m.Text, m.Files = codeTaken, nil
-		return say(i18n.LoginUnasked), true
+		return say(i18n.LoginUnexpected), true
 	}
 	m.Text = withoutCodes(m.Text)
 	return nil, false

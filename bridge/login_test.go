@@ -143,7 +143,7 @@ func TestWhoseCodeItIs(t *testing.T) {
 		m.ID, m.Text = []string{"om_4", "om_5"}[i], wrongCode
 		l.receive(m)
 		l.until("a reply", func() bool {
-			return slices.ContainsFunc(l.rec.TakeSaid(), func(s string) bool { return s == i18n.LoginUnasked.EN })
+			return slices.ContainsFunc(l.rec.TakeSaid(), func(s string) bool { return s == i18n.LoginUnexpected.EN })
 		})
 	}
 	if !l.logins().isRunning() {

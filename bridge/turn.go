@@ -34,7 +34,7 @@ type turn struct {
 
 	steersRead []string // prompt IDs of steered messages that the agent has read
 	suggestion awaitedSuggestion
-	unasked    bool // the agent is still working in the background
+	worksOn    bool // the agent is still working in the background
 }
 
 func newTurn(cfg *Config, store *db.DB, c db.Claim) *turn {
@@ -46,7 +46,7 @@ func newTurn(cfg *Config, store *db.DB, c db.Claim) *turn {
 
 // goesOn reports whether the agent still works in the background after a turn that ended like this.
 func (t *turn) goesOn(end db.TurnState) bool {
-	return t.unasked && (end == db.Done || end == db.Failed)
+	return t.worksOn && (end == db.Done || end == db.Failed)
 }
 
 // noteForAgent is a line for the agent below the question; empty = none.
@@ -140,8 +140,8 @@ func (r *turnRunner) runWith(ctx context.Context, t *turn, answer func(context.C
 	if t.Turn.Follows == 0 || !t.goesOn(end.State) {
 		r.approvals.EndTurn(ctx, t.Turn, end.State)
 	}
-	if t.unasked && end.State == db.Done {
-		t.view = t.view.WithUnasked()
+	if t.worksOn && end.State == db.Done {
+		t.view = t.view.WithFollowUp()
 	}
 	failpoint.At("end: storing")
 	err := r.store(ctx, t, end)
@@ -256,7 +256,7 @@ func (r *turnRunner) store(ctx context.Context, t *turn, end turncard.Outcome) e
 	}
 	e := db.TurnResult{
 		Turn: t.Turn, Answer: t.view.Answer(), Usage: t.usage, Report: t.report, Actions: t.actions.unstored(),
-		SteersRead: t.steersRead, Unasked: t.goesOn(end.State),
+		SteersRead: t.steersRead, WorksOn: t.goesOn(end.State),
 	}
 	if r.cfg.Context.Resumes() {
 		e.Session = t.session.kept

@@ -129,7 +129,7 @@ func (ms Messages) Recall(ctx context.Context, room chat.Key, id string, over ch
 			if err := v.forgetContext(ctx, tx); err != nil {
 				return err
 			}
-			if err := ms.db.Turns().hideUnasked(ctx, tx, v.Message); err != nil {
+			if err := ms.db.Turns().hideRecalledAnswer(ctx, tx, v.Message); err != nil {
 				return err
 			}
 			if err := r.withdrawFollowUps(ctx, ms.db, tx, v.Message, over); err != nil {
@@ -325,8 +325,8 @@ func (d *DB) cancelled(ctx context.Context, tx *sql.Tx, key chat.Key, f convo.Se
 	return d.postSettled(ctx, tx, key, f, over)
 }
 
-// hideUnasked hides the answer of a turn that is over if all its questions were recalled.
-func (ts Turns) hideUnasked(ctx context.Context, tx *sql.Tx, m chat.Message) error {
+// hideRecalledAnswer hides the answer of a turn that is over if all its questions were recalled.
+func (ts Turns) hideRecalledAnswer(ctx context.Context, tx *sql.Tx, m chat.Message) error {
 	if m.Turn == 0 || m.Role != chat.User {
 		return nil
 	}

@@ -13,7 +13,7 @@ func watching(t testing.TB, d *db.DB) (asked, followUp db.Turn) {
 	t.Helper()
 	accept(t, d, say("om_1", "watch the build"))
 	c := claim(t, d, "s-1")
-	finish(t, d, db.TurnResult{Turn: c.Turn, State: db.Done, Answer: "I watch it", Unasked: true,
+	finish(t, d, db.TurnResult{Turn: c.Turn, State: db.Done, Answer: "I watch it", WorksOn: true,
 		Session: db.Session{ID: "s-1", Node: "here"}})
 	f, err := d.Turns().OpenFollowUp(t.Context(), oc)
 	if err != nil {
@@ -101,7 +101,7 @@ func TestNoFollowUpOfARecalledQuestion(t *testing.T) {
 	accept(t, d, say("om_1", "watch the build"))
 	c := claim(t, d, "s-1")
 	recall(t, d, "om_1")
-	finish(t, d, db.TurnResult{Turn: c.Turn, State: db.Done, Answer: "I watch it", Unasked: true})
+	finish(t, d, db.TurnResult{Turn: c.Turn, State: db.Done, Answer: "I watch it", WorksOn: true})
 	if f, err := d.Turns().OpenFollowUp(t.Context(), oc); !errors.Is(err, db.ErrNotFound) {
 		t.Errorf("there is a follow-up: %+v, %v", f, err)
 	}
@@ -121,7 +121,7 @@ func TestNoFollowUpOfQuestionsThatAreAskedAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	recall(t, d, "om_1")
-	finish(t, d, db.TurnResult{Turn: c.Turn, State: db.Cancelled, Unasked: true})
+	finish(t, d, db.TurnResult{Turn: c.Turn, State: db.Cancelled, WorksOn: true})
 	if f, err := d.Turns().OpenFollowUp(t.Context(), oc); !errors.Is(err, db.ErrNotFound) {
 		t.Errorf("there is a follow-up: %+v, %v", f, err)
 	}

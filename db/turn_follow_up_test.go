@@ -19,7 +19,7 @@ func TestATurnThatFollows(t *testing.T) {
 	fs := d.Turns()
 	accept(t, d, say("om_1", "go"))
 	first := claim(t, d, "s-1")
-	finish(t, d, db.TurnResult{Turn: first.Turn, State: db.Done, Answer: "begun", Unasked: true,
+	finish(t, d, db.TurnResult{Turn: first.Turn, State: db.Done, Answer: "begun", WorksOn: true,
 		Session: db.Session{ID: "s-1", Node: "here"}})
 	f, err := fs.OpenFollowUp(t.Context(), oc)
 	if err != nil || f.State != db.Running || f.Follows != first.Turn.ID || f.ReplyTo != "om_1" {
@@ -30,7 +30,7 @@ func TestATurnThatFollows(t *testing.T) {
 	if second.Turn.ID == f.ID || len(second.Asked) != 1 {
 		t.Fatalf("asked meanwhile: %+v", second)
 	}
-	finish(t, d, db.TurnResult{Turn: second.Turn, State: db.Done, Answer: "yes", Unasked: true,
+	finish(t, d, db.TurnResult{Turn: second.Turn, State: db.Done, Answer: "yes", WorksOn: true,
 		Session: db.Session{ID: "s-1", Node: "here"}})
 	if _, err := d.Turns().Happens(t.Context(), oc, convo.Wakes{Turn: f.ID}); err != nil {
 		t.Fatal(err)
@@ -68,7 +68,7 @@ func TestAFollowUpThatIsNotBegun(t *testing.T) {
 	if err != nil || texts(made.Asked) != "u:go" {
 		t.Fatalf("%+v, %v", made, err)
 	}
-	finish(t, d, db.TurnResult{Turn: first.Turn, State: db.Done, Unasked: true})
+	finish(t, d, db.TurnResult{Turn: first.Turn, State: db.Done, WorksOn: true})
 	again, err := fs.FollowUp(t.Context(), first.Turn)
 	if err != nil || again.Turn.ID != made.Turn.ID {
 		t.Errorf("a second one: %+v, %v", again.Turn, err)
@@ -115,7 +115,7 @@ func TestFollowUpsAfterACrash(t *testing.T) {
 	fs := d.Turns()
 	accept(t, d, say("om_1", "go"))
 	first := claim(t, d, "s-1")
-	finish(t, d, db.TurnResult{Turn: first.Turn, State: db.Done, Unasked: true})
+	finish(t, d, db.TurnResult{Turn: first.Turn, State: db.Done, WorksOn: true})
 	f, err := fs.OpenFollowUp(t.Context(), oc)
 	if err == nil {
 		_, err = d.Turns().Happens(t.Context(), oc, convo.Wakes{Turn: f.ID})

@@ -28,7 +28,7 @@ type TurnResult struct {
 	// unless the turn was stopped or interrupted
 	SteersRead []string
 	// the agent keeps working in the background, and a follow-up exists, see [Turns]
-	Unasked bool
+	WorksOn bool
 	// the result is that of a turn that nobody has stopped: if somebody has, it is [ErrStopped], and nothing is stored
 	Unstopped bool
 }
@@ -116,7 +116,7 @@ func (e turnEnd) decide(ctx context.Context) error {
 		Turn: e.Turn.ID, Phase: ends[e.State], Read: e.SteersRead, Unstopped: e.Unstopped,
 	}}
 	fs := e.db.Turns()
-	if e.Unasked {
+	if e.WorksOn {
 		on, err := fs.worksOn(ctx, e.tx, e.Turn)
 		if err != nil {
 			return err

@@ -177,8 +177,8 @@ func (d deniedTools) line(l i18n.Lang) string {
 // footer is the small print below an answer, for most readers.
 func (v State) footer() string {
 	parts := append([]string{v.denied.line(v.Lang)}, v.figures.parts(v.Lang)...)
-	if v.unasked {
-		parts = append(parts, i18n.CardUnasked.In(v.Lang))
+	if v.worksOn {
+		parts = append(parts, i18n.CardWorksOn.In(v.Lang))
 	}
 	return joinParts(parts)
 }

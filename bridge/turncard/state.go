@@ -40,7 +40,7 @@ type State struct {
 	context  string        // the context that the agent got besides the question
 	outcome  Outcome       // zero while the turn runs
 	suggests string        // a suggested next question; empty = none
-	unasked  bool          // background work continues after the end
+	worksOn  bool          // background work continues after the end
 }
 
 // phase is what a running turn is doing.
@@ -208,9 +208,9 @@ func (v State) Finish(o Outcome) State {
 	return v
 }
 
-// WithUnasked returns the state of an ended turn whose background work continues.
-func (v State) WithUnasked() State {
-	v.unasked = true
+// WithFollowUp returns the state of an ended turn whose background work continues.
+func (v State) WithFollowUp() State {
+	v.worksOn = true
 	return v
 }
 

@@ -208,7 +208,7 @@ var (
 		"The code wasn't accepted. Send /login to try again."}
 	LoginFailed = Phrase{"登录失败。请在运行机器人的电脑上执行 claude auth login。",
 		"The login failed. Run claude auth login on the bot's machine."}
-	LoginTaken   = Phrase{"收到，正在登录…", "Got it, logging in…"}
-	LoginUnasked = Phrase{"这像是登录用的授权码，但现在没有进行中的登录。它没有被保存。",
+	LoginTaken      = Phrase{"收到，正在登录…", "Got it, logging in…"}
+	LoginUnexpected = Phrase{"这像是登录用的授权码，但现在没有进行中的登录。它没有被保存。",
 		"This looks like a login code, but no login is in progress. It was not stored."}
 )

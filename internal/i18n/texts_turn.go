@@ -173,5 +173,5 @@ var (
 	CardPlanning       = Phrase{"正在提交计划…", "Submitting a plan…"}
 	CardPlan           = Phrase{"计划", "Plan"}
 	CardAddition       = Phrase{"补充", "Added"}
-	CardUnasked        = Phrase{"后台还在继续，有结果会另发消息", "still working in the background; more to follow"}
+	CardWorksOn        = Phrase{"后台还在继续，有结果会另发消息", "still working in the background; more to follow"}
 )
