@@ -1,10 +1,6 @@
 package contextmgr
 
-import (
-	"sync"
-
-	"github.com/hashicorp/golang-lru/v2/simplelru"
-)
+import lru "github.com/hashicorp/golang-lru/v2"
 
 // Models need more or fewer tokens for the same text than [EstimateTokens] says, each by a factor of its own. The
 // factor is learned from what the models report. It begins with what recent models need for Chinese; for English and
@@ -19,14 +15,13 @@ const (
 )
 
 // calibration holds the factors of models, by their names in the settings of chats; empty = the default model. It is
-// safe for concurrent use.
+// safe for concurrent use; of two observations at the same time one may be lost.
 type calibration struct {
-	mu      sync.Mutex
-	factors *simplelru.LRU[string, float64]
+	factors *lru.Cache[string, float64]
 }
 
 func newCalibration() *calibration {
-	factors, _ := simplelru.NewLRU[string, float64](knownModels, nil) // fails only for a size of zero
+	factors, _ := lru.New[string, float64](knownModels) // fails only for a size of zero
 	return &calibration{factors: factors}
 }
 
@@ -36,8 +31,6 @@ func (c *calibration) learn(model string, estimated, real int64) {
 		return
 	}
 	seen := min(max(float64(real)/float64(estimated), lowestFactor), highestFactor)
-	c.mu.Lock()
-	defer c.mu.Unlock()
 	factor, ok := c.factors.Get(model)
 	if !ok {
 		factor = firstFactor
@@ -46,8 +39,6 @@ func (c *calibration) learn(model string, estimated, real int64) {
 }
 
 func (c *calibration) factor(model string) float64 {
-	c.mu.Lock()
-	defer c.mu.Unlock()
 	if factor, ok := c.factors.Get(model); ok {
 		return factor
 	}

@@ -375,13 +375,13 @@ func TestBackfillIsBounded(t *testing.T) {
 }
 
 func TestSeenCacheDropsTheOldest(t *testing.T) {
-	var r seenCache
+	r := newSeenCache()
 	for i := range remembered + 10 {
 		r.markSeen(fmt.Sprint(i))
 		r.markSeen(fmt.Sprint(i))
 	}
-	if r.has("9") || !r.has("10") || !r.has(fmt.Sprint(remembered+9)) || len(r.ids) != remembered {
-		t.Errorf("%d ids", len(r.ids))
+	if r.has("9") || !r.has("10") || !r.has(fmt.Sprint(remembered+9)) || r.ids.Len() != remembered {
+		t.Errorf("%d ids", r.ids.Len())
 	}
 }
 

@@ -94,6 +94,10 @@ type cards struct {
 	posted cardCache // by idem: cards whose post may not have succeeded yet
 }
 
+func newCards(ms messages, log zerolog.Logger) *cards {
+	return &cards{messages: ms, log: log, live: newCardCache(), posted: newCardCache()}
+}
+
 // card is one card value and the messages that show it.
 type card struct {
 	sender pageSender
@@ -129,8 +133,8 @@ func (cs *cards) post(ctx context.Context, to chat.Ref, value chat.Card, idem st
 	} // a live card exists by now, and the next edit draws what is missing
 	cs.mu.Lock()
 	defer cs.mu.Unlock()
-	cs.posted.drop(idem)
-	cs.live.put(id, k) // also one that is not live: Close continues with it
+	cs.posted.Remove(idem)
+	cs.live.Add(id, k) // also one that is not live: Close continues with it
 	return id, nil
 }
 
@@ -138,11 +142,11 @@ func (cs *cards) post(ctx context.Context, to chat.Ref, value chat.Card, idem st
 func (cs *cards) findOrCreate(to chat.Ref, idem string) *card {
 	cs.mu.Lock()
 	defer cs.mu.Unlock()
-	if k := cs.posted.get(idem); k != nil && k.sender.to == to {
+	if k, ok := cs.posted.Get(idem); ok && k.sender.to == to {
 		return k
 	}
 	k := &card{sender: pageSender{messages: cs.messages, log: cs.log, to: to}}
-	cs.posted.put(idem, k)
+	cs.posted.Add(idem, k)
 	return k
 }
 
@@ -163,14 +167,14 @@ func (k *card) sendFirst(ctx context.Context, value chat.Card, idem string) (id 
 func (cs *cards) drop(id string) {
 	cs.mu.Lock()
 	defer cs.mu.Unlock()
-	cs.live.drop(id)
+	cs.live.Remove(id)
 }
 
 // find returns the card that this process is drawing, or restores one that an earlier process started.
 func (cs *cards) find(id string) (*card, error) {
 	cs.mu.Lock()
 	defer cs.mu.Unlock()
-	if k := cs.live.get(id); k != nil {
+	if k, ok := cs.live.Get(id); ok {
 		return k, nil
 	}
 	first, to, born, err := parseID(id, cs.messages)
@@ -185,7 +189,7 @@ func (cs *cards) find(id string) (*card, error) {
 		mustSearch: to.ID != "" && time.Since(born) > keyLifetime,
 	}
 	cs.messages.sent.markSeen(first.message)
-	cs.live.put(id, k)
+	cs.live.Add(id, k)
 	return k, nil
 }
 

@@ -50,19 +50,19 @@ type timeouts struct {
 // New returns a client; it connects in [Client.Run]. Everything else works without a connection.
 func New(cfg Config, log zerolog.Logger) *Client {
 	a := openapi.New(cfg.apiConfig(), log)
-	ms := messages{api: a, appID: cfg.AppID, readBacks: &readBacks{last: map[string]readBack{}},
-		updates: newPartialUpdates(cfg.WholeCards, log), sent: &seenCache{}, sequences: &sequences{last: map[string]sequence{}}}
+	ms := messages{api: a, appID: cfg.AppID, readBacks: newReadBacks(),
+		updates: newPartialUpdates(cfg.WholeCards, log), sent: newSeenCache(), sequences: &sequences{last: map[string]sequence{}}}
 	n := cfg.timeoutFactor()
 	names := newNames(a, cmp.Or(cfg.NameWait, nameWait))
 	topics := newTopicCache(ms, cfg.Topics, n*pressWait)
 	state := &state{}
 	return &Client{
-		cfg: cfg, log: log, api: a, messages: ms, names: names, state: state, topics: topics,
+		cfg: cfg, log: log, api: a, messages: ms, names: names, state: state, topics: topics, known: newSeenCache(),
 		reader: &messageReader{
 			appID: cfg.AppID, answerBots: cfg.AnswerBots, state: state, names: names, topics: topics,
 			private: newPrivateChats(), edits: newEditTimes(), malformedLog: malformedLog{log: log},
 		},
-		cards:     &cards{messages: ms, log: log},
+		cards:     newCards(ms, log),
 		reactions: newReactions(a, cfg.AppID),
 		waits:     timeouts{message: n * messageTimeout, press: n * pressTimeout, backfill: n * backfillTimeout},
 

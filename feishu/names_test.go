@@ -206,7 +206,7 @@ func TestAFullCacheKeepsWhatIsUsed(t *testing.T) {
 	}
 	groups := newTopicCache(messages{}, true, 0)
 	for i := range maxGroups + 10 {
-		groups.setGroupMode(fmt.Sprint("oc_", i), modeTopics)
+		groups.groups.Add(fmt.Sprint("oc_", i), modeTopics)
 	}
 	if m, err := groups.groupMode(t.Context(), "oc_10"); m != modeTopics || err != nil {
 		t.Errorf("the mode of a recent group is %v, %v", m, err)

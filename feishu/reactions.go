@@ -5,9 +5,8 @@ import (
 	"context"
 	"net/http"
 	"strings"
-	"sync"
 
-	"github.com/hashicorp/golang-lru/v2/simplelru"
+	lru "github.com/hashicorp/golang-lru/v2"
 	larkcore "github.com/larksuite/oapi-sdk-go/v3/core"
 	"github.com/tidwall/gjson"
 
@@ -43,15 +42,14 @@ type reactions struct {
 	api *openapi.Client
 	app string // our own id
 
-	mu     sync.Mutex
-	typing *simplelru.LRU[string, string] // reaction ids of this process that must be removed later, by message
+	typing *lru.Cache[string, string] // reaction ids of this process that must be removed later, by message
 }
 
 // maxTyping limits the typing map; dropped IDs are looked up on the platform when needed.
 const maxTyping = 1000
 
 func newReactions(api *openapi.Client, app string) *reactions {
-	typing, _ := simplelru.NewLRU[string, string](maxTyping, nil) // fails for sizes below 1 only
+	typing, _ := lru.New[string, string](maxTyping) // fails for sizes below 1 only
 	return &reactions{api: api, app: app, typing: typing}
 }
 
@@ -61,8 +59,6 @@ func (ss *reactions) setTyping(ctx context.Context, message string) error {
 	if err != nil {
 		return err
 	}
-	ss.mu.Lock()
-	defer ss.mu.Unlock()
 	ss.typing.Add(message, id)
 	return nil
 }
@@ -90,11 +86,8 @@ func (ss *reactions) replaceTyping(ctx context.Context, message, emoji string) e
 
 // ownTyping returns the bot's Typing reactions to a message. Those of an earlier process are looked up on the platform.
 func (ss *reactions) ownTyping(ctx context.Context, message string) ([]string, error) {
-	ss.mu.Lock()
 	id, _ := ss.typing.Get(message)
-	ss.typing.Remove(message)
-	ss.mu.Unlock()
-	if id != "" {
+	if ss.typing.Remove(message) { // nobody else has removed it
 		return []string{id}, nil
 	}
 	answer, err := ss.call(ctx, http.MethodGet, openapi.Path("/open-apis/im/v1/messages/", message, "/reactions"),

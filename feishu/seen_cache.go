@@ -1,35 +1,21 @@
 package feishu
 
-import "sync"
+import lru "github.com/hashicorp/golang-lru/v2"
 
 // seenCache remembers the latest message IDs: those delivered by events, which a backfill skips, or those sent by the
 // bot, whose updates are ignored.
 type seenCache struct {
-	mu   sync.Mutex
-	ids  map[string]bool
-	ring []string
-	next int // index in ring that is overwritten next
+	ids *lru.Cache[string, struct{}]
 }
 
 // remembered is the number of IDs kept: more than arrive between two connections.
 const remembered = 4096
 
-func (r *seenCache) markSeen(id string) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.ids == nil {
-		r.ids, r.ring = make(map[string]bool), make([]string, remembered)
-	}
-	if r.ids[id] {
-		return
-	}
-	delete(r.ids, r.ring[r.next])
-	r.ids[id], r.ring[r.next] = true, id
-	r.next = (r.next + 1) % len(r.ring)
+func newSeenCache() seenCache {
+	ids, _ := lru.New[string, struct{}](remembered) // fails for sizes below 1 only
+	return seenCache{ids}
 }
 
-func (r *seenCache) has(id string) bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.ids[id]
-}
+func (r seenCache) markSeen(id string) { r.ids.ContainsOrAdd(id, struct{}{}) }
+
+func (r seenCache) has(id string) bool { return r.ids.Contains(id) }

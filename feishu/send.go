@@ -38,10 +38,10 @@ type messages struct {
 	api   *openapi.Client
 	appID string // identifies the bot's own messages
 
-	readBacks *readBacks
+	readBacks readBacks
 	updates   *partialUpdates
 	sequences *sequences
-	sent      *seenCache // IDs of the bot's messages, including those of an earlier process that this one continues
+	sent      seenCache // IDs of the bot's messages, including those of an earlier process that this one continues
 }
 
 // sendAllMarkdown sends a Markdown text in as many messages as it needs.

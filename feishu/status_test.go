@@ -92,17 +92,17 @@ func TestStatusCounts(t *testing.T) {
 }
 
 func TestTheCardCacheIsBounded(t *testing.T) {
-	var s cardCache
-	old, busy := &card{}, &card{}
-	s.put("old", old)
-	s.put("busy", busy)
+	s := newCardCache()
+	busy := &card{}
+	s.Add("old", &card{})
+	s.Add("busy", busy)
 	for i := range 3 * maxCachedCards {
-		s.put(fmt.Sprint(i), &card{})
-		if s.get("busy") != busy {
+		s.Add(fmt.Sprint(i), &card{})
+		if k, _ := s.Get("busy"); k != busy {
 			t.Fatal("a card in use was evicted")
 		}
 	}
-	if len(s) != maxCachedCards || s.get("old") != nil {
-		t.Errorf("%d cards", len(s))
+	if s.Len() != maxCachedCards || s.Contains("old") {
+		t.Errorf("%d cards", s.Len())
 	}
 }

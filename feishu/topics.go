@@ -6,10 +6,9 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
-	"sync"
 	"time"
 
-	"github.com/hashicorp/golang-lru/v2/simplelru"
+	lru "github.com/hashicorp/golang-lru/v2"
 
 	"magpie/feishu/openapi"
 	"magpie/internal/chat"
@@ -22,9 +21,8 @@ type topics struct {
 	enabled  bool
 	timeout  time.Duration // for the lookup of a pressed card's chat
 
-	mu     sync.Mutex
-	groups *simplelru.LRU[string, groupMode]
-	cards  *simplelru.LRU[string, chat.Key] // chats of messages with buttons
+	groups *lru.Cache[string, groupMode]
+	cards  *lru.Cache[string, chat.Key] // chats of messages with buttons
 }
 
 // groupMode says where the messages of a group are: in the chat, or all in topics.
@@ -47,8 +45,8 @@ const (
 )
 
 func newTopicCache(ms messages, on bool, patience time.Duration) *topics {
-	cards, _ := simplelru.NewLRU[string, chat.Key](maxCards, nil) // fails only for sizes below 1
-	groups, _ := simplelru.NewLRU[string, groupMode](maxGroups, nil)
+	cards, _ := lru.New[string, chat.Key](maxCards) // fails only for sizes below 1
+	groups, _ := lru.New[string, groupMode](maxGroups)
 	return &topics{api: ms.api, messages: ms, enabled: on, timeout: patience, groups: groups, cards: cards}
 }
 
@@ -69,7 +67,7 @@ func (t *topics) chatOf(ctx context.Context, s rawMessage) (chat.Key, error) {
 	case !wellFormed(s.thread):
 		return key, fmt.Errorf("%w: its topic's id is none", errUnknownChat)
 	case s.startsTopic && !s.fromList && !s.edited:
-		t.setGroupMode(s.chat, modeTopics)
+		t.groups.Add(s.chat, modeTopics)
 	case s.startsTopic:
 		m, err := t.groupMode(ctx, s.chat)
 		if err != nil || m != modeTopics {
@@ -82,9 +80,7 @@ func (t *topics) chatOf(ctx context.Context, s rawMessage) (chat.Key, error) {
 
 // groupMode returns a group's mode (page im-v1/chat/get).
 func (t *topics) groupMode(ctx context.Context, chatID string) (groupMode, error) {
-	t.mu.Lock()
 	m, _ := t.groups.Get(chatID)
-	t.mu.Unlock()
 	if m == modeHidden {
 		return m, errUnknownGroupMode
 	} else if m != modeUnknown {
@@ -95,7 +91,7 @@ func (t *topics) groupMode(ctx context.Context, chatID string) (groupMode, error
 	})
 	switch {
 	case errors.As(err, new(*openapi.Error)) && openapi.ClassOf(err) == openapi.Refused:
-		t.setGroupMode(chatID, modeHidden)
+		t.groups.Add(chatID, modeHidden)
 		return modeHidden, errors.Join(errUnknownGroupMode, err)
 	case err != nil:
 		return modeUnknown, err
@@ -104,24 +100,15 @@ func (t *topics) groupMode(ctx context.Context, chatID string) (groupMode, error
 	if answer.Get("data.chat_mode").String() == "topic" || answer.Get("data.group_message_type").String() == "thread" {
 		m = modeTopics
 	}
-	t.setGroupMode(chatID, m)
+	t.groups.Add(chatID, m)
 	return m, nil
 }
 
 // forgetTopics forgets that all messages of a group are in topics: one that is not has just been written.
 func (t *topics) forgetTopics(chatID string) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
 	if m, _ := t.groups.Peek(chatID); m == modeTopics {
 		t.groups.Remove(chatID)
 	}
-}
-
-// setGroupMode caches a group's mode.
-func (t *topics) setGroupMode(chatID string, m groupMode) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.groups.Add(chatID, m)
 }
 
 // rememberCard caches the chat of a message with buttons.
@@ -129,8 +116,6 @@ func (t *topics) rememberCard(message string, key chat.Key) {
 	if !t.enabled || message == "" {
 		return
 	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
 	t.cards.Add(strings.Clone(message), key) // message may be a slice of a longer string, which would stay in memory
 }
 
@@ -145,9 +130,7 @@ func (t *topics) chatOfCard(ctx context.Context, message string, in chat.Key) (c
 	if !t.enabled {
 		return in, nil
 	}
-	t.mu.Lock()
 	key, known := t.cards.Get(message)
-	t.mu.Unlock()
 	if known && key.Parent() == in {
 		return key, nil
 	}

@@ -6,11 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"sync"
 	"sync/atomic"
 	"time"
 
-	"github.com/hashicorp/golang-lru/v2/simplelru"
+	lru "github.com/hashicorp/golang-lru/v2"
 	"github.com/rs/zerolog"
 	"golang.org/x/sync/singleflight"
 
@@ -33,8 +32,7 @@ type Authorizer struct {
 	asking singleflight.Group
 	wait   time.Duration // the longest time that a message waits for a lookup
 
-	mu      sync.Mutex
-	members *simplelru.LRU[string, membership] // by user
+	members *lru.Cache[string, membership] // by user
 }
 
 // membership is the result of a department lookup.
@@ -65,8 +63,8 @@ func NewAuthorizer(
 	return g
 }
 
-func newMembershipCache(size int) *simplelru.LRU[string, membership] {
-	members, _ := simplelru.NewLRU[string, membership](size, nil) // fails only for sizes below 1
+func newMembershipCache(size int) *lru.Cache[string, membership] {
+	members, _ := lru.New[string, membership](size) // fails only for sizes below 1
 	return members
 }
 
@@ -149,7 +147,7 @@ func (g *Authorizer) departments(ctx context.Context, user string) ([]string, er
 	if g.lookup == nil {
 		return nil, errNoDepartments
 	}
-	m, ok := g.cachedMembership(user)
+	m, ok := g.members.Get(user)
 	if ok && time.Since(m.fetchedAt) < lookupFresh {
 		return m.departments, nil
 	}
@@ -162,7 +160,7 @@ func (g *Authorizer) departments(ctx context.Context, user string) ([]string, er
 			g.log.Warn().Err(err).Str("user", user).Msg("departments of a user not available")
 			return nil, err
 		}
-		g.cacheMembership(user, ids)
+		g.members.Add(user, membership{ids, time.Now()})
 		return ids, nil
 	})
 	if ok && time.Since(m.fetchedAt) < membershipExpiry {
@@ -181,16 +179,4 @@ func (g *Authorizer) departments(ctx context.Context, user string) ([]string, er
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
-}
-
-func (g *Authorizer) cachedMembership(user string) (membership, bool) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	return g.members.Get(user)
-}
-
-func (g *Authorizer) cacheMembership(user string, ids []string) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.members.Add(user, membership{ids, time.Now()})
 }

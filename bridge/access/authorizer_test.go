@@ -208,14 +208,14 @@ func TestAccessSaysWhatIsWrong(t *testing.T) {
 func TestAFullCacheKeepsTheActive(t *testing.T) {
 	t.Parallel()
 	g := &Authorizer{members: newMembershipCache(2)}
-	g.cacheMembership("ou_1", nil)
-	g.cacheMembership("ou_2", nil)
-	g.cachedMembership("ou_1")
-	g.cacheMembership("ou_3", nil)
-	if _, ok := g.cachedMembership("ou_1"); !ok {
+	g.members.Add("ou_1", membership{})
+	g.members.Add("ou_2", membership{})
+	g.members.Get("ou_1")
+	g.members.Add("ou_3", membership{})
+	if _, ok := g.members.Get("ou_1"); !ok {
 		t.Error("an active person was evicted")
 	}
-	if _, ok := g.cachedMembership("ou_2"); ok {
+	if _, ok := g.members.Get("ou_2"); ok {
 		t.Error("the cache exceeds its size")
 	}
 }
