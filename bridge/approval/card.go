@@ -321,11 +321,11 @@ func withoutFence(text string) string {
 // The actions of an approval's buttons. The Action's ID is the approval's ID, a dot, and the beginning of the hash of
 // the request. That of an option has another dot and the option's number.
 const (
-	DoAllow   = "allow"   // allow once; or submit the answers, or accept the plan
-	DoChoose  = "choose"  // answer the only question with one of its options
-	DoAlways  = "always"  // and from now on in this chat
-	DoRefuse  = "refuse"  // with an optional reason
-	DoExplain = "explain" // show the field for the reason
+	DoAllow   = "allow"       // allow once; or submit the answers, or accept the plan
+	DoChoose  = "choose"      // answer the only question with one of its options
+	DoAlways  = "always"      // and from now on in this chat
+	DoRefuse  = chat.DoRefuse // with an optional reason
+	DoExplain = "explain"     // show the field for the reason
 )
 
 // HasAction reports whether a button's action is that of an approval.

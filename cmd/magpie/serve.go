@@ -24,6 +24,7 @@ import (
 	"magpie/internal/claude"
 	"magpie/internal/claude/proctree"
 	"magpie/internal/door"
+	"magpie/internal/door/terminal"
 	"magpie/internal/operator/config"
 	"magpie/internal/operator/doctor"
 	"magpie/internal/operator/systemd"
@@ -140,6 +141,9 @@ func newProgram(
 	p.cfg.Claude.Unknown = reportOnce(log)
 	p.pool, p.feishu = claude.NewPool(p.cfg.Claude), feishu.New(c.FeishuConfig(), log)
 	p.doors = door.Doors{p.feishu}
+	if err := p.openTerminal(); err != nil {
+		return nil, err
+	}
 	p.metrics = newMetrics(p.snapshot)
 	// The tools are served over HTTP on the loopback interface; without tools there is no listener.
 	if c.Memory.Tools || c.Chat.SendFiles {
@@ -187,6 +191,21 @@ func (p *program) prepareFolders(ctx context.Context) (err error) {
 	return errors.Join(err, folderErr, groupErr)
 }
 
+// openTerminal adds the door for terminals. What it takes is the owner's word.
+func (p *program) openTerminal() error {
+	folder, err := folderBeside(p.cfg.DB, terminalFolder)
+	if err != nil {
+		return err
+	}
+	t, err := terminal.New(folder)
+	if err != nil {
+		p.log.Warn().Err(err).Msg("nobody can chat from a terminal")
+		return nil
+	}
+	p.doors = append(p.doors, t)
+	return nil
+}
+
 // closeUnused closes what newProgram has opened for a program that cannot run.
 func (p *program) closeUnused() error {
 	var errs []error
@@ -211,6 +230,9 @@ func (p *program) bridgeConfig() bridge.Config {
 	b.Version, b.OnTurnEnd, b.WriteRecord = version(), p.metrics.countTurn, appendRecord
 	return b
 }
+
+// terminalFolder is the folder beside the database with the socket for terminals.
+const terminalFolder = "terminal"
 
 // folderBeside is a folder beside the database: "agents" has the agents' state, "files" the received files.
 func folderBeside(c db.Config, name string) (string, error) {

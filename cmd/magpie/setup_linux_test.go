@@ -25,8 +25,8 @@ import (
 	"magpie/internal/operator/config"
 )
 
-// terminal is a magpie on a terminal of its own.
-type terminal struct {
+// typist is a magpie on a terminal of its own.
+type typist struct {
 	testing.TB
 	cmd  *exec.Cmd
 	tty  *os.File
@@ -42,16 +42,16 @@ type terminal struct {
 // columnsOfTest is the width of the terminals in these tests, the usual one.
 const columnsOfTest = 80
 
-func openTerminal(t testing.TB, cmd *exec.Cmd) *terminal {
+func openTerminal(t testing.TB, cmd *exec.Cmd) *typist {
 	t.Helper()
 	return openTerminalOf(t, 50, cmd)
 }
 
-func openTerminalOf(t testing.TB, rows uint16, cmd *exec.Cmd) *terminal {
+func openTerminalOf(t testing.TB, rows uint16, cmd *exec.Cmd) *typist {
 	t.Helper()
 	tty, err := pty.StartWithSize(cmd, &pty.Winsize{Rows: rows, Cols: columnsOfTest})
 	must(t, err)
-	term := &terminal{TB: t, cmd: cmd, tty: tty, more: make(chan struct{}, 1), done: make(chan struct{})}
+	term := &typist{TB: t, cmd: cmd, tty: tty, more: make(chan struct{}, 1), done: make(chan struct{})}
 	go func() {
 		defer close(term.done)
 		buf := make([]byte, 4096)
@@ -78,14 +78,14 @@ func openTerminalOf(t testing.TB, rows uint16, cmd *exec.Cmd) *terminal {
 	return term
 }
 
-func (t *terminal) String() string {
+func (t *typist) String() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.wrote.String()
 }
 
 // await waits until new output contains the text, and returns all output until then.
-func (t *terminal) await(text string) string {
+func (t *typist) await(text string) string {
 	t.Helper()
 	deadline, done := time.After(patience), t.done
 	for {
@@ -108,14 +108,14 @@ func (t *terminal) await(text string) string {
 	}
 }
 
-func (t *terminal) enter(line string) {
+func (t *typist) enter(line string) {
 	t.Helper()
 	_, err := t.tty.WriteString(line + "\n")
 	must(t, err)
 }
 
 // answer waits for a question and answers it.
-func (t *terminal) answer(question, line string) {
+func (t *typist) answer(question, line string) {
 	t.Helper()
 	t.await(question)
 	t.enter(line)
@@ -123,7 +123,7 @@ func (t *terminal) answer(question, line string) {
 
 // secret waits for a question whose answer is not echoed, and answers it. The question is printed before the echo is
 // off.
-func (t *terminal) secret(question, line string) {
+func (t *typist) secret(question, line string) {
 	t.Helper()
 	t.await(question)
 	t.until("echo to be off", func() bool { return !t.echoes() })
@@ -131,7 +131,7 @@ func (t *terminal) secret(question, line string) {
 }
 
 // exit waits for the program's end and returns its exit code.
-func (t *terminal) exit() int {
+func (t *typist) exit() int {
 	t.Helper()
 	select {
 	case <-t.done:
@@ -495,14 +495,14 @@ func TestSetupSaysWhereLostCredentialsAre(t *testing.T) {
 }
 
 // echoes reports whether the terminal shows what is typed.
-func (t *terminal) echoes() bool {
+func (t *typist) echoes() bool {
 	state, err := unix.IoctlGetTermios(int(t.tty.Fd()), unix.TCGETS)
 	must(t, err)
 	return state.Lflag&unix.ECHO != 0
 }
 
 // until polls a condition, for changes of the terminal's state, which cannot be awaited.
-func (t *terminal) until(what string, cond func() bool) {
+func (t *typist) until(what string, cond func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(patience); !cond(); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(deadline) {

@@ -218,6 +218,9 @@ type Press struct {
 // DoCommand is the action that gives a command. The command line is the action's ID.
 const DoCommand = "order"
 
+// DoRefuse is the action that refuses what an agent wants to do, or does not answer what it asks.
+const DoRefuse = "refuse"
+
 // OwnTurn is the turn of an action on the card of a turn whose number is not known yet: see [Card.OfTurn].
 const OwnTurn = -1
 

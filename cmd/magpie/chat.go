@@ -1,0 +1,92 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+
+	"golang.org/x/term"
+
+	"magpie/internal/chat"
+	"magpie/internal/door/terminal"
+	"magpie/internal/door/terminal/talk"
+	"magpie/internal/i18n"
+	"magpie/internal/operator/config"
+)
+
+// chatCmd talks to the bridge as its owner.
+type chatCmd struct {
+	Chat    string   `help:"The chat to go on with, as in feishu:chat:oc_xxx or oc_xxx. Default: the terminal's own." placeholder:"KEY"`
+	Message []string `arg:"" optional:"" help:"What to say. Default: asked for, or read from the standard input."`
+	configFlag
+}
+
+// errNoQuestion means that there is nothing to say.
+var errNoQuestion = i18n.Mistakef("没有要问的内容", "there is nothing to ask")
+
+// Run asks one question if the standard output is no terminal, or else talks until the user leaves. Ctrl-C stops a turn
+// first, so it does not end ctx here.
+func (c chatCmd) Run(ctx context.Context) error {
+	ctx = context.WithoutCancel(ctx)
+	stop := make(chan os.Signal, 2)
+	signal.Notify(stop, os.Interrupt, syscall.SIGTERM)
+	defer signal.Stop(stop)
+	key := terminal.Main
+	if c.Chat != "" {
+		var err error
+		if key, err = parseChat(c.Chat); err != nil {
+			return err
+		}
+	}
+	said := strings.TrimSpace(strings.Join(c.Message, " "))
+	isTyped := term.IsTerminal(int(os.Stdin.Fd()))
+	if said == "" && !isTyped {
+		data, err := io.ReadAll(io.LimitReader(os.Stdin, 1<<20))
+		if err != nil {
+			return err
+		}
+		said = strings.TrimSpace(string(data))
+	}
+	if said == "" && !(isTyped && isForTyping()) {
+		return errNoQuestion
+	}
+	client, err := c.dial(ctx, key)
+	if err != nil {
+		return err
+	}
+	t := &talk.Talk{Client: client, Lang: userLang(), Out: os.Stdout, Notes: os.Stderr, Folder: "."}
+	err = t.Ask(ctx, said, stop)
+	if errors.Is(err, terminal.ErrRefused) {
+		return i18n.Mistakef("服务不接受：%w", "the service does not take this: %w", err)
+	}
+	return err
+}
+
+func isForTyping() bool { return term.IsTerminal(int(os.Stdout.Fd())) }
+
+// dial connects to the service.
+func (c chatCmd) dial(ctx context.Context, key chat.Key) (*terminal.Client, error) {
+	cfg, err := config.ReadForDatabase(c.Config, os.Environ())
+	if err != nil {
+		return nil, err
+	}
+	folder, err := folderBeside(cfg.DB, terminalFolder)
+	if err != nil {
+		return nil, err
+	}
+	client, err := terminal.Dial(ctx, folder, key)
+	switch {
+	case errors.Is(err, fs.ErrPermission):
+		return nil, i18n.Mistakef("服务属于另一个用户：请用那个用户（或 root）运行这条命令，例如 sudo magpie chat",
+			"the service belongs to another user: run this command as that user, or as root, as in sudo magpie chat")
+	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ECONNREFUSED):
+		return nil, i18n.Mistakef("服务没有运行：用 magpie service start 或 magpie serve 启动它",
+			"the service is not running: start it with magpie service start or magpie serve")
+	}
+	return client, err
+}
