@@ -191,7 +191,7 @@ func (p *program) prepareFolders(ctx context.Context) (err error) {
 	return errors.Join(err, folderErr, groupErr)
 }
 
-// openTerminal adds the door for terminals. What it takes is the owner's word.
+// openTerminal adds the door for terminals. Whoever may use it is the owner.
 func (p *program) openTerminal() error {
 	folder, err := folderBeside(p.cfg.DB, terminalFolder)
 	if err != nil {
@@ -202,7 +202,7 @@ func (p *program) openTerminal() error {
 		p.log.Warn().Err(err).Msg("nobody can chat from a terminal")
 		return nil
 	}
-	p.doors = append(p.doors, t)
+	p.doors, p.cfg.Access.OwnerIDs = append(p.doors, t), terminal.OwnerIDs()
 	return nil
 }
 
