@@ -5,6 +5,8 @@ import (
 	"errors"
 	"sync"
 	"time"
+
+	"magpie/internal/claude/transcript"
 )
 
 // Ahead starts processes before they are requested: spare processes, which have no chat yet, and those of chats whose
@@ -165,7 +167,7 @@ func (a *Ahead) tryStart(
 func verifyAndStart(
 	c Config, owner string, spec Spec, start func() (*Process, error),
 ) (p *Process, err error) {
-	var syncState SyncState
+	var syncState transcript.SyncState
 	if spec.Resume { // not earlier: an ending process still writes its transcript
 		syncState, err = c.Transcripts(owner).Verify(spec.Dir, spec.Session, spec.prompts())
 	}

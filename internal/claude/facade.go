@@ -1,6 +1,9 @@
 package claude
 
-import "magpie/internal/claude/stream"
+import (
+	"magpie/internal/claude/stream"
+	"magpie/internal/claude/transcript"
+)
 
 // What the CLI says and is told, by the names under which the program's other packages know it; see [stream].
 type (
@@ -63,3 +66,30 @@ const (
 
 // ErrNoImage means that a file is not a picture that can be shown; see [stream.NewImage].
 var ErrNoImage = stream.ErrNoImage
+
+// The sessions that the CLI keeps; see [transcript].
+type (
+	Transcripts       = transcript.Files      // those of one owner's agents
+	TranscriptMessage = transcript.Message    // what was said in one
+	Outcome           = transcript.Outcome    // what has become of a turn
+	SyncState         = transcript.SyncState  // how far a session goes
+	ModelUsage        = transcript.ModelUsage // what a model was used
+	LostCause         = transcript.LostCause  // why a session cannot be resumed
+	LostError         = transcript.LostError  // it cannot
+)
+
+// The causes of a lost session; see [transcript.LostCause].
+const (
+	LostMissing   = transcript.LostMissing
+	LostEmpty     = transcript.LostEmpty
+	LostCorrupt   = transcript.LostCorrupt
+	LostElsewhere = transcript.LostElsewhere
+	LostMachine   = transcript.LostMachine
+	LostForeign   = transcript.LostForeign
+	LostUnknown   = transcript.LostUnknown
+	LostTooLong   = transcript.LostTooLong
+	LostRefused   = transcript.LostRefused
+)
+
+// ErrNoTranscript means that a session has no transcript on this machine.
+var ErrNoTranscript = transcript.ErrNoTranscript

@@ -156,6 +156,15 @@ func link(target, path string) error {
 	return os.Symlink(target, path)
 }
 
+// realDir is the folder as the CLI sees it: absolute and without symbolic links.
+func realDir(dir string) (string, error) {
+	real, err := safepath.Real(dir)
+	if err != nil {
+		return "", fmt.Errorf("project path: %w", err)
+	}
+	return real, nil
+}
+
 // copyDecisions copies the decisions of the machine's user, but nothing that comes from sessions. A missing file, or
 // one that the CLI could not read either, changes nothing.
 func copyDecisions(from, to string) error {

@@ -80,7 +80,7 @@ func (pl *Pool) Limits() Limits { return pl.slots.currentLimits() }
 func (pl *Pool) HasIdle(owner, session string) bool { return pl.idle.hasSession(owner, session) }
 
 // Acquire returns a process for one turn of owner: the idle one if it fits spec, otherwise a new one. It waits for a
-// free slot. If the session to resume is missing or has changed, it returns a [LostError] before it pays for a start.
+// free slot. If the session to resume is missing or has changed, it returns a [transcript.LostError] before it pays for a start.
 // The caller must Release the process.
 func (pl *Pool) Acquire(ctx context.Context, owner string, spec Spec) (*Process, error) {
 	dir, err := realDir(spec.Dir)

@@ -17,6 +17,7 @@ import (
 
 	"magpie/internal/claude/proctree"
 	"magpie/internal/claude/stream"
+	"magpie/internal/claude/transcript"
 )
 
 // Spec describes the process that a turn needs.
@@ -33,7 +34,7 @@ type Spec struct {
 	Task   string // system prompt of a [Task]; if it is set, of the above only Dir is used
 
 	// Known returns the prompts that were sent to the session to be resumed. It is called when a process has to be
-	// started; see [Transcripts.Verify]. It may be nil.
+	// started; see [transcript.Files.Verify]. It may be nil.
 	Known func() []string `json:"-"`
 
 	// Queued is called when the turn waits for the end of others, with its place in the queue, the first being 1,
@@ -114,9 +115,9 @@ type Process struct {
 
 // sessionState is the known state of a process's session.
 type sessionState struct {
-	sync    SyncState // from its transcript, before the process was started
-	fresh   bool      // the process has not served a turn yet
-	unnamed bool      // it has no name yet
+	sync    transcript.SyncState // from its transcript, before the process was started
+	fresh   bool                 // the process has not served a turn yet
+	unnamed bool                 // it has no name yet
 	mode    permissionMode
 }
 
@@ -258,7 +259,7 @@ func (a agent) arguments(spec Spec) []string {
 func (p *Process) Fresh() bool { return p.session.fresh }
 
 // SyncState is the state of the resumed session's transcript before the process was started.
-func (p *Process) SyncState() SyncState { return p.session.sync }
+func (p *Process) SyncState() transcript.SyncState { return p.session.sync }
 
 // Dir is the process's working folder, without symbolic links.
 func (p *Process) Dir() string { return p.spec.Dir }

@@ -21,7 +21,7 @@ import (
 // [stream.ToolAsk] must be answered: until then the agent waits, without a limit. When Run returns, nothing of the turn is
 // running any more.
 //
-// id is a UUID that the CLI writes into its transcript with the prompt; [Transcripts.ReadOutcome] uses it to find the
+// id is a UUID that the CLI writes into its transcript with the prompt; [transcript.Files.ReadOutcome] uses it to find the
 // turn. The CLI silently drops a prompt whose ID is already in its session: Run would then wait until the silence
 // timeout. So an ID is used once per session.
 func (p *Process) Run(ctx context.Context, id, text string, images ...stream.Image) iter.Seq2[stream.Event, error] {

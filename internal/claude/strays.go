@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"magpie/internal/claude/proctree"
+	"magpie/internal/claude/transcript"
 )
 
 // Stray is an agent that an earlier run of the program has left behind and that still runs. Nobody hears it any more,
@@ -58,16 +59,16 @@ const (
 // Await waits until the stray has ended its turn, whose transcript is that file; then it ends what is left of it. It
 // waits as long as a turn may take, and as long as a tool may be silent, but no longer once the agent was told that
 // nobody can be asked. read reads the outcome so far; it is called whenever the transcript has grown.
-func (s Stray) Await(ctx context.Context, transcript string, read func() Outcome) {
+func (s Stray) Await(ctx context.Context, file string, read func() transcript.Outcome) {
 	var size int64
-	var did Outcome
+	var did transcript.Outcome
 	began, quiet := time.Now(), time.Now()
 	over := func(since time.Time, limit time.Duration) bool { return limit > 0 && time.Since(since) > limit }
 	tick := time.NewTicker(strayPoll)
 	defer tick.Stop()
 	for s.process.Alive() && !did.Alone && !(did.Ended && over(quiet, strayGrace)) &&
 		!over(began, s.cfg.TurnLimit.Duration) && !over(quiet, s.cfg.ToolSilence.Duration) {
-		if info, err := os.Stat(transcript); err == nil && info.Size() != size {
+		if info, err := os.Stat(file); err == nil && info.Size() != size {
 			size, quiet, did = info.Size(), time.Now(), read()
 		}
 		select {

@@ -1,4 +1,4 @@
-package claude
+package transcript
 
 import (
 	"bytes"
@@ -228,9 +228,9 @@ func (s *sparseFile) ReadAt(p []byte, at int64) (int, error) {
 
 func TestVerifyWithoutATranscript(t *testing.T) {
 	dir := t.TempDir()
-	c := Config{Environ: []string{"HOME=" + dir}}
+	tr := New(filepath.Join(dir, ".claude", "projects"), nil, nil)
 	session := uuid.NewString()
-	path, err := c.Transcripts("").Path(dir, session)
+	path, err := tr.Path(dir, session)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -251,12 +251,12 @@ func TestVerifyWithoutATranscript(t *testing.T) {
 			t.Fatal(err)
 		}
 		var lost *LostError
-		if got, err := c.Transcripts("").Verify(dir, session, []string{uuid.NewString()}); !errors.As(err, &lost) ||
+		if got, err := tr.Verify(dir, session, []string{uuid.NewString()}); !errors.As(err, &lost) ||
 			lost.Cause != step.want || got != (SyncState{}) {
 			t.Errorf("%s: %+v %v", step.name, got, err)
 		}
 	}
-	if got, err := c.Transcripts("").Verify(dir, session, nil); got != (SyncState{}) || err != nil {
+	if got, err := tr.Verify(dir, session, nil); got != (SyncState{}) || err != nil {
 		t.Errorf("nothing to compare with: %+v %v", got, err)
 	}
 }
@@ -275,14 +275,14 @@ func TestVerifyInADeepFolder(t *testing.T) {
 	if err := os.WriteFile(path, data, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	c := Config{Environ: []string{"HOME=" + home}}
+	tr := New(filepath.Join(home, ".claude", "projects"), nil, nil)
 	sent := promptsOf(data)
-	if got, err := c.Transcripts("").Verify(dir, session, sent); err != nil || got != (SyncState{
+	if got, err := tr.Verify(dir, session, sent); err != nil || got != (SyncState{
 		Prompt: sent[0], Whole: true,
 	}) {
 		t.Errorf("%+v %v", got, err)
 	}
-	if got, err := c.Transcripts("").Verify(dir, uuid.NewString(), sent); err != nil || got != (SyncState{}) {
+	if got, err := tr.Verify(dir, uuid.NewString(), sent); err != nil || got != (SyncState{}) {
 		t.Errorf("no such session: %+v %v", got, err)
 	}
 }

@@ -1,4 +1,4 @@
-package claude
+package transcript
 
 import (
 	"bytes"
@@ -209,14 +209,14 @@ func TestReadOutcomeOfOddLines(t *testing.T) {
 
 func TestReadOutcomeWithoutATranscript(t *testing.T) {
 	dir := t.TempDir()
-	c := Config{Environ: []string{"HOME=" + dir}}
+	tr := New(filepath.Join(dir, ".claude", "projects"), nil, nil)
 	for _, project := range []string{dir, filepath.Join(dir, "gone")} {
-		if got, err := c.Transcripts("").ReadOutcome(project, uuid.NewString(), uuid.NewString()); err != nil ||
+		if got, err := tr.ReadOutcome(project, uuid.NewString(), uuid.NewString()); err != nil ||
 			!reflect.DeepEqual(got, Outcome{}) {
 			t.Errorf("%+v %v", got, err)
 		}
 	}
-	if _, err := c.Transcripts("").ReadOutcome(dir, "../*", uuid.NewString()); err == nil {
+	if _, err := tr.ReadOutcome(dir, "../*", uuid.NewString()); err == nil {
 		t.Error("a session that is no UUID was looked for")
 	}
 }

@@ -1,4 +1,4 @@
-package claude
+package transcript
 
 import (
 	"errors"
@@ -15,12 +15,12 @@ import (
 // The conversation of the recorded sessions: prompts and answers, without what the CLI added.
 func TestTalkOfRecordedSessions(t *testing.T) {
 	t.Parallel()
-	question := func(text string) TranscriptMessage { return TranscriptMessage{Text: text} }
-	answer := func(text string) TranscriptMessage { return TranscriptMessage{Agent: true, Text: text} }
-	begin := []TranscriptMessage{question("我叫小明"), answer("好的，小明，我记住了。"), question("go on")}
-	end := []TranscriptMessage{question("我叫什么名字？"), answer("你叫小明。")}
-	session := func(answers ...TranscriptMessage) []TranscriptMessage { return slices.Concat(begin, answers, end) }
-	for name, want := range map[string][]TranscriptMessage{
+	question := func(text string) Message { return Message{Text: text} }
+	answer := func(text string) Message { return Message{Agent: true, Text: text} }
+	begin := []Message{question("我叫小明"), answer("好的，小明，我记住了。"), question("go on")}
+	end := []Message{question("我叫什么名字？"), answer("你叫小明。")}
+	session := func(answers ...Message) []Message { return slices.Concat(begin, answers, end) }
+	for name, want := range map[string][]Message{
 		"blank":          session(answer("now")),
 		"denied":         session(answer("not allowed")),
 		"interrupt":      session(answer("one two")),
@@ -43,7 +43,7 @@ func TestTalkOfRecordedSessions(t *testing.T) {
 		if err := f.Close(); err != nil {
 			t.Error(err)
 		}
-		if diff := cmp.Diff(want, got, cmpopts.IgnoreFields(TranscriptMessage{}, "ID", "Time")); diff != "" {
+		if diff := cmp.Diff(want, got, cmpopts.IgnoreFields(Message{}, "ID", "Time")); diff != "" {
 			t.Errorf("%s: %s", name, diff)
 		}
 		for _, m := range got {
@@ -66,7 +66,7 @@ func TestTalkOfInvalidSessions(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, broken+".jsonl"), []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	all := Config{Environ: []string{"HOME=" + home}}.Transcripts("")
+	all := New(filepath.Join(home, ".claude", "projects"), nil, nil)
 	for _, id := range []string{folder, "16fd2706-8baf-433b-82eb-8c7fada847da"} {
 		if _, err := all.Talk(id); !errors.Is(err, ErrNoTranscript) {
 			t.Errorf("of %s: %v", id, err)

@@ -1,4 +1,4 @@
-package claude
+package transcript
 
 import (
 	"bytes"
@@ -19,12 +19,12 @@ type SyncState struct {
 	Whole  bool   // the outcome of that prompt is there as well: an answer, or the reason why there is none
 }
 
-// Verify compares a session that ran in the folder dir with the prompts that were sent to it (see [Process.Run]). It
-// returns a [LostError] if the transcript is missing or unreadable, or ends with an unknown prompt. Without prompts, or
-// if the end of the transcript is inconclusive, the SyncState is zero. The session must not be running.
+// Verify compares a session that ran in the folder dir with the prompts that were sent to it (see [claude.Process.Run]).
+// It returns a [LostError] if the transcript is missing or unreadable, or ends with an unknown prompt. Without prompts,
+// or if the end of the transcript is inconclusive, the SyncState is zero. The session must not be running.
 //
 // It reads only the last turn, from the end, so a long transcript costs no more than a short one.
-func (t Transcripts) Verify(dir, session string, prompts []string) (SyncState, error) {
+func (t Files) Verify(dir, session string, prompts []string) (SyncState, error) {
 	if err := t.check(dir, session); err != nil || len(prompts) == 0 {
 		return SyncState{}, err
 	}

@@ -1,4 +1,4 @@
-package claude
+package transcript
 
 import (
 	"io"
@@ -15,8 +15,8 @@ import (
 // see [stream.Result.Message]. Anything before a prompt was read by the turn of that prompt at the latest. If there are
 // several unread turns, the outcome is that of all of them together.
 //
-// For a missing transcript, and for the session, see [Transcripts.ReadOutcome].
-func (t Transcripts) ReadUnasked(dir, session string, consumed ...string) (Outcome, error) {
+// For a missing transcript, and for the session, see [Files.ReadOutcome].
+func (t Files) ReadUnasked(dir, session string, consumed ...string) (Outcome, error) {
 	return t.read(dir, session, func(f io.Reader) (Outcome, error) { return readUnasked(f, consumed) })
 }
 

@@ -1,4 +1,6 @@
-package claude
+// Package transcript reads the files in which the CLI keeps its sessions: what was said, what has become of a turn, and
+// whether a session can be resumed. It runs no process.
+package transcript
 
 import (
 	"bufio"
@@ -17,34 +19,34 @@ import (
 	"magpie/internal/safepath"
 )
 
-// Transcripts are the files in which the CLI keeps its sessions.
-type Transcripts struct {
-	root    string // has a folder for each project
-	account *account
-	err     error // why the folder is unknown
+// Files are the files in which the CLI keeps its sessions.
+type Files struct {
+	root string // has a folder for each project
+	as   func(do func() error) error
+	err  error // why the folder is unknown
 }
 
-// Transcripts returns those of owner's agents.
-func (c Config) Transcripts(owner string) Transcripts {
-	a, err := c.agentOf(owner)
-	return Transcripts{filepath.Join(a.env.configDir(), "projects"), a.account, err}
+// New returns the transcripts in a folder with one folder for each project. Whatever changes a file runs by as, which
+// makes it run as the user of the agents. With an err, which says why the folder is unknown, there are none.
+func New(root string, as func(do func() error) error, err error) Files {
+	return Files{root, as, err}
 }
 
 // Path is the file of a session that runs in the folder dir. It may not exist.
-func (t Transcripts) Path(dir, session string) (string, error) {
+func (t Files) Path(dir, session string) (string, error) {
 	if t.err != nil {
 		return "", t.err
 	}
-	real, err := realDir(dir)
+	real, err := safepath.Real(dir) // as the CLI sees it
 	if err != nil {
-		return "", err
+		return "", fmt.Errorf("project path: %w", err)
 	}
 	return filepath.Join(t.root, projectName(real), session+".jsonl"), nil
 }
 
 // find returns the file of a session, or nothing. It searches all projects: the project may have moved, or have a name
 // that the CLI shortens, and the session's ID is unique anyway.
-func (t Transcripts) find(dir, session string) (string, error) {
+func (t Files) find(dir, session string) (string, error) {
 	if err := uuid.Validate(session); err != nil {
 		return "", fmt.Errorf("session %q: %w", session, err)
 	}
@@ -63,22 +65,13 @@ func (t Transcripts) find(dir, session string) (string, error) {
 }
 
 // anywhere lists the transcripts of a session below the root, whichever folder it has worked in.
-func (t Transcripts) anywhere(session string) []string {
+func (t Files) anywhere(session string) []string {
 	files, _ := fs.Glob(os.DirFS(t.root), "*/"+session+".jsonl") // fails only for bad patterns
 	return files
 }
 
 // maxTranscript limits how much of a transcript is read, in bytes: whatever runs as the agents' user can write to it.
 const maxTranscript = 1 << 30
-
-// realDir is the folder as the CLI sees it: absolute and without symbolic links.
-func realDir(dir string) (string, error) {
-	real, err := safepath.Real(dir)
-	if err != nil {
-		return "", fmt.Errorf("project path: %w", err)
-	}
-	return real, nil
-}
 
 // projectName is the CLI's name for the folder of a project's transcripts: every UTF-16 unit that is not an ASCII
 // letter or digit becomes a dash.
@@ -102,7 +95,7 @@ const maxProjectName = 200
 
 // check detects a session that cannot be resumed before the CLI is started for it. A session that passes may still
 // fail; the CLI decides.
-func (t Transcripts) check(dir, session string) error {
+func (t Files) check(dir, session string) error {
 	path, err := t.Path(dir, session)
 	if err != nil {
 		return err
@@ -161,12 +154,12 @@ func readLine(br *bufio.Reader) ([]byte, error) {
 // CutPrompt removes a prompt and all that follows it from the end of a session that ran in the folder dir, so that the
 // session can be resumed as if nobody had asked. Without the prompt there it changes nothing. The session must not be
 // running.
-func (t Transcripts) CutPrompt(dir, session, prompt string) error {
+func (t Files) CutPrompt(dir, session, prompt string) error {
 	path, err := t.find(dir, session)
 	if err != nil || path == "" {
 		return err
 	}
-	return t.account.runAs(func() error { // the folder is that of the agents, who may have put a link there
+	return t.as(func() error { // the folder is that of the agents, who may have put a link there
 		root, err := os.OpenRoot(filepath.Dir(path))
 		if err != nil {
 			return err

@@ -1,4 +1,4 @@
-package claude
+package transcript
 
 import (
 	"cmp"
@@ -26,17 +26,17 @@ type ModelUsage struct {
 
 // UsageSince is what a session that ran in the folder dir has used of each model after a time, subagents included, as
 // far as their messages are complete in its transcripts. The model that was used most comes first.
-func (t Transcripts) UsageSince(dir, session string, since time.Time) ([]ModelUsage, error) {
+func (t Files) UsageSince(dir, session string, since time.Time) ([]ModelUsage, error) {
 	return t.usageSince(dir, session, usageReader{since: since})
 }
 
-// SubagentUsageSince is the part of [Transcripts.UsageSince] that is due to subagents.
-func (t Transcripts) SubagentUsageSince(dir, session string, since time.Time) ([]ModelUsage, error) {
+// SubagentUsageSince is the part of [Files.UsageSince] that is due to subagents.
+func (t Files) SubagentUsageSince(dir, session string, since time.Time) ([]ModelUsage, error) {
 	return t.usageSince(dir, session, usageReader{since: since, subagentsOnly: true})
 }
 
 // usageSince reads the transcript of a session and those of its subagents, which the CLI keeps in a folder beside it.
-func (t Transcripts) usageSince(dir, session string, r usageReader) ([]ModelUsage, error) {
+func (t Files) usageSince(dir, session string, r usageReader) ([]ModelUsage, error) {
 	if session == "" {
 		return nil, nil
 	}

@@ -1,4 +1,4 @@
-package claude
+package transcript
 
 import (
 	"fmt"
@@ -24,7 +24,7 @@ func TestUsageSinceATime(t *testing.T) {
 			sub, now.Add(-ago).Format(time.RFC3339Nano), id, model, output)
 	}
 	dir, session := t.TempDir(), uuid.NewString()
-	tr := Transcripts{root: filepath.Join(t.TempDir(), "projects")}
+	tr := Files{root: filepath.Join(t.TempDir(), "projects")}
 	path, err := tr.Path(dir, session)
 	if err != nil {
 		t.Fatal(err)

@@ -1,4 +1,4 @@
-package claude
+package transcript
 
 import (
 	"bufio"
@@ -33,25 +33,25 @@ type Outcome struct {
 	Changed bool
 	Alone   bool // a tool needed a permission when nobody could be asked any more
 	Ended   bool // the turn ended by itself: with Text as the whole answer, or with Failure
-	// the answer as the events of [Process.Run] would have reported it: blocks separated by blank lines
+	// the answer as the events of [claude.Process.Run] would have reported it: blocks separated by blank lines
 	Text string
 	// an error of the model's API, or [stream.FailAborted] if the turn was interrupted (which does not set Ended)
 	Failure stream.Failure
 	Model   string       // the last one that answered
 	Usage   stream.Usage // of the complete messages in the transcript
-	// those of the messages passed to the turn that the agent has read; see [Process.Steer]
+	// those of the messages passed to the turn that the agent has read; see [claude.Process.Steer]
 	Steered []string
 }
 
-// ReadOutcome reads the outcome of the prompt with that ID (see [Process.Run]) in a session that ran in the folder dir.
-// steered are the IDs of the messages that were passed to its turn, in order. A missing transcript gives an empty
-// Outcome and no error. The session must not be running.
-func (t Transcripts) ReadOutcome(dir, session, id string, steered ...string) (Outcome, error) {
+// ReadOutcome reads the outcome of the prompt with that ID (see [claude.Process.Run]) in a session that ran in the
+// folder dir. steered are the IDs of the messages that were passed to its turn, in order. A missing transcript gives an
+// empty Outcome and no error. The session must not be running.
+func (t Files) ReadOutcome(dir, session, id string, steered ...string) (Outcome, error) {
 	return t.read(dir, session, func(f io.Reader) (Outcome, error) { return readOutcome(f, id, steered...) })
 }
 
 // read reads the transcript of a session that ran in the folder dir. A missing one gives an empty Outcome.
-func (t Transcripts) read(dir, session string, outcome func(io.Reader) (Outcome, error)) (Outcome, error) {
+func (t Files) read(dir, session string, outcome func(io.Reader) (Outcome, error)) (Outcome, error) {
 	path, err := t.find(dir, session)
 	if err != nil || path == "" {
 		return Outcome{}, err

@@ -1,4 +1,4 @@
-package claude
+package transcript
 
 import (
 	"bufio"
@@ -16,15 +16,15 @@ import (
 	"magpie/internal/safepath"
 )
 
-// TranscriptMessage is a message of a session: a prompt, or the agent's answer.
-type TranscriptMessage struct {
+// Message is a message of a session: a prompt, or the agent's answer.
+type Message struct {
 	ID    string // of its first line in the transcript
 	Agent bool   // from the agent
 	Text  string
 	Time  time.Time // zero = not in the transcript
 }
 
-// maxTalk limits what [Transcripts.Talk] reads, in bytes of text.
+// maxTalk limits what [Files.Talk] reads, in bytes of text.
 const maxTalk = 64 << 20
 
 // ErrNoTranscript means that a session has no transcript on this machine.
@@ -32,7 +32,7 @@ var ErrNoTranscript = errors.New("there is no transcript of this session")
 
 // Talk reads the conversation of a session, whoever started it: prompts, and the texts of their answers. It omits text
 // of the CLI itself, tools and subagents. For a missing session it returns [ErrNoTranscript].
-func (t Transcripts) Talk(session string) ([]TranscriptMessage, error) {
+func (t Files) Talk(session string) ([]Message, error) {
 	path, err := t.find("/", session)
 	if err != nil {
 		return nil, err
@@ -50,7 +50,7 @@ func (t Transcripts) Talk(session string) ([]TranscriptMessage, error) {
 	return readTalk(io.LimitReader(f, maxTranscript))
 }
 
-func readTalk(f io.Reader) ([]TranscriptMessage, error) {
+func readTalk(f io.Reader) ([]Message, error) {
 	br := bufio.NewReaderSize(f, 64<<10)
 	r := talkReader{seen: map[string]bool{}}
 	for r.size <= maxTalk {
@@ -69,7 +69,7 @@ func readTalk(f io.Reader) ([]TranscriptMessage, error) {
 
 // talkReader collects the conversation in a transcript.
 type talkReader struct {
-	all  []TranscriptMessage
+	all  []Message
 	seen map[string]bool // lines so far: compacting a session repeats the newest ones
 	size int
 }
@@ -95,7 +95,7 @@ func (r *talkReader) line(v gjson.Result) {
 		return
 	}
 	at, _ := time.Parse(time.RFC3339Nano, v.Get("timestamp").String())
-	r.all = append(r.all, TranscriptMessage{ID: id, Agent: agent, Text: text, Time: at})
+	r.all = append(r.all, Message{ID: id, Agent: agent, Text: text, Time: at})
 }
 
 // textOf is the text of a message, which is a string or has blocks.
