@@ -141,7 +141,7 @@ func (b *Bridge) Run(ctx context.Context) error {
 	} else if err != nil {
 		return err
 	}
-	b.outbox.RemoveUnneeded(ctx) // before an agent leaves something there
+	b.outbox.RemoveDeliveredCopies(ctx) // before an agent leaves something there
 	b.runner.startSpare(ctx)
 	var others sync.WaitGroup
 	defer others.Wait()

@@ -48,7 +48,7 @@ func newSendRig(t *testing.T) *sendRig {
 // deliver lets the outbox work until the test ends.
 func (s *sendRig) deliver() {
 	s.Helper()
-	s.outbox().RemoveUnneeded(s.Context())
+	s.outbox().RemoveDeliveredCopies(s.Context())
 	ctx, cancel := context.WithCancel(s.Context())
 	stop, done := make(chan struct{}), make(chan struct{})
 	go func() { defer close(done); s.outbox().Run(ctx, stop) }()

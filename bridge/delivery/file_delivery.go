@@ -78,9 +78,9 @@ func (fd *fileDelivery) present(ctx context.Context, to chat.Ref, p db.Post, sen
 // SendsFiles reports whether agents can send files, which needs a folder for the copies.
 func (o *Outbox) SendsFiles() bool { return o.fileDelivery.copies.Dir != "" }
 
-// RemoveUnneeded deletes copies without a pending delivery. It must be called before an agent can send anything; it
-// only logs errors.
-func (o *Outbox) RemoveUnneeded(ctx context.Context) {
+// RemoveDeliveredCopies deletes the copies without a pending delivery. It must be called before an agent can send
+// anything; it only logs errors.
+func (o *Outbox) RemoveDeliveredCopies(ctx context.Context) {
 	needed, err := o.posts.FileDeliveries().Copies(ctx)
 	if err == nil {
 		err = o.fileDelivery.copies.sweep(needed)

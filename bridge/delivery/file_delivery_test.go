@@ -34,7 +34,7 @@ func TestAFileIsDeliveredOverRestarts(t *testing.T) {
 	}
 	deliverytest.WriteFile(t, filepath.Join(r.dir, "left over"), []byte("from a crash"))
 	r.remake(out) // a restart
-	r.outbox.RemoveUnneeded(t.Context())
+	r.outbox.RemoveDeliveredCopies(t.Context())
 	r.start()
 	deliverytest.Until(t, "the card", func() bool { return slices.Equal(out.Order(), []string{"card"}) })
 	out.Set(func() { out.FailAttach = nil })
