@@ -74,7 +74,7 @@ func (cs *commandSet) adminUsers(ctx context.Context, o invocation) (commandResu
 	if word != "" {
 		return cs.grant(ctx, o, word, id, chat.UserID)
 	}
-	list, err := cs.db.Grants().List(ctx)
+	list, err := cs.db.Access().Grants(ctx)
 	if err != nil {
 		return commandResult{}, err
 	}
@@ -113,7 +113,7 @@ func (cs *commandSet) adminChats(ctx context.Context, o invocation) (commandResu
 		return o.say(i18n.OnlyPrivate)
 	}
 	p := cs.budget
-	list, err := p.ledger.Chats(ctx, p.midnight(time.Now(), -29), maxListed)
+	list, err := p.ledger.SpendingByChat(ctx, p.midnight(time.Now(), -29), maxListed)
 	if err != nil {
 		return commandResult{}, err
 	}
@@ -133,7 +133,7 @@ func (cs *commandSet) grant(ctx context.Context, o invocation, word, id string, 
 	case allow && oddInID.MatchString(id): // one that was granted by mistake can be revoked
 		return o.say(i18n.BadID, excerptOf(id), wantsID[kind].In(o.lang))
 	}
-	who, err := cs.db.Grants().List(ctx)
+	who, err := cs.db.Access().Grants(ctx)
 	if err != nil {
 		return commandResult{}, err
 	}
@@ -178,7 +178,7 @@ func (cs *commandSet) adminBudgets(ctx context.Context, o invocation) (commandRe
 		}
 		return i18n.Tokens(v, o.lang)
 	}
-	users, err := p.ledger.Users(ctx, p.midnight(time.Now(), 0), maxListed)
+	users, err := p.ledger.SpendingByUser(ctx, p.midnight(time.Now(), 0), maxListed)
 	if err != nil {
 		return commandResult{}, err
 	}
@@ -203,11 +203,11 @@ func (cs *commandSet) adminCost(ctx context.Context, o invocation) (commandResul
 		return commandResult{}, err
 	}
 	since := p.midnight(time.Now(), 1-days)
-	users, err := p.ledger.Users(ctx, since, maxSpenders)
+	users, err := p.ledger.SpendingByUser(ctx, since, maxSpenders)
 	if err != nil {
 		return commandResult{}, err
 	}
-	chats, err := p.ledger.Chats(ctx, since, maxSpenders)
+	chats, err := p.ledger.SpendingByChat(ctx, since, maxSpenders)
 	if err != nil {
 		return commandResult{}, err
 	}

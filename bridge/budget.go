@@ -56,7 +56,7 @@ func (b Budget) Validate() error {
 type budget struct {
 	atomic.Pointer[Budget]
 	pool   *claude.Pool
-	ledger db.Ledger
+	ledger db.Access
 	zone   *time.Location
 	log    zerolog.Logger
 
@@ -111,7 +111,7 @@ func (p *budget) ofUser(ctx context.Context, user string) ([]allowance, error) {
 	if b.UserDayUSD == 0 && b.UserDayTokens == 0 {
 		return nil, nil
 	}
-	s, err := p.ledger.OfUser(ctx, user, p.midnight(time.Now(), 0))
+	s, err := p.ledger.SpentByUser(ctx, user, p.midnight(time.Now(), 0))
 	return allowances(s, b.UserDayUSD, b.UserDayTokens), err
 }
 
@@ -121,7 +121,7 @@ func (p *budget) ofChat(ctx context.Context, key chat.Key) ([]allowance, error) 
 	if b.ChatDayUSD == 0 && b.ChatDayTokens == 0 {
 		return nil, nil
 	}
-	s, err := p.ledger.OfChat(ctx, key, p.midnight(time.Now(), 0))
+	s, err := p.ledger.SpentInChat(ctx, key, p.midnight(time.Now(), 0))
 	return allowances(s, b.ChatDayUSD, b.ChatDayTokens), err
 }
 
@@ -300,7 +300,7 @@ func (p *budget) payer(ctx context.Context, key chat.Key) (user string, err erro
 	if err := p.checkAllowances(list, err, 0, i18n.ChatSpent); err != nil {
 		return "", err
 	}
-	if user, err = p.ledger.Asker(ctx, key); err != nil {
+	if user, err = p.ledger.LastAsker(ctx, key); err != nil {
 		p.log.Error().Err(err).Stringer("chat", key).Msg("payer not found")
 	}
 	// No user has asked yet, for example after an import. The chat's limits were already checked.

@@ -19,7 +19,7 @@ import (
 	"magpie/internal/i18n"
 )
 
-func spend(t *testing.T, l db.Ledger, key chat.Key, user string, usd float64) {
+func spend(t *testing.T, l db.Access, key chat.Key, user string, usd float64) {
 	t.Helper()
 	if err := l.Book(t.Context(), db.Expense{Key: key, User: user, Purpose: "test",
 		Usage: db.Usage{Input: 1000, CostUSD: usd}}); err != nil {
@@ -38,8 +38,8 @@ func (l *bridgeRig) lasting() {
 func TestALimitOfTheDay(t *testing.T) {
 	t.Parallel()
 	l := newRig(t)
-	spend(t, l.store.Ledger(), room, "ou_1", 1.25)
-	spend(t, l.store.Ledger(), chat.FeishuChat("oc_9"), "ou_1", 0.5)
+	spend(t, l.store.Access(), room, "ou_1", 1.25)
+	spend(t, l.store.Access(), chat.FeishuChat("oc_9"), "ou_1", 0.5)
 	l.lasting()
 	for name, tc := range map[string]struct {
 		budget Budget
@@ -261,7 +261,7 @@ func TestBudgetsSayWhatIsWrong(t *testing.T) {
 // An answer that was stopped before the model said anything has no model and no cost, so that there is nothing to list.
 func TestModelsThatCostNothingAreNotListed(t *testing.T) {
 	store := dbtest.New(t)
-	p := &budget{ledger: store.Ledger(), zone: time.UTC, log: zerolog.Nop()}
+	p := &budget{ledger: store.Access(), zone: time.UTC, log: zerolog.Nop()}
 	p.Store(&Budget{})
 	for turn, used := range []db.Usage{{}, {Model: "opus", Input: 1000, CostUSD: 0.25}} {
 		e := db.Expense{Key: room, User: "ou_1", Purpose: "test", Turn: int64(turn + 1), Usage: used}
@@ -283,7 +283,7 @@ func TestCostsAreShownByDay(t *testing.T) {
 func costsByDay(t *testing.T) {
 	store := dbtest.New(t)
 	zone := time.FixedZone("here", 8*3600)
-	p := &budget{ledger: store.Ledger(), zone: zone, log: zerolog.Nop()}
+	p := &budget{ledger: store.Access(), zone: zone, log: zerolog.Nop()}
 	p.Store(&Budget{})
 	now := time.Now()
 	spend(t, p.ledger, room, "ou_1", 0.5)
@@ -336,7 +336,7 @@ func costsByDay(t *testing.T) {
 // With a daily limit today's chart shows cumulative amounts, and the list the amounts in between.
 func TestTodayGrowsTowardsTheLimit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := &budget{ledger: dbtest.New(t).Ledger(), zone: time.UTC, log: zerolog.Nop()}
+		p := &budget{ledger: dbtest.New(t).Access(), zone: time.UTC, log: zerolog.Nop()}
 		p.Store(&Budget{ChatDayUSD: 2.5})
 		spend(t, p.ledger, room, "ou_1", 0.5)
 		time.Sleep(9 * time.Hour)
@@ -367,7 +367,7 @@ func barsOf(c chat.Chart) string {
 // The costs of all chats are compared by user, chat and model; today's with the limits of each.
 func TestTheCostsOfAllChats(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := &budget{ledger: dbtest.New(t).Ledger(), zone: time.UTC, log: zerolog.Nop()}
+		p := &budget{ledger: dbtest.New(t).Access(), zone: time.UTC, log: zerolog.Nop()}
 		p.Store(&Budget{UserDayUSD: 3, ChatDayUSD: 4})
 		for i, e := range []db.Expense{
 			{Key: room, User: "ou_1", Usage: db.Usage{Model: "claude-opus-4-8[1m]", CostUSD: 1}},
@@ -401,7 +401,7 @@ func TestTheCostsOfAllChats(t *testing.T) {
 // Today's costs are shown in the part of the day in which they arose.
 func TestHoursOfTheDay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := &budget{ledger: dbtest.New(t).Ledger(), zone: time.UTC, log: zerolog.Nop()}
+		p := &budget{ledger: dbtest.New(t).Access(), zone: time.UTC, log: zerolog.Nop()}
 		spend(t, p.ledger, room, "ou_1", 1)
 		for name, want := range map[string]string{
 			"day": "00:00 1.00, 04:00 0.00, 08:00 0.00, 12:00 0.00, 16:00 0.00, 20:00 0.00",

@@ -39,7 +39,7 @@ func newConversation(_ *memoryRig, c db.Chat) bool { return c.Epoch == 1 }
 // granted is what a command does that lets somebody talk.
 func granted(subject func(db.Chat) string) func(*memoryRig, db.Chat) bool {
 	return func(w *memoryRig, c db.Chat) bool {
-		ok, err := w.store.Grants().Allow(w.ctx, "ou_nobody", subject(c))
+		ok, err := w.store.Access().Allow(w.ctx, "ou_nobody", subject(c))
 		w.must(err)
 		return ok
 	}

@@ -96,7 +96,7 @@ func TestCompactSaysThatTheBudgetIsUsedUp(t *testing.T) {
 	l := newRig(t)
 	compact := l.longChat()
 	l.bridge.SetBudget(Budget{ChatDayUSD: 1})
-	spend(t, l.store.Ledger(), room, "ou_1", 2)
+	spend(t, l.store.Access(), room, "ou_1", 2)
 	l.lasting()
 	if got := compact("om_c"); !strings.Contains(got, "$2.00") || !strings.Contains(got, "$1.00") {
 		t.Errorf("told %q", got)

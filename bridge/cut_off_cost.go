@@ -56,14 +56,14 @@ func (r *cutOffTurns) bookUnread(ctx context.Context, t db.Turn) error {
 		return err
 	}
 	if u := r.estimate(ctx, t, list); u != nil {
-		return r.db.Ledger().BookTurn(ctx, t, *u)
+		return r.db.Access().BookTurn(ctx, t, *u)
 	}
 	return nil
 }
 
 // lastBooked is when the cost of the chat was last booked, which included everything until then.
 func (r *cutOffTurns) lastBooked(ctx context.Context, t db.Turn) time.Time {
-	at, err := r.db.Ledger().LastReport(ctx, t.Key)
+	at, err := r.db.Access().LastBooked(ctx, t.Key)
 	if err != nil {
 		zerolog.Ctx(ctx).Error().Err(err).Msg("last expense of a chat not found")
 	}

@@ -57,7 +57,7 @@ func TestTheOwnerGetsADailyDigest(t *testing.T) {
 		if got := nextDigest(); got != "" {
 			t.Errorf("of a day on which nothing happened: %q", got)
 		}
-		w.must(w.store.Ledger().Book(w.ctx, db.Expense{Key: boss.key, Purpose: "test",
+		w.must(w.store.Access().Book(w.ctx, db.Expense{Key: boss.key, Purpose: "test",
 			Usage: db.Usage{CostUSD: 1}}))
 		w.bridge.SetAccess(access.Config{Owner: "ou_other"})
 		time.Sleep(23*time.Hour + 45*time.Minute)

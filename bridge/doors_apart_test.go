@@ -143,10 +143,10 @@ func TestNothingOfADoorIsOfAnother(t *testing.T) {
 		}
 		if admitted {
 			e := db.Expense{Key: at.key(), User: who.id(), Purpose: db.ForTitle, Usage: db.Usage{Input: 1, CostUSD: 1}}
-			w.must(w.store.Ledger().Book(w.ctx, e))
+			w.must(w.store.Access().Book(w.ctx, e))
 			paid[who]++
 		}
-		if got, err := w.store.Ledger().OfUser(w.ctx, who.id(), time.Time{}); err != nil || got.Tokens != paid[who] {
+		if got, err := w.store.Access().SpentByUser(w.ctx, who.id(), time.Time{}); err != nil || got.Tokens != paid[who] {
 			t.Fatalf("%q has paid %+v, %v, want %d", who.id(), got, err, paid[who])
 		}
 

@@ -61,7 +61,7 @@ func (cs *commandSet) sendHistory(ctx context.Context, o invocation) error {
 	to := chat.Ref{Key: o.Key, ID: cmp.Or(o.answers, o.ID)}
 	for i, f := range files {
 		idem := fmt.Sprintf("export:%s:%d", o.ID, i)
-		err := cs.db.Outbox().FileDeliveries().Write(ctx, to, db.FileDelivery{Name: f.Name}, idem, string(f.Data))
+		err := cs.db.Outbox().WriteFile(ctx, to, db.FileDelivery{Name: f.Name}, idem, string(f.Data))
 		if err != nil {
 			return err
 		}

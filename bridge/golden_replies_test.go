@@ -75,7 +75,7 @@ func (w *memoryRig) spendOverDays(key chat.Key, user string) {
 	for turn, usd := range []float64{0.5, 1.25, 2} {
 		time.Sleep(17 * time.Hour)
 		for model, share := range map[string]float64{"claude-opus-4-8": 0.75, "claude-haiku-4-5": 0.25} {
-			w.must(w.store.Ledger().Book(w.ctx,
+			w.must(w.store.Access().Book(w.ctx,
 				db.Expense{Key: key, User: user, Purpose: "test", Turn: int64(turn),
 					Usage: db.Usage{Model: model, Input: 500, Output: 100, CostUSD: usd * share}}))
 		}

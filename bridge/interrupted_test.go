@@ -216,9 +216,9 @@ func TestAnUnusedDecisionEndsWithItsConversation(t *testing.T) {
 		ID: "a_1", Key: room, Turn: 1, NeededBy: 1, Tool: "Bash", Input: []byte(`{"command":"ls"}`), Created: time.Now(),
 		Expires: time.Now().Add(time.Hour), Settlement: db.Settlement{State: db.Waiting},
 	}
-	l.must(l.store.Approvals().Create(t.Context(), a, chat.Card{}, "om_1"))
+	l.must(l.store.Access().Ask(t.Context(), a, chat.Card{}, "om_1"))
 	a.State = db.Approved
-	l.must(l.store.Approvals().Settle(t.Context(), a, db.Settling{From: db.Waiting}))
+	l.must(l.store.Access().Settle(t.Context(), a, db.Settling{From: db.Waiting}))
 	l.say("om_2", "/new")
 	l.must(l.recover(t.Context()))
 	if n := l.count(`SELECT COUNT(*) FROM turns WHERE state = 'cancelled' AND failure = 'over'`); n != 1 {

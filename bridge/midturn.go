@@ -46,7 +46,7 @@ func (rc *receiver) awaitAsked(ctx context.Context, key chat.Key) error {
 	if turns.isRecovered(key) {
 		return nil
 	}
-	left, err := rc.db.Approvals().Open(ctx, key)
+	left, err := rc.db.Access().OpenApprovals(ctx, key)
 	if ctx.Err() != nil {
 		return ctx.Err()
 	} else if err != nil {

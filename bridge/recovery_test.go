@@ -99,7 +99,7 @@ func TestWhatACutOffTurnUsedIsBooked(t *testing.T) {
 	t.Parallel()
 	l := newRig(t)
 	path := l.abandonedTurn("om_1", "hello")
-	l.must(l.store.Ledger().Book(t.Context(),
+	l.must(l.store.Access().Book(t.Context(),
 		db.Expense{Key: room, Purpose: "test", Usage: db.Usage{Model: "m", Input: 100, CostUSD: 1}}))
 	l.append(path, l.left().Prompt, message("tool_use",
 		`{"type":"tool_use","id":"t1","name":"Bash","input":{}}`))

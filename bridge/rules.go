@@ -21,7 +21,7 @@ import (
 // allow lists the rules of a chat, or revokes one. Everyone who may talk to the bot may revoke a rule: the agent only
 // has to ask again.
 func (cs *commandSet) allow(ctx context.Context, o invocation) (commandResult, error) {
-	list, err := cs.db.Rules().List(ctx, o.Key)
+	list, err := cs.db.Access().Rules(ctx, o.Key)
 	if err != nil {
 		return commandResult{}, err
 	}

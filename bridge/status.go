@@ -20,7 +20,7 @@ func (cs *commandSet) status(ctx context.Context, o invocation) (commandResult, 
 	state, session := i18n.StatusIdle, i18n.StatusNoSession
 	turn := cs.turns.busy.running(c.Key)
 	if turn != 0 {
-		asks, err := cs.db.Approvals().HasUnanswered(ctx, turn)
+		asks, err := cs.db.Access().HasUnanswered(ctx, turn)
 		if err != nil {
 			return commandResult{}, err
 		}

@@ -26,7 +26,7 @@ func (r *cutOffTurns) working(ctx context.Context, left []db.Turn) map[string]cl
 		if !ok || t.Stopped || t.Follows != 0 {
 			continue
 		}
-		if asks, err := r.db.Approvals().UndeliveredTo(ctx, t.ID); err == nil && len(asks) == 0 {
+		if asks, err := r.db.Access().UndeliveredTo(ctx, t.ID); err == nil && len(asks) == 0 {
 			alone[t.Session] = stray
 		}
 	}

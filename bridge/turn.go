@@ -244,7 +244,7 @@ func (r *turnRunner) store(ctx context.Context, t *turn, end turncard.Outcome) e
 	ctx = context.WithoutCancel(ctx)
 	if end.State == db.Queued {
 		if t.usage != nil {
-			if err := r.db.Ledger().BookTurn(ctx, t.Turn, *t.usage); err != nil {
+			if err := r.db.Access().BookTurn(ctx, t.Turn, *t.usage); err != nil {
 				zerolog.Ctx(ctx).Error().Err(err).Msg("cost of a turn that runs again not booked")
 			}
 		}

@@ -33,9 +33,9 @@ func TestAMessageFromBeforeTheQuestionDoesNotAnswerIt(t *testing.T) {
 	l.remake(func(c *Config) { c.Age = func(m chat.Incoming) time.Duration { return time.Since(m.Time) + ahead } })
 	turn := asksInTurn(l)
 	l.open()
-	list, err := l.store.Approvals().Open(t.Context(), room)
+	list, err := l.store.Access().OpenApprovals(t.Context(), room)
 	l.must(err)
-	l.must(l.store.Approvals().SetCard(t.Context(), list[0].ID, "card"))
+	l.must(l.store.Access().SetApprovalCard(t.Context(), list[0].ID, "card"))
 	asked := list[0].Created.Add(ahead)
 	for name, tc := range map[string]struct {
 		at     time.Time

@@ -43,7 +43,7 @@ func New(config Config, store *db.DB, pool *claude.Pool, messenger delivery.Mess
 		jobs: workqueue.New(pool.Limits().MaxTurns + onlookers), listed: make(chan struct{}), log: log,
 	}
 	listening := listening{store, cfg.Mention, log}
-	budget := &budget{pool: pool, ledger: store.Ledger(), zone: zone, log: log}
+	budget := &budget{pool: pool, ledger: store.Access(), zone: zone, log: log}
 	limits := &usageLimits{
 		cfg: cfg, store: store, pool: pool, turns: turns, outbox: outbox, zone: zone,
 		changed: make(chan struct{}, 1), log: log,
@@ -57,11 +57,11 @@ func New(config Config, store *db.DB, pool *claude.Pool, messenger delivery.Mess
 	logins := &logins{
 		pool: pool, out: out, jobs: upkeep.jobs, log: log, patience: loginTime, loggedIn: limits.loggedIn,
 	}
-	authorizer := access.NewAuthorizer(cfg.Access, store.Grants(), cfg.Departments, cfg.Waits.Departments, log)
+	authorizer := access.NewAuthorizer(cfg.Access, store.Access(), cfg.Departments, cfg.Waits.Departments, log)
 	app := access.App{ID: cfg.App, Founder: cfg.Founder, Found: cfg.Found, Lang: languages.ofOwner}
 	control := access.Control{
 		Authorizer: authorizer,
-		Ownership:  access.NewOwnership(app, store.Owners(), out, authorizer, log),
+		Ownership:  access.NewOwnership(app, store.Access(), out, authorizer, log),
 		Requests:   access.NewRequests(authorizer, store, outbox, languages, cfg.Secrets, log),
 	}
 	overheard := newOverheard(config, store, authorizer)

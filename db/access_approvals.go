@@ -58,18 +58,12 @@ func (a Approval) Hash() string {
 	return hex.EncodeToString(sum[:])
 }
 
-// Approvals stores approvals.
-type Approvals struct{ db *DB }
-
-// Approvals returns the approvals in the database.
-func (d *DB) Approvals() Approvals { return Approvals{d} }
-
 const describeApproval = `UPDATE approvals SET tool = ?2, input = ?3, hash = ?4, project = ?5, rule = ?6, askers = ?7,
 	created_at = ?8, expires_at = ?9 WHERE id = ?1`
 
-// Create stores a request for approval together with the card that shows it. Both are in one transaction:
+// Ask stores a request for approval together with the card that shows it. Both are in one transaction:
 // a request that nobody can see would block its turn.
-func (as Approvals) Create(ctx context.Context, a Approval, card chat.Card, replyTo string) error {
+func (as Access) Ask(ctx context.Context, a Approval, card chat.Card, replyTo string) error {
 	rule := ""
 	if a.Always != nil {
 		data, err := json.Marshal(a.Always)
@@ -99,7 +93,7 @@ const openApproval = `SELECT COALESCE((SELECT reply_to FROM turns WHERE id = tur
 
 // Redraw enqueues another card for an approval that is still waiting. It returns [ErrNotFound] if it is not: then its
 // card is, or will be, the last one.
-func (as Approvals) Redraw(ctx context.Context, a Approval, card chat.Card) error {
+func (as Access) Redraw(ctx context.Context, a Approval, card chat.Card) error {
 	err := as.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
 		var replyTo string
 		err := tx.QueryRowContext(ctx, openApproval, a.ID).Scan(&replyTo)
@@ -117,7 +111,7 @@ func (as Approvals) Redraw(ctx context.Context, a Approval, card chat.Card) erro
 }
 
 // enqueueCard enqueues the card of an approval.
-func (as Approvals) enqueueCard(
+func (as Access) enqueueCard(
 	ctx context.Context, tx *sql.Tx, a Approval, state ApprovalState, card chat.Card, replyTo string,
 ) error {
 	return as.db.Outbox().post(ctx, tx, Post{
@@ -162,8 +156,8 @@ func scanApproval(scan scanner) (Approval, error) {
 
 const selectApproval = `SELECT ` + approvalColumns + ` FROM approvals WHERE id = ?1`
 
-// Get returns an approval, or [ErrNotFound].
-func (as Approvals) Get(ctx context.Context, id string) (Approval, error) {
+// Approval returns an approval, or [ErrNotFound].
+func (as Access) Approval(ctx context.Context, id string) (Approval, error) {
 	a, err := queryOne(ctx, as.db.read, scanApproval, selectApproval, id)
 	if errors.Is(err, ErrNotFound) {
 		return Approval{}, ErrNotFound
@@ -179,7 +173,7 @@ const undeliveredTo = `SELECT ` + approvalColumns + ` FROM approvals INDEXED BY 
 
 // UndeliveredTo lists the approvals of earlier turns whose decision a turn's agent does not know: those decided after
 // their agent had gone, and the undecided ones.
-func (as Approvals) UndeliveredTo(ctx context.Context, turn int64) ([]Approval, error) {
+func (as Access) UndeliveredTo(ctx context.Context, turn int64) ([]Approval, error) {
 	list, err := queryAll(ctx, as.db.read, scanApproval, undeliveredTo, turn)
 	if err != nil {
 		return nil, fmt.Errorf("decisions for turn %d: %w", turn, err)
@@ -190,8 +184,9 @@ func (as Approvals) UndeliveredTo(ctx context.Context, turn int64) ([]Approval, 
 const openApprovals = `SELECT ` + approvalColumns + ` FROM approvals INDEXED BY approvals_open
 	WHERE chat_key = ?1 AND delivered = 0 ORDER BY created_at, id`
 
-// Open lists the approvals of a chat that are not over: the undecided ones, and those whose decision no agent was told.
-func (as Approvals) Open(ctx context.Context, key chat.Key) ([]Approval, error) {
+// OpenApprovals lists the approvals of a chat that are not over: the undecided ones, and those whose decision no agent
+// was told.
+func (as Access) OpenApprovals(ctx context.Context, key chat.Key) ([]Approval, error) {
 	list, err := queryAll(ctx, as.db.read, scanApproval, openApprovals, key.String())
 	if err != nil {
 		return nil, fmt.Errorf("approvals of %v: %w", key, err)
@@ -201,7 +196,7 @@ func (as Approvals) Open(ctx context.Context, key chat.Key) ([]Approval, error) 
 
 // MarkDelivered records that an agent is about to be told a decision, before that happens: each decision is used once.
 // It returns [ErrNotFound] if an agent was told before, or there is no decision.
-func (as Approvals) MarkDelivered(ctx context.Context, a Approval) error {
+func (as Access) MarkDelivered(ctx context.Context, a Approval) error {
 	err := as.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
 		effects, err := as.db.decide(ctx, tx, a.Key, convo.Tells{ID: a.ID})
 		if err == nil && len(effects) == 0 {
@@ -248,7 +243,7 @@ type Continuation struct {
 
 // Settle stores the decision about a. An approval that was never used leaves no rule behind. It returns [ErrNotFound]
 // if a is not in the state that s expects, or no turn needs it any more, and [ErrRepeated] if the event is known.
-func (as Approvals) Settle(ctx context.Context, a Approval, s Settling) error {
+func (as Access) Settle(ctx context.Context, a Approval, s Settling) error {
 	err := as.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error { return as.settle(ctx, tx, a, s) })
 	if err != nil {
 		return fmt.Errorf("settle approval %s: %w", a.ID, err)
@@ -256,13 +251,13 @@ func (as Approvals) Settle(ctx context.Context, a Approval, s Settling) error {
 	return nil
 }
 
-func (as Approvals) settle(ctx context.Context, tx *sql.Tx, a Approval, s Settling) error {
+func (as Access) settle(ctx context.Context, tx *sql.Tx, a Approval, s Settling) error {
 	if err := takeEvent(ctx, as.db, tx, s.Event); err != nil {
 		return err
 	}
 	// The approval was given but could not take effect, so its permanent rule is withdrawn with it.
 	if s.From == Approved && a.Always != nil {
-		if err := as.db.Rules().undo(ctx, tx, a); err != nil {
+		if err := as.undoRule(ctx, tx, a); err != nil {
 			return err
 		}
 	}
@@ -291,7 +286,7 @@ func (as Approvals) settle(ctx context.Context, tx *sql.Tx, a Approval, s Settli
 		return err
 	}
 	if s.Always && a.Always != nil {
-		rule, err := as.db.Rules().insert(ctx, tx, a, now)
+		rule, err := as.insertRule(ctx, tx, a, now)
 		if err != nil {
 			return err
 		}
@@ -332,7 +327,7 @@ const unansweredApproval = `SELECT EXISTS (SELECT 1 FROM approvals INDEXED BY ap
 	WHERE needed_by = ?1 AND delivered = 0 AND state = 'waiting')`
 
 // HasUnanswered reports whether a turn needs an approval that is still undecided.
-func (as Approvals) HasUnanswered(ctx context.Context, turn int64) (yes bool, err error) {
+func (as Access) HasUnanswered(ctx context.Context, turn int64) (yes bool, err error) {
 	if err := as.db.read.QueryRowContext(ctx, unansweredApproval, turn).Scan(&yes); err != nil {
 		return false, fmt.Errorf("approvals of turn %d: %w", turn, err)
 	}
@@ -347,7 +342,7 @@ const earlierAskers = `WITH RECURSIVE earlier (id) AS (
 	AND role = 'user' AND actor_id <> ''`
 
 // EarlierAskers lists the users who asked for the turns that a turn continues, or that these follow.
-func (as Approvals) EarlierAskers(ctx context.Context, key chat.Key, turn int64) ([]string, error) {
+func (as Access) EarlierAskers(ctx context.Context, key chat.Key, turn int64) ([]string, error) {
 	list, err := queryAll(ctx, as.db.read, scanText, earlierAskers, key.String(), turn)
 	if err != nil {
 		return nil, fmt.Errorf("who asked before turn %d: %w", turn, err)
@@ -360,7 +355,7 @@ const askerName = `SELECT actor_name FROM messages WHERE chat_key = ?1 AND turn_
 	AND actor_name <> '' LIMIT 1`
 
 // AskerName is the name of a user who asked for an approval's turn; empty = unknown.
-func (as Approvals) AskerName(ctx context.Context, a Approval, user string) (name string, err error) {
+func (as Access) AskerName(ctx context.Context, a Approval, user string) (name string, err error) {
 	err = as.db.read.QueryRowContext(ctx, askerName, a.Key.String(), a.Turn, user).Scan(&name)
 	if err != nil && !errors.Is(err, sql.ErrNoRows) {
 		return "", fmt.Errorf("name of who asked for turn %d: %w", a.Turn, err)
@@ -370,8 +365,8 @@ func (as Approvals) AskerName(ctx context.Context, a Approval, user string) (nam
 
 const setApprovalCard = `UPDATE approvals SET card_id = ?2 WHERE id = ?1`
 
-// SetCard stores the ID of the approval's card.
-func (as Approvals) SetCard(ctx context.Context, id, card string) error {
+// SetApprovalCard stores the ID of the approval's card.
+func (as Access) SetApprovalCard(ctx context.Context, id, card string) error {
 	if _, err := as.db.engine.Exec(ctx, setApprovalCard, id, card); err != nil {
 		return fmt.Errorf("set card of approval %s: %w", id, err)
 	}
@@ -380,8 +375,8 @@ func (as Approvals) SetCard(ctx context.Context, id, card string) error {
 
 const approvalCard = `SELECT card_id FROM approvals WHERE id = ?1`
 
-// CardOf is the ID of an approval's card; empty = none yet. It returns [ErrNotFound] for an unknown approval.
-func (as Approvals) CardOf(ctx context.Context, id string) (string, error) {
+// CardOfApproval is the ID of an approval's card; empty = none yet. It returns [ErrNotFound] for an unknown approval.
+func (as Access) CardOfApproval(ctx context.Context, id string) (string, error) {
 	card, err := queryOne(ctx, as.db.read, scanText, approvalCard, id)
 	if err != nil && !errors.Is(err, ErrNotFound) {
 		return "", fmt.Errorf("card of approval %s: %w", id, err)

@@ -28,7 +28,7 @@ func asking(t *testing.T, d *db.DB, turn int64) db.Approval {
 		Always: &touch, Askers: []string{"ou_1", "ou_2"}, Created: now, Expires: now.Add(time.Minute),
 		Settlement: db.Settlement{State: db.Waiting},
 	}
-	if err := d.Approvals().Create(t.Context(), a, chat.Card{Body: "may I?"}, "om_1"); err != nil {
+	if err := d.Access().Ask(t.Context(), a, chat.Card{Body: "may I?"}, "om_1"); err != nil {
 		t.Fatal(err)
 	}
 	return a
@@ -54,14 +54,14 @@ func deliver(t *testing.T, d *db.DB) (list []db.Post) {
 func TestAnApprovalIsKeptAsItWasAsked(t *testing.T) {
 	d := fresh(t)
 	a := asking(t, d, accept(t, d, say("om_1", "go")).Turn)
-	got, err := d.Approvals().Get(t.Context(), a.ID)
+	got, err := d.Access().Approval(t.Context(), a.ID)
 	if err != nil || !reflect.DeepEqual(got, a) {
 		t.Errorf("%+v, %v, want %+v", got, err, a)
 	}
-	if list, err := d.Approvals().Open(t.Context(), oc); err != nil || len(list) != 1 || list[0].ID != a.ID {
+	if list, err := d.Access().OpenApprovals(t.Context(), oc); err != nil || len(list) != 1 || list[0].ID != a.ID {
 		t.Errorf("waiting: %+v, %v", list, err)
 	}
-	if _, err := d.Approvals().Get(t.Context(), uuid.NewString()); !errors.Is(err, db.ErrNotFound) {
+	if _, err := d.Access().Approval(t.Context(), uuid.NewString()); !errors.Is(err, db.ErrNotFound) {
 		t.Errorf("unknown: %v", err)
 	}
 	p := deliver(t, d)
@@ -86,7 +86,7 @@ func TestAChangedApprovalIsRefused(t *testing.T) {
 	}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := d.Approvals().Get(t.Context(), a.ID); err == nil ||
+	if _, err := d.Access().Approval(t.Context(), a.ID); err == nil ||
 		!strings.Contains(err.Error(), "has changed since it was stored") {
 		t.Errorf("got %v", err)
 	}
@@ -97,7 +97,7 @@ func TestAnApprovalIsSettledOnce(t *testing.T) {
 	turn := accept(t, d, say("om_1", "go")).Turn
 	claim(t, d, "s")
 	a := asking(t, d, turn)
-	if err := d.Approvals().SetCard(t.Context(), a.ID, "card_1"); err != nil {
+	if err := d.Access().SetApprovalCard(t.Context(), a.ID, "card_1"); err != nil {
 		t.Fatal(err)
 	}
 	deliver(t, d)
@@ -105,29 +105,29 @@ func TestAnApprovalIsSettledOnce(t *testing.T) {
 	settling := db.Settling{
 		From: db.Waiting, Event: "ev_1", Card: chat.Card{Body: "allowed"}, Always: true, AgentWaiting: true,
 	}
-	if err := d.Approvals().Settle(t.Context(), a, settling); err != nil {
+	if err := d.Access().Settle(t.Context(), a, settling); err != nil {
 		t.Fatal(err)
 	}
-	if err := d.Approvals().Settle(t.Context(), a, settling); !errors.Is(err, db.ErrRepeated) {
+	if err := d.Access().Settle(t.Context(), a, settling); !errors.Is(err, db.ErrRepeated) {
 		t.Errorf("the same press: %v", err)
 	}
 	denied := a
 	denied.State = db.Refused
-	if err := d.Approvals().Settle(t.Context(), denied, db.Settling{From: db.Waiting, Event: "ev_2"}); !errors.Is(err,
+	if err := d.Access().Settle(t.Context(), denied, db.Settling{From: db.Waiting, Event: "ev_2"}); !errors.Is(err,
 		db.ErrNotFound) {
 		t.Errorf("another press: %v", err)
 	}
-	if got, err := d.Approvals().Get(t.Context(), a.ID); err != nil || !reflect.DeepEqual(got, a) {
+	if got, err := d.Access().Approval(t.Context(), a.ID); err != nil || !reflect.DeepEqual(got, a) {
 		t.Errorf("%+v, %v", got, err)
 	}
 	if p := deliver(t, d); len(p) != 1 || p[0].CardID != "card_1" || p[0].Card.Body != "allowed" ||
 		p[0].ReplyTo != "om_1" {
 		t.Errorf("delivery %+v", p)
 	}
-	if list, err := d.Approvals().Open(t.Context(), oc); err != nil || len(list) != 0 {
+	if list, err := d.Access().OpenApprovals(t.Context(), oc); err != nil || len(list) != 0 {
 		t.Errorf("waiting: %+v, %v", list, err)
 	}
-	rules, err := d.Rules().List(t.Context(), oc)
+	rules, err := d.Access().Rules(t.Context(), oc)
 	if err != nil || len(rules) != 1 || rules[0].Permit != touch || rules[0].Project != "/p" || rules[0].By != a.By ||
 		rules[0].Number != 1 {
 		t.Errorf("rules %+v, %v", rules, err)
@@ -142,13 +142,13 @@ func TestRulesOfAChat(t *testing.T) {
 		t.Helper()
 		a := asking(t, d, turn)
 		a.Settlement = db.Settlement{State: db.Approved, By: chat.Actor{ID: "ou_1"}}
-		if err := d.Approvals().Settle(t.Context(), a, db.Settling{From: db.Waiting, Always: true}); err != nil {
+		if err := d.Access().Settle(t.Context(), a, db.Settling{From: db.Waiting, Always: true}); err != nil {
 			t.Fatal(err)
 		}
 	}
 	numbers := func(key chat.Key) (list []int64) {
 		t.Helper()
-		rules, err := d.Rules().List(t.Context(), key)
+		rules, err := d.Access().Rules(t.Context(), key)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -188,7 +188,8 @@ func TestALateApprovalLeavesNoRule(t *testing.T) {
 		t.Helper()
 		a := asking(t, d, turn)
 		a.Settlement = db.Settlement{State: db.Approved, By: chat.Actor{ID: "ou_1"}}
-		if err := d.Approvals().Settle(t.Context(), a, db.Settling{From: db.Waiting, Always: true, AgentWaiting: told}); err != nil {
+		if err := d.Access().Settle(t.Context(), a, db.Settling{From: db.Waiting, Always: true,
+			AgentWaiting: told}); err != nil {
 			t.Fatal(err)
 		}
 		return a
@@ -197,17 +198,17 @@ func TestALateApprovalLeavesNoRule(t *testing.T) {
 		t.Helper()
 		a.Settlement = db.Settlement{State: db.Withdrawn}
 		for _, want := range []error{nil, db.ErrNotFound} { // once
-			if err := d.Approvals().Settle(t.Context(), a, db.Settling{From: db.Approved}); !errors.Is(err, want) {
+			if err := d.Access().Settle(t.Context(), a, db.Settling{From: db.Approved}); !errors.Is(err, want) {
 				t.Fatalf("%v, want %v", err, want)
 			}
 		}
-		if rules, err := d.Rules().List(t.Context(), oc); err != nil || len(rules) != want {
+		if rules, err := d.Access().Rules(t.Context(), oc); err != nil || len(rules) != want {
 			t.Errorf("rules %+v, %v", rules, err)
 		}
 	}
 	withdraw(always(false), 0)
 	first := always(true)
-	rules, err := d.Rules().List(t.Context(), oc)
+	rules, err := d.Access().Rules(t.Context(), oc)
 	if err != nil || len(rules) != 1 {
 		t.Fatalf("rules %+v, %v", rules, err)
 	}
@@ -225,7 +226,7 @@ func TestUnansweredApprovals(t *testing.T) {
 	turn := accept(t, d, say("om_1", "go")).Turn
 	unanswered := func() bool {
 		t.Helper()
-		yes, err := d.Approvals().HasUnanswered(t.Context(), turn)
+		yes, err := d.Access().HasUnanswered(t.Context(), turn)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -233,7 +234,7 @@ func TestUnansweredApprovals(t *testing.T) {
 	}
 	a := asking(t, d, turn)
 	a.State = db.Refused
-	if err := d.Approvals().Settle(t.Context(), a, db.Settling{From: db.Waiting}); err != nil {
+	if err := d.Access().Settle(t.Context(), a, db.Settling{From: db.Waiting}); err != nil {
 		t.Fatal(err)
 	}
 	if unanswered() {
@@ -244,7 +245,7 @@ func TestUnansweredApprovals(t *testing.T) {
 		t.Error("a waiting approval counts as answered")
 	}
 	a.State = db.Withdrawn
-	if err := d.Approvals().Settle(t.Context(), a, db.Settling{From: db.Waiting}); err != nil {
+	if err := d.Access().Settle(t.Context(), a, db.Settling{From: db.Waiting}); err != nil {
 		t.Fatal(err)
 	}
 	if unanswered() {
@@ -262,7 +263,7 @@ func TestAMessageDecidesAnApproval(t *testing.T) {
 		"in time": {func(*db.DB, db.Approval) error { return nil }, true},
 		"settled before": {func(d *db.DB, a db.Approval) error {
 			a.State = db.Expired
-			return d.Approvals().Settle(t.Context(), a, db.Settling{From: db.Waiting})
+			return d.Access().Settle(t.Context(), a, db.Settling{From: db.Waiting})
 		}, false},
 		"turn dropped before": {func(d *db.DB, a db.Approval) error {
 			return d.Turns().Decide(t.Context(), db.Decision{Key: oc, Turn: a.Turn})
@@ -282,7 +283,7 @@ func TestAMessageDecidesAnApproval(t *testing.T) {
 			if err := tc.before(d, a); err != nil {
 				t.Fatal(err)
 			}
-			was, err := d.Approvals().Get(t.Context(), a.ID)
+			was, err := d.Access().Approval(t.Context(), a.ID)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -298,7 +299,7 @@ func TestAMessageDecidesAnApproval(t *testing.T) {
 			if err != nil || next.Turn.ID != got.Turn || (next.Turn.Continues == a.Turn) != tc.want {
 				t.Errorf("%+v, %v", next.Turn, err)
 			}
-			now, err := d.Approvals().Get(t.Context(), a.ID)
+			now, err := d.Access().Approval(t.Context(), a.ID)
 			if err != nil || tc.want && now.Words != "green" || !tc.want && now.State != was.State {
 				t.Errorf("%+v, %v", now, err)
 			}
@@ -311,7 +312,7 @@ func TestOldApprovalsAreSwept(t *testing.T) {
 	turn := accept(t, d, say("om_1", "go")).Turn
 	settled, waits := asking(t, d, turn), asking(t, d, turn)
 	settled.State = db.Expired
-	if err := d.Approvals().Settle(t.Context(), settled, db.Settling{From: db.Waiting}); err != nil {
+	if err := d.Access().Settle(t.Context(), settled, db.Settling{From: db.Waiting}); err != nil {
 		t.Fatal(err)
 	}
 	cfg := db.Defaults()
@@ -319,10 +320,10 @@ func TestOldApprovalsAreSwept(t *testing.T) {
 	if _, err := db.Sweep(t.Context(), d, cfg); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := d.Approvals().Get(t.Context(), settled.ID); !errors.Is(err, db.ErrNotFound) {
+	if _, err := d.Access().Approval(t.Context(), settled.ID); !errors.Is(err, db.ErrNotFound) {
 		t.Errorf("settled: %v", err)
 	}
-	if _, err := d.Approvals().Get(t.Context(), waits.ID); err != nil {
+	if _, err := d.Access().Approval(t.Context(), waits.ID); err != nil {
 		t.Errorf("waiting: %v", err)
 	}
 }
@@ -332,7 +333,7 @@ func TestCardsOfApprovalsAreDistinct(t *testing.T) {
 	d := fresh(t)
 	turn := accept(t, d, say("om_1", "go")).Turn
 	a := asking(t, d, turn)
-	if err := d.Approvals().SetCard(t.Context(), a.ID, "card_of_the_approval"); err != nil {
+	if err := d.Access().SetApprovalCard(t.Context(), a.ID, "card_of_the_approval"); err != nil {
 		t.Fatal(err)
 	}
 	if cards, err := d.Outbox().ContinuedCards(t.Context(), turn); err != nil ||
@@ -349,7 +350,7 @@ func TestTheCardOfAnApprovalIsRedrawn(t *testing.T) {
 	d := fresh(t)
 	a := asking(t, d, accept(t, d, say("om_1", "go")).Turn)
 	for range 2 { // while one is on its way there is no other
-		if err := d.Approvals().Redraw(t.Context(), a, chat.Card{Body: "why?"}); err != nil {
+		if err := d.Access().Redraw(t.Context(), a, chat.Card{Body: "why?"}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -359,11 +360,11 @@ func TestTheCardOfAnApprovalIsRedrawn(t *testing.T) {
 	}
 	done := a
 	done.State = db.Refused
-	err := d.Approvals().Settle(t.Context(), done, db.Settling{From: db.Waiting, Card: chat.Card{Body: "no"}})
+	err := d.Access().Settle(t.Context(), done, db.Settling{From: db.Waiting, Card: chat.Card{Body: "no"}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := d.Approvals().Redraw(t.Context(), a, chat.Card{Body: "why?"}); !errors.Is(err, db.ErrNotFound) {
+	if err := d.Access().Redraw(t.Context(), a, chat.Card{Body: "why?"}); !errors.Is(err, db.ErrNotFound) {
 		t.Errorf("after the decision: %v", err)
 	}
 	if p := deliver(t, d); len(p) != 1 || p[0].Card.Body != "no" {

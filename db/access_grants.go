@@ -34,18 +34,19 @@ type Grant struct {
 	Decided time.Time
 }
 
-// Grants stores the decisions about access that were made in chats, not in the configuration.
-type Grants struct{ db *DB }
+// Access stores what people may do and what it costs: the owner of each app, the decisions about access that were made
+// in chats, not in the configuration, approvals with the rules that "always" has made, and what was spent.
+type Access struct{ db *DB }
 
-// Grants returns the grants in the database.
-func (d *DB) Grants() Grants { return Grants{d} }
+// Access returns the decisions in the database.
+func (d *DB) Access() Access { return Access{d} }
 
 const isAllowed = `SELECT EXISTS (SELECT 1 FROM grants WHERE subject IN (?1, ?2) AND state = 'allowed')`
 
 // Allow reports whether a user, or everyone in a chat, was granted access.
-func (g Grants) Allow(ctx context.Context, user, chatID string) (bool, error) {
+func (as Access) Allow(ctx context.Context, user, chatID string) (bool, error) {
 	var yes bool
-	if err := g.db.read.QueryRowContext(ctx, isAllowed, user, chatID).Scan(&yes); err != nil {
+	if err := as.db.read.QueryRowContext(ctx, isAllowed, user, chatID).Scan(&yes); err != nil {
 		return false, fmt.Errorf("look up a grant: %w", err)
 	}
 	return yes, nil
@@ -71,9 +72,9 @@ const lastAsked = `SELECT asked_at FROM grants WHERE subject = ?1`
 // RequestAccess stores a request for access and enqueues its notices. The person who asks gets a reply at most
 // once a day; that reply is not the card of the request. It reports false and changes nothing if the
 // request was decided, is waiting for a decision, was made less than a day ago, or has no notices left.
-func (g Grants) RequestAccess(ctx context.Context, who Grant, tell ...Post) (fresh bool, err error) {
-	err = g.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
-		now := g.db.now()
+func (as Access) RequestAccess(ctx context.Context, who Grant, tell ...Post) (fresh bool, err error) {
+	err = as.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
+		now := as.db.now()
 		var last int64
 		err := tx.QueryRowContext(ctx, lastAsked, who.Subject).Scan(&last)
 		if err != nil && !errors.Is(err, sql.ErrNoRows) {
@@ -92,7 +93,7 @@ func (g Grants) RequestAccess(ctx context.Context, who Grant, tell ...Post) (fre
 		if err != nil || !fresh {
 			return err
 		}
-		return g.enqueueNotices(ctx, tx, tell)
+		return as.enqueueNotices(ctx, tx, tell)
 	})
 	if err != nil {
 		return false, fmt.Errorf("ask for access: %w", err)
@@ -101,9 +102,9 @@ func (g Grants) RequestAccess(ctx context.Context, who Grant, tell ...Post) (fre
 }
 
 // enqueueNotices enqueues the notices.
-func (g Grants) enqueueNotices(ctx context.Context, tx *sql.Tx, list []Post) error {
+func (as Access) enqueueNotices(ctx context.Context, tx *sql.Tx, list []Post) error {
 	for _, p := range list {
-		if err := g.db.Outbox().post(ctx, tx, p); err != nil {
+		if err := as.db.Outbox().post(ctx, tx, p); err != nil {
 			return err
 		}
 	}
@@ -112,17 +113,17 @@ func (g Grants) enqueueNotices(ctx context.Context, tx *sql.Tx, list []Post) err
 
 const setGrantCard = `UPDATE grants SET card_id = ?2 WHERE subject = ?1`
 
-// SetCard stores the ID of a request's card.
-func (g Grants) SetCard(ctx context.Context, subject, card string) error {
-	if _, err := g.db.engine.Exec(ctx, setGrantCard, subject, card); err != nil {
+// SetGrantCard stores the ID of a request's card.
+func (as Access) SetGrantCard(ctx context.Context, subject, card string) error {
+	if _, err := as.db.engine.Exec(ctx, setGrantCard, subject, card); err != nil {
 		return fmt.Errorf("note the card of a request: %w", err)
 	}
 	return nil
 }
 
-// Get returns the decision about a subject, or [ErrNotFound].
-func (g Grants) Get(ctx context.Context, subject string) (Grant, error) {
-	who, err := scanGrant(g.db.read.QueryRowContext(ctx, selectGrants+` WHERE subject = ?1`, subject).Scan)
+// Grant returns the decision about a subject, or [ErrNotFound].
+func (as Access) Grant(ctx context.Context, subject string) (Grant, error) {
+	who, err := scanGrant(as.db.read.QueryRowContext(ctx, selectGrants+` WHERE subject = ?1`, subject).Scan)
 	if errors.Is(err, sql.ErrNoRows) {
 		return Grant{}, ErrNotFound
 	} else if err != nil {
@@ -134,17 +135,18 @@ func (g Grants) Get(ctx context.Context, subject string) (Grant, error) {
 const decideGrant = `UPDATE grants SET state = ?2, decided_by = ?3, decided_at = ?4
 	WHERE subject = ?1 AND state = 'asked'`
 
-// Decide answers a request, and enqueues the notices about it. It returns [ErrNotFound] if the request is not waiting.
-func (g Grants) Decide(ctx context.Context, subject string, s GrantState, by string, tell ...Post) error {
-	err := g.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
-		waited, err := rowsChanged(tx.ExecContext(ctx, decideGrant, subject, s, by, millis(g.db.now())))
+// DecideGrant answers a request, and enqueues the notices about it. It returns [ErrNotFound] if the request is not
+// waiting.
+func (as Access) DecideGrant(ctx context.Context, subject string, s GrantState, by string, tell ...Post) error {
+	err := as.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
+		waited, err := rowsChanged(tx.ExecContext(ctx, decideGrant, subject, s, by, millis(as.db.now())))
 		if err == nil && !waited {
 			err = ErrNotFound
 		}
 		if err != nil {
 			return err
 		}
-		return g.enqueueNotices(ctx, tx, tell)
+		return as.enqueueNotices(ctx, tx, tell)
 	})
 	if err != nil {
 		return fmt.Errorf("decide about access: %w", err)
@@ -173,9 +175,9 @@ const grantColumns = `subject, state, name, chat_key, message_id, card_id, decid
 
 const selectGrants = `SELECT ` + grantColumns + ` FROM grants`
 
-// List lists decisions and open requests, newest first.
-func (g Grants) List(ctx context.Context) ([]Grant, error) {
-	list, err := queryAll(ctx, g.db.read, scanGrant, selectGrants+` ORDER BY MAX(asked_at, decided_at) DESC, subject`)
+// Grants lists decisions and open requests, newest first.
+func (as Access) Grants(ctx context.Context) ([]Grant, error) {
+	list, err := queryAll(ctx, as.db.read, scanGrant, selectGrants+` ORDER BY MAX(asked_at, decided_at) DESC, subject`)
 	if err != nil {
 		return nil, fmt.Errorf("list grants: %w", err)
 	}

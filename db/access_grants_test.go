@@ -17,7 +17,7 @@ func stranger(message string) db.Grant {
 
 func allowed(t *testing.T, d *db.DB, user, chatID string) bool {
 	t.Helper()
-	yes, err := d.Grants().Allow(t.Context(), user, chatID)
+	yes, err := d.Access().Allow(t.Context(), user, chatID)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -26,7 +26,7 @@ func allowed(t *testing.T, d *db.DB, user, chatID string) bool {
 
 func asks(t *testing.T, d *db.DB, message string) bool {
 	t.Helper()
-	fresh, err := d.Grants().RequestAccess(t.Context(), stranger(message),
+	fresh, err := d.Access().RequestAccess(t.Context(), stranger(message),
 		db.Post{Key: chat.PersonKey("ou_boss"), Grant: "ou_9", Idem: message, Card: &chat.Card{}})
 	if err != nil {
 		t.Fatal(err)
@@ -68,7 +68,7 @@ func TestAStrangerIsAnsweredOnceADay(t *testing.T) {
 				tell = append(tell, db.Post{Key: chat.PersonKey("ou_boss"), Grant: "ou_9", Idem: fmt.Sprint("request:", n),
 					Card: &chat.Card{}})
 			}
-			yes, err := d.Grants().RequestAccess(t.Context(), stranger("om_1"), tell...)
+			yes, err := d.Access().RequestAccess(t.Context(), stranger("om_1"), tell...)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -100,7 +100,7 @@ func TestAStrangerAsksOnceADay(t *testing.T) {
 	if !asks(t, d, "om_3") {
 		t.Error("a request without a card is not repeated")
 	}
-	if err := d.Grants().SetCard(t.Context(), "ou_9", "card-1"); err != nil {
+	if err := d.Access().SetGrantCard(t.Context(), "ou_9", "card-1"); err != nil {
 		t.Fatal(err)
 	}
 	d.At(t, now.Add(48*time.Hour))
@@ -110,21 +110,21 @@ func TestAStrangerAsksOnceADay(t *testing.T) {
 	if allowed(t, d, "ou_9", "oc_9") {
 		t.Error("a stranger has access before the decision")
 	}
-	if err := d.Grants().Decide(t.Context(), "ou_9", db.Ignored, "ou_boss"); err != nil {
+	if err := d.Access().DecideGrant(t.Context(), "ou_9", db.Ignored, "ou_boss"); err != nil {
 		t.Fatal(err)
 	}
-	got, err := d.Grants().Get(t.Context(), "ou_9")
+	got, err := d.Access().Grant(t.Context(), "ou_9")
 	if err != nil || got.State != db.Ignored || got.By != "ou_boss" || got.Message != "om_3" || got.Card != "card-1" ||
 		got.Key.ID != "oc_9" || got.Name != "小红" {
 		t.Fatalf("%+v, %v", got, err)
 	}
-	if err := d.Grants().Decide(t.Context(), "ou_9", db.Allowed, "ou_boss"); !errors.Is(err, db.ErrNotFound) {
+	if err := d.Access().DecideGrant(t.Context(), "ou_9", db.Allowed, "ou_boss"); !errors.Is(err, db.ErrNotFound) {
 		t.Errorf("decided twice: %v", err)
 	}
 	if !asks(t, d, "om_5") { // more than a day after the last request
 		t.Error("there is no further request after a day")
 	}
-	if err := d.Grants().Decide(t.Context(), "ou_9", db.Ignored, "ou_boss"); err != nil {
+	if err := d.Access().DecideGrant(t.Context(), "ou_9", db.Ignored, "ou_boss"); err != nil {
 		t.Fatal(err)
 	}
 	d.At(t, now.Add(71*time.Hour))
@@ -139,11 +139,11 @@ func TestGrantsComeAndGo(t *testing.T) {
 	if allowed(t, d, "ou_9", "oc_9") || allowed(t, d, "", "") {
 		t.Fatal("everybody has access")
 	}
-	if err := d.Grants().Decide(t.Context(), "ou_9", db.Allowed, "ou_boss"); !errors.Is(err, db.ErrNotFound) {
+	if err := d.Access().DecideGrant(t.Context(), "ou_9", db.Allowed, "ou_boss"); !errors.Is(err, db.ErrNotFound) {
 		t.Errorf("nobody has asked: %v", err)
 	}
 	asks(t, d, "om_1")
-	if err := d.Grants().Decide(t.Context(), "ou_9", db.Allowed, "ou_boss"); err != nil {
+	if err := d.Access().DecideGrant(t.Context(), "ou_9", db.Allowed, "ou_boss"); err != nil {
 		t.Fatal(err)
 	}
 	if !allowed(t, d, "ou_9", "oc_1") || allowed(t, d, "ou_8", "oc_9") || asks(t, d, "om_2") {
@@ -160,7 +160,7 @@ func TestGrantsComeAndGo(t *testing.T) {
 	if allowed(t, d, "ou_9", "oc_1") || !allowed(t, d, "ou_8", "oc_7") {
 		t.Error("the effects of messages are lost, or applied twice")
 	}
-	list, err := d.Grants().List(t.Context())
+	list, err := d.Access().Grants(t.Context())
 	if err != nil || len(list) != 1 || list[0].Subject != "oc_7" || list[0].Name != "产品群" || list[0].By != "ou_boss" ||
 		list[0].State != db.Allowed {
 		t.Errorf("%+v, %v", list, err)
@@ -181,7 +181,7 @@ func TestPostsOfARequestAreDropped(t *testing.T) {
 	words := db.Post{Key: chat.FeishuChat("oc_9"), Idem: "welcome", Text: "welcome"}
 	for i, at := range []time.Duration{0, 11 * time.Minute, 48 * time.Hour} {
 		d.At(t, now.Add(at))
-		if fresh, err := d.Grants().RequestAccess(t.Context(), stranger("om_1"), card("request"), words); err != nil ||
+		if fresh, err := d.Access().RequestAccess(t.Context(), stranger("om_1"), card("request"), words); err != nil ||
 			fresh != (i == 0) {
 			t.Fatalf("after %v: %v, %v", at, fresh, err)
 		}
@@ -190,13 +190,13 @@ func TestPostsOfARequestAreDropped(t *testing.T) {
 	if err != nil || p.Grant != "ou_9" || p.CardID != "" || p.Card.Body != "request" {
 		t.Fatalf("%+v, %v", p, err)
 	}
-	if err := d.Grants().SetCard(t.Context(), "ou_9", "card-1"); err != nil {
+	if err := d.Access().SetGrantCard(t.Context(), "ou_9", "card-1"); err != nil {
 		t.Fatal(err)
 	}
-	if err := d.Grants().Decide(t.Context(), "ou_9", db.Allowed, "ou_boss", card("decided")); err != nil {
+	if err := d.Access().DecideGrant(t.Context(), "ou_9", db.Allowed, "ou_boss", card("decided")); err != nil {
 		t.Fatal(err)
 	}
-	if err := d.Grants().Decide(t.Context(), "ou_9", db.Ignored, "ou_boss", card("late")); !errors.Is(err,
+	if err := d.Access().DecideGrant(t.Context(), "ou_9", db.Ignored, "ou_boss", card("late")); !errors.Is(err,
 		db.ErrNotFound) {
 		t.Fatal(err)
 	}

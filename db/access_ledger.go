@@ -53,12 +53,6 @@ type SpendingInterval struct {
 	Spending
 }
 
-// Ledger stores the agent's costs.
-type Ledger struct{ db *DB }
-
-// Ledger returns the ledger in the database.
-func (d *DB) Ledger() Ledger { return Ledger{d} }
-
 const bookExpense = `INSERT INTO ledger (at, chat_key, user_id, purpose, turn_id, model, tokens, cost_usd)
 	VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)`
 
@@ -70,12 +64,12 @@ const askersOfTurn = `SELECT actor_id FROM messages WHERE chat_key = ?1 AND turn
 	GROUP BY actor_id ORDER BY MIN(sent_at), MIN(seq)`
 
 // book records an expense. Several askers share it equally.
-func (l Ledger) book(ctx context.Context, tx *sql.Tx, e Expense) error {
-	users, err := l.askers(ctx, tx, e)
+func (as Access) book(ctx context.Context, tx *sql.Tx, e Expense) error {
+	users, err := as.askers(ctx, tx, e)
 	if err != nil {
 		return fmt.Errorf("payer of an expense: %w", err)
 	}
-	at, all, n := millis(l.db.now()), e.Usage.Tokens(), int64(len(users)) // the same time for all
+	at, all, n := millis(as.db.now()), e.Usage.Tokens(), int64(len(users)) // the same time for all
 	for i, user := range users {
 		part := all / n
 		if i == 0 {
@@ -94,7 +88,7 @@ func (l Ledger) book(ctx context.Context, tx *sql.Tx, e Expense) error {
 
 // askers are the users who pay for an expense, in the order in which they asked; at least one entry, which may be
 // empty.
-func (l Ledger) askers(ctx context.Context, tx *sql.Tx, e Expense) ([]string, error) {
+func (as Access) askers(ctx context.Context, tx *sql.Tx, e Expense) ([]string, error) {
 	users, err := queryAll(ctx, tx, scanText, askersOfTurn, e.Key.String(), cmp.Or(e.asked, e.Turn))
 	if len(users) == 0 {
 		users = []string{e.User}
@@ -103,13 +97,13 @@ func (l Ledger) askers(ctx context.Context, tx *sql.Tx, e Expense) ([]string, er
 }
 
 // Book records an expense. [Turns.Finish] books those of turns, to their askers.
-func (l Ledger) Book(ctx context.Context, e Expense) error {
-	return l.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error { return l.book(ctx, tx, e) })
+func (as Access) Book(ctx context.Context, e Expense) error {
+	return as.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error { return as.book(ctx, tx, e) })
 }
 
 // BookTurn records what a turn has cost besides what [Turns.Finish] has booked.
-func (l Ledger) BookTurn(ctx context.Context, t Turn, u Usage) error {
-	return l.Book(ctx, t.expense(u))
+func (as Access) BookTurn(ctx context.Context, t Turn, u Usage) error {
+	return as.Book(ctx, t.expense(u))
 }
 
 // expense is the cost of a turn. A follow-up is paid by those who asked before it.
@@ -121,9 +115,9 @@ func (t Turn) expense(u Usage) Expense {
 const lastReportBooked = `SELECT at FROM ledger WHERE chat_key = ?1
 	AND (purpose = 'turn' OR purpose IN ('title', 'suggestion') AND tokens > 0) ORDER BY at DESC LIMIT 1`
 
-// LastReport is when a cost was last booked that the process of a chat's session has reported; zero = never.
-func (l Ledger) LastReport(ctx context.Context, key chat.Key) (time.Time, error) {
-	at, err := queryOne(ctx, l.db.read, scanNumber, lastReportBooked, key.String())
+// LastBooked is when a cost was last booked that the process of a chat's session has reported; zero = never.
+func (as Access) LastBooked(ctx context.Context, key chat.Key) (time.Time, error) {
+	at, err := queryOne(ctx, as.db.read, scanNumber, lastReportBooked, key.String())
 	if errors.Is(err, ErrNotFound) {
 		return time.Time{}, nil
 	} else if err != nil {
@@ -135,9 +129,9 @@ func (l Ledger) LastReport(ctx context.Context, key chat.Key) (time.Time, error)
 const lastAsker = `SELECT actor_id FROM messages WHERE chat_key = ?1 AND role = 'user' AND +turn_id > 0
 	ORDER BY seq DESC LIMIT 1`
 
-// Asker is the last user who asked in a chat; empty = none.
-func (l Ledger) Asker(ctx context.Context, key chat.Key) (user string, err error) {
-	err = l.db.read.QueryRowContext(ctx, lastAsker, key.String()).Scan(&user)
+// LastAsker is the last user who asked in a chat; empty = none.
+func (as Access) LastAsker(ctx context.Context, key chat.Key) (user string, err error) {
+	err = as.db.read.QueryRowContext(ctx, lastAsker, key.String()).Scan(&user)
 	if err != nil && !errors.Is(err, sql.ErrNoRows) {
 		return "", fmt.Errorf("last user of %v: %w", key, err)
 	}
@@ -148,8 +142,8 @@ const tokenPrice = `SELECT COALESCE(SUM(cost_usd) / SUM(tokens), 0) FROM ledger 
 	AND tokens > 0 AND cost_usd > 0`
 
 // Price is the average cost in USD of a model's token since a time; 0 = unknown.
-func (l Ledger) Price(ctx context.Context, model string, since time.Time) (usd float64, err error) {
-	if err := l.db.read.QueryRowContext(ctx, tokenPrice, millis(since), model).Scan(&usd); err != nil {
+func (as Access) Price(ctx context.Context, model string, since time.Time) (usd float64, err error) {
+	if err := as.db.read.QueryRowContext(ctx, tokenPrice, millis(since), model).Scan(&usd); err != nil {
 		return 0, fmt.Errorf("cost of a token: %w", err)
 	}
 	return usd, nil
@@ -160,19 +154,19 @@ const spent = `SELECT COALESCE(SUM(tokens), 0), COALESCE(SUM(cost_usd), 0) FROM 
 // ofChat matches a chat with all its topics.
 const ofChat = `(chat_key = ?2 OR chat_key >= ?2 || ':' AND chat_key < ?2 || ';')`
 
-// OfUser is what a user has spent since a time, in all chats.
-func (l Ledger) OfUser(ctx context.Context, user string, since time.Time) (Spending, error) {
-	return l.sum(ctx, spent+`user_id = ?2`, millis(since), user)
+// SpentByUser is what a user has spent since a time, in all chats.
+func (as Access) SpentByUser(ctx context.Context, user string, since time.Time) (Spending, error) {
+	return as.sum(ctx, spent+`user_id = ?2`, millis(since), user)
 }
 
-// OfChat is what was spent since a time in a chat with all its topics.
-func (l Ledger) OfChat(ctx context.Context, key chat.Key, since time.Time) (Spending, error) {
+// SpentInChat is what was spent since a time in a chat with all its topics.
+func (as Access) SpentInChat(ctx context.Context, key chat.Key, since time.Time) (Spending, error) {
 	key.Thread = ""
-	return l.sum(ctx, spent+ofChat, millis(since), key.String())
+	return as.sum(ctx, spent+ofChat, millis(since), key.String())
 }
 
-func (l Ledger) sum(ctx context.Context, query string, args ...any) (s Spending, err error) {
-	if err := l.db.read.QueryRowContext(ctx, query, args...).Scan(&s.Tokens, &s.USD); err != nil {
+func (as Access) sum(ctx context.Context, query string, args ...any) (s Spending, err error) {
+	if err := as.db.read.QueryRowContext(ctx, query, args...).Scan(&s.Tokens, &s.USD); err != nil {
 		return Spending{}, fmt.Errorf("sum up expenses: %w", err)
 	}
 	return s, nil
@@ -189,7 +183,7 @@ const spendingByInterval = `SELECT at / ?3, COUNT(DISTINCT NULLIF(turn_id, 0)),
 
 // SpendingIntervals lists the spending since a time in a chat with all its topics; the zero key means all chats. No day
 // of any time zone ends within an interval.
-func (l Ledger) SpendingIntervals(ctx context.Context, key chat.Key, since time.Time) ([]SpendingInterval, error) {
+func (as Access) SpendingIntervals(ctx context.Context, key chat.Key, since time.Time) ([]SpendingInterval, error) {
 	where, of := ofChat, ""
 	if key == (chat.Key{}) {
 		where = `?2 = ''`
@@ -198,7 +192,7 @@ func (l Ledger) SpendingIntervals(ctx context.Context, key chat.Key, since time.
 		of = key.String()
 	}
 	query := spendingByInterval + where + ` GROUP BY 1 ORDER BY 1`
-	list, err := queryAll(ctx, l.db.read, scanInterval, query, millis(since), of, quarter)
+	list, err := queryAll(ctx, as.db.read, scanInterval, query, millis(since), of, quarter)
 	if err != nil {
 		return nil, fmt.Errorf("list expenses: %w", err)
 	}
@@ -228,29 +222,30 @@ const byModel = `SELECT model, '', SUM(tokens), SUM(cost_usd) AS usd FROM ledger
 	AND (?3 = '' OR chat_key = ?3 OR
 	chat_key >= ?3 || ':' AND chat_key < ?3 || ';') GROUP BY model ORDER BY usd DESC, 3 DESC, 1 LIMIT ?2`
 
-// Models lists the models with the highest spending since a time in a chat with all its topics; the zero key means all
-// chats. Each ID is the model's name.
-func (l Ledger) Models(ctx context.Context, key chat.Key, since time.Time, most int) ([]Spender, error) {
+// SpendingByModel lists the models with the highest spending since a time in a chat with all its topics; the zero key
+// means all chats. Each ID is the model's name.
+func (as Access) SpendingByModel(ctx context.Context, key chat.Key, since time.Time, most int) ([]Spender, error) {
 	of := ""
 	if key != (chat.Key{}) {
 		key.Thread = ""
 		of = key.String()
 	}
-	return l.spenders(ctx, byModel, since, most, of)
+	return as.spenders(ctx, byModel, since, most, of)
 }
 
-// Users lists the users with the highest spending since a time.
-func (l Ledger) Users(ctx context.Context, since time.Time, most int) ([]Spender, error) {
-	return l.spenders(ctx, byUser, since, most)
+// SpendingByUser lists the users with the highest spending since a time.
+func (as Access) SpendingByUser(ctx context.Context, since time.Time, most int) ([]Spender, error) {
+	return as.spenders(ctx, byUser, since, most)
 }
 
-// Chats lists the chats with the highest spending since a time.
-func (l Ledger) Chats(ctx context.Context, since time.Time, most int) ([]Spender, error) {
-	return l.spenders(ctx, byChat, since, most)
+// SpendingByChat lists the chats with the highest spending since a time.
+func (as Access) SpendingByChat(ctx context.Context, since time.Time, most int) ([]Spender, error) {
+	return as.spenders(ctx, byChat, since, most)
 }
 
-func (l Ledger) spenders(ctx context.Context, query string, since time.Time, most int, more ...any) ([]Spender, error) {
-	list, err := queryAll(ctx, l.db.read, scanSpender, query, append([]any{millis(since), most}, more...)...)
+func (as Access) spenders(ctx context.Context, query string, since time.Time, most int, more ...any) ([]Spender,
+	error) {
+	list, err := queryAll(ctx, as.db.read, scanSpender, query, append([]any{millis(since), most}, more...)...)
 	if err != nil {
 		return nil, fmt.Errorf("list spenders: %w", err)
 	}

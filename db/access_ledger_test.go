@@ -19,7 +19,7 @@ func TestTheLedgerSumsUp(t *testing.T) {
 	book := func(at time.Time, key chat.Key, user string, usd float64) {
 		t.Helper()
 		d.At(t, at)
-		err := d.Ledger().Book(t.Context(), db.Expense{Key: key, User: user, Purpose: "summary",
+		err := d.Access().Book(t.Context(), db.Expense{Key: key, User: user, Purpose: "summary",
 			Usage: db.Usage{Model: "m", Input: 1, Output: 2, CacheRead: 3, CacheNew: 4, CostUSD: usd}})
 		if err != nil {
 			t.Fatal(err)
@@ -37,16 +37,16 @@ func TestTheLedgerSumsUp(t *testing.T) {
 			t.Errorf("%s: %+v, %v", what, got, err)
 		}
 	}
-	s, err := d.Ledger().OfUser(t.Context(), "ou_1", since)
+	s, err := d.Access().SpentByUser(t.Context(), "ou_1", since)
 	want("a user", s, err, 2, 4.5)
-	s, err = d.Ledger().OfChat(t.Context(), oc, since)
+	s, err = d.Access().SpentInChat(t.Context(), oc, since)
 	want("a chat", s, err, 3, 0.875)
-	s, err = d.Ledger().OfChat(t.Context(), topic, since)
+	s, err = d.Access().SpentInChat(t.Context(), topic, since)
 	want("a topic counts as its chat", s, err, 3, 0.875)
-	s, err = d.Ledger().OfChat(t.Context(), chat.FeishuChat("oc_3"), since)
+	s, err = d.Access().SpentInChat(t.Context(), chat.FeishuChat("oc_3"), since)
 	want("another chat", s, err, 0, 0)
 
-	list, err := d.Ledger().SpendingIntervals(t.Context(), oc, since)
+	list, err := d.Access().SpendingIntervals(t.Context(), oc, since)
 	if err != nil || len(list) != 2 || !list[0].At.Equal(noon) ||
 		list[0].Spending != (db.Spending{Tokens: 20, USD: 0.75}) || !list[1].At.Equal(noon.Add(time.Hour)) {
 		t.Errorf("%+v, %v", list, err)
@@ -54,16 +54,16 @@ func TestTheLedgerSumsUp(t *testing.T) {
 	if list[0].Answers != 0 || list[0].Background != list[0].Spending {
 		t.Errorf("requests outside of turns count as %d answers, and cost %+v", list[0].Answers, list[0].Background)
 	}
-	if list, err := d.Ledger().SpendingIntervals(t.Context(), chat.Key{}, noon.Add(-48*time.Hour)); err != nil ||
+	if list, err := d.Access().SpendingIntervals(t.Context(), chat.Key{}, noon.Add(-48*time.Hour)); err != nil ||
 		len(list) != 3 ||
 		list[2].USD != 4.125 {
 		t.Errorf("%+v, %v", list, err)
 	}
-	users, err := d.Ledger().Users(t.Context(), since, 2)
+	users, err := d.Access().SpendingByUser(t.Context(), since, 2)
 	if err != nil || len(users) != 2 || users[0].ID != "ou_1" || users[0].USD != 4.5 || users[1].ID != "ou_2" {
 		t.Errorf("%+v, %v", users, err)
 	}
-	chats, err := d.Ledger().Chats(t.Context(), since, 10)
+	chats, err := d.Access().SpendingByChat(t.Context(), since, 10)
 	if err != nil || len(chats) != 3 || chats[0].ID != "feishu:chat:oc_12" || chats[1].ID != oc.String() {
 		t.Errorf("%+v, %v", chats, err)
 	}
@@ -80,7 +80,7 @@ func TestAnExpenseIsBookedAtOneTime(t *testing.T) {
 	c := claim(t, d, "s")
 	d.Hurry(t, time.UnixMilli(1_000_000_000), 15*time.Minute)
 	finish(t, d, db.TurnResult{Turn: c.Turn, Usage: &db.Usage{Model: "m", Input: 100, CostUSD: 0.5}})
-	if list, err := d.Ledger().SpendingIntervals(t.Context(), oc, time.Time{}); err != nil || len(list) != 1 ||
+	if list, err := d.Access().SpendingIntervals(t.Context(), oc, time.Time{}); err != nil || len(list) != 1 ||
 		list[0].Tokens != 100 {
 		t.Errorf("%+v, %v", list, err)
 	}
@@ -104,32 +104,32 @@ func TestTurnsAreBooked(t *testing.T) {
 	if err := d.Turns().Finish(t.Context(), end); err == nil {
 		t.Error("finished twice")
 	}
-	users, err := d.Ledger().Users(t.Context(), time.Time{}, 10)
+	users, err := d.Access().SpendingByUser(t.Context(), time.Time{}, 10)
 	if err != nil || len(users) != 2 || users[0] != (db.Spender{ID: "ou_1", Name: "小明",
 		Spending: db.Spending{Tokens: 61, USD: 0.25}}) ||
 		users[1] != (db.Spender{ID: "ou_2", Name: "小红", Spending: db.Spending{Tokens: 60, USD: 0.25}}) {
 		t.Errorf("%+v, %v", users, err)
 	}
-	if s, err := d.Ledger().OfChat(t.Context(), oc, time.Time{}); err != nil ||
+	if s, err := d.Access().SpentInChat(t.Context(), oc, time.Time{}); err != nil ||
 		s != (db.Spending{Tokens: 121, USD: 0.5}) {
 		t.Errorf("the chat: %+v, %v", s, err)
 	}
-	if list, err := d.Ledger().SpendingIntervals(t.Context(), oc, time.Time{}); err != nil || len(list) != 1 ||
+	if list, err := d.Access().SpendingIntervals(t.Context(), oc, time.Time{}); err != nil || len(list) != 1 ||
 		list[0].Answers != 1 || list[0].Background.Tokens != 0 {
 		t.Errorf("%+v, %v", list, err)
 	}
-	if list, err := d.Ledger().Chats(t.Context(), time.Time{}, 10); err != nil || len(list) != 1 ||
+	if list, err := d.Access().SpendingByChat(t.Context(), time.Time{}, 10); err != nil || len(list) != 1 ||
 		list[0].Tokens != 121 {
 		t.Errorf("%+v, %v", list, err)
 	}
-	if user, err := d.Ledger().Asker(t.Context(), oc); err != nil || user != "ou_1" {
+	if user, err := d.Access().LastAsker(t.Context(), oc); err != nil || user != "ou_1" {
 		t.Errorf("the last to ask was %q, %v", user, err)
 	}
-	if user, err := d.Ledger().Asker(t.Context(), chat.FeishuChat("oc_none")); err != nil || user != "" {
+	if user, err := d.Access().LastAsker(t.Context(), chat.FeishuChat("oc_none")); err != nil || user != "" {
 		t.Errorf("%q asked in an empty chat, %v", user, err)
 	}
 	for model, want := range map[string]float64{"m": 0.5 / 121, "other": 0} {
-		if usd, err := d.Ledger().Price(t.Context(), model, time.Time{}); err != nil || usd != want {
+		if usd, err := d.Access().Price(t.Context(), model, time.Time{}); err != nil || usd != want {
 			t.Errorf("a token of %s costs %v, %v", model, usd, err)
 		}
 	}
@@ -163,7 +163,7 @@ func TestWhoPaysForATurnOfWhichAQuestionIsRecalled(t *testing.T) {
 			recall(t, d, id)
 		}
 		finish(t, d, db.TurnResult{Turn: c.Turn, State: db.Done, Usage: &db.Usage{Model: "m", Input: 2, CostUSD: 0.5}})
-		users, err := d.Ledger().Users(t.Context(), time.Time{}, 10)
+		users, err := d.Access().SpendingByUser(t.Context(), time.Time{}, 10)
 		got := map[string]float64{}
 		for _, u := range users {
 			got[u.ID] = u.USD
@@ -190,15 +190,15 @@ func TestWhatIsBookedLast(t *testing.T) {
 	} {
 		at := noon.Add(time.Duration(i) * time.Minute)
 		d.At(t, at)
-		before, err := d.Ledger().LastReport(t.Context(), oc)
+		before, err := d.Access().LastBooked(t.Context(), oc)
 		if err == nil {
-			err = d.Ledger().Book(t.Context(), db.Expense{Key: oc, Purpose: tc.purpose, Usage: db.Usage{Input: tc.tokens}})
+			err = d.Access().Book(t.Context(), db.Expense{Key: oc, Purpose: tc.purpose, Usage: db.Usage{Input: tc.tokens}})
 		}
 		want := before
 		if tc.counts {
 			want = at
 		}
-		if got, lastErr := d.Ledger().LastReport(t.Context(), oc); err != nil || lastErr != nil || !got.Equal(want) {
+		if got, lastErr := d.Access().LastBooked(t.Context(), oc); err != nil || lastErr != nil || !got.Equal(want) {
 			t.Errorf("after %s with %d tokens: %v, %v, %v", tc.purpose, tc.tokens, got, err, lastErr)
 		}
 	}

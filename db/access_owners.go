@@ -26,19 +26,13 @@ type Owner struct {
 	Since   time.Time
 }
 
-// Owners stores the owners of apps.
-type Owners struct{ db *DB }
-
-// Owners returns the owners in the database.
-func (d *DB) Owners() Owners { return Owners{d} }
-
 const selectFound = `SELECT user_id, source, message_id, since FROM owners WHERE app_id = ?1 AND source <> 'config'`
 
-// Get returns the stored owner of an app, or [ErrNotFound].
-func (o Owners) Get(ctx context.Context, app string) (Owner, error) {
-	found, err := queryAll(ctx, o.db.read, scanOwner, selectFound, app)
+// Owner returns the stored owner of an app, or [ErrNotFound].
+func (as Access) Owner(ctx context.Context, app string) (Owner, error) {
+	found, err := queryAll(ctx, as.db.read, scanOwner, selectFound, app)
 	if err != nil {
-		return Owner{}, fmt.Errorf("owner of %s: %w", app, o.db.engine.Explain(err))
+		return Owner{}, fmt.Errorf("owner of %s: %w", app, as.db.engine.Explain(err))
 	} else if len(found) == 0 {
 		return Owner{}, ErrNotFound
 	}
@@ -59,10 +53,10 @@ const insertFound = `INSERT INTO owners (app_id, user_id, source, message_id, si
 		WHERE source = 'config'
 	ON CONFLICT DO NOTHING`
 
-// SetIfUnknown stores an owner. It returns false and changes nothing if the app already has one.
-func (o Owners) SetIfUnknown(ctx context.Context, owner Owner) (bool, error) {
-	res, err := o.db.engine.Exec(
-		ctx, insertFound, owner.App, owner.User, string(owner.Source), owner.Message, millis(o.db.now()),
+// SetOwner stores an owner. It returns false and changes nothing if the app already has one.
+func (as Access) SetOwner(ctx context.Context, owner Owner) (bool, error) {
+	res, err := as.db.engine.Exec(
+		ctx, insertFound, owner.App, owner.User, string(owner.Source), owner.Message, millis(as.db.now()),
 	)
 	if err != nil {
 		return false, fmt.Errorf("store the owner of %s: %w", owner.App, err)
@@ -78,10 +72,10 @@ const insertConfigured = `INSERT INTO owners (app_id, user_id, source, since, we
 const selectUnwelcomed = `SELECT COUNT(*) FROM owners WHERE app_id = ?1 AND user_id = ?2 AND welcomed_at = 0`
 
 // NeedsWelcome reports whether an owner, found or configured, has not been welcomed yet.
-func (o Owners) NeedsWelcome(ctx context.Context, app, user string) (bool, error) {
+func (as Access) NeedsWelcome(ctx context.Context, app, user string) (bool, error) {
 	due := 0
-	err := o.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
-		if _, err := tx.ExecContext(ctx, insertConfigured, app, user, millis(o.db.now())); err != nil {
+	err := as.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
+		if _, err := tx.ExecContext(ctx, insertConfigured, app, user, millis(as.db.now())); err != nil {
 			return err
 		}
 		return tx.QueryRowContext(ctx, selectUnwelcomed, app, user).Scan(&due)
@@ -95,8 +89,8 @@ func (o Owners) NeedsWelcome(ctx context.Context, app, user string) (bool, error
 const updateWelcomed = `UPDATE owners SET welcomed_at = ?3 WHERE app_id = ?1 AND user_id = ?2 AND welcomed_at = 0`
 
 // MarkWelcomed records that an owner was welcomed.
-func (o Owners) MarkWelcomed(ctx context.Context, app, user string) error {
-	if _, err := o.db.engine.Exec(ctx, updateWelcomed, app, user, millis(o.db.now())); err != nil {
+func (as Access) MarkWelcomed(ctx context.Context, app, user string) error {
+	if _, err := as.db.engine.Exec(ctx, updateWelcomed, app, user, millis(as.db.now())); err != nil {
 		return fmt.Errorf("welcome of the owner of %s: %w", app, err)
 	}
 	return nil

@@ -13,14 +13,14 @@ import (
 func TestAnAppHasOneOwner(t *testing.T) {
 	path := dbtest.Create(t)
 	d := open(t, path)
-	if _, err := d.Owners().Get(t.Context(), "cli_1"); !errors.Is(err, db.ErrNotFound) {
+	if _, err := d.Access().Owner(t.Context(), "cli_1"); !errors.Is(err, db.ErrNotFound) {
 		t.Errorf("before there is an owner: %v", err)
 	}
 	var won atomic.Int32
 	var all sync.WaitGroup
 	for _, user := range []string{"ou_1", "ou_2", "ou_3", "ou_4"} {
 		all.Go(func() {
-			ok, err := d.Owners().SetIfUnknown(t.Context(),
+			ok, err := d.Access().SetOwner(t.Context(),
 				db.Owner{App: "cli_1", User: user, Source: db.CodeBearer, Message: "om_" + user})
 			if err != nil {
 				t.Error(err)
@@ -31,26 +31,26 @@ func TestAnAppHasOneOwner(t *testing.T) {
 		})
 	}
 	all.Wait()
-	first, err := d.Owners().Get(t.Context(), "cli_1")
+	first, err := d.Access().Owner(t.Context(), "cli_1")
 	if err != nil || won.Load() != 1 || first.Message != "om_"+first.User || first.Source != db.CodeBearer ||
 		first.Since.IsZero() {
 		t.Errorf("%d of them became owner: %+v, %v", won.Load(), first, err)
 	}
-	if ok, err := d.Owners().SetIfUnknown(t.Context(),
+	if ok, err := d.Access().SetOwner(t.Context(),
 		db.Owner{App: "cli_2", User: first.User, Source: db.Creator}); !ok || err != nil {
 		t.Errorf("another app: %v, %v", ok, err)
 	}
 	if err := d.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if again, err := open(t, path).Owners().Get(t.Context(), "cli_1"); err != nil || again != first {
+	if again, err := open(t, path).Access().Owner(t.Context(), "cli_1"); err != nil || again != first {
 		t.Errorf("after a restart: %+v, %v", again, err)
 	}
 }
 
 func TestAnOwnerIsWelcomedOnce(t *testing.T) {
 	d := fresh(t)
-	o := d.Owners()
+	o := d.Access()
 	due := func(app, user string, want bool) {
 		t.Helper()
 		if got, err := o.NeedsWelcome(t.Context(), app, user); err != nil || got != want {
@@ -66,7 +66,7 @@ func TestAnOwnerIsWelcomedOnce(t *testing.T) {
 
 	accept(t, d, say("om_1", "hello"))
 	due("cli_2", "ou_config", false) // the owner was configured long ago
-	if ok, err := o.SetIfUnknown(t.Context(), db.Owner{App: "cli_1", User: "ou_found", Source: db.Creator}); !ok ||
+	if ok, err := o.SetOwner(t.Context(), db.Owner{App: "cli_1", User: "ou_found", Source: db.Creator}); !ok ||
 		err != nil {
 		t.Fatal(ok, err)
 	}
@@ -77,12 +77,12 @@ func TestAnOwnerIsWelcomedOnce(t *testing.T) {
 	due("cli_1", "ou_found", false)
 
 	// An owner who was first configured and later detected counts as welcomed.
-	if ok, err := o.SetIfUnknown(t.Context(), db.Owner{App: "cli_2", User: "ou_config", Source: db.Creator}); !ok ||
+	if ok, err := o.SetOwner(t.Context(), db.Owner{App: "cli_2", User: "ou_config", Source: db.Creator}); !ok ||
 		err != nil {
 		t.Fatal(ok, err)
 	}
 	due("cli_2", "ou_config", false)
-	if got, err := o.Get(t.Context(), "cli_2"); err != nil || got.Source != db.Creator {
+	if got, err := o.Owner(t.Context(), "cli_2"); err != nil || got.Source != db.Creator {
 		t.Errorf("%+v, %v", got, err)
 	}
 }

@@ -18,7 +18,7 @@ func reminderIdem(approval string) string { return "repeat:" + approval }
 
 // Remind enqueues a reminder about an undecided approval, as a reply to its card. It returns [ErrNotFound] if there was
 // a reminder before, or there is nothing to decide, or the chat wants no notifications.
-func (as Approvals) Remind(ctx context.Context, a Approval, text string, users []string) error {
+func (as Access) Remind(ctx context.Context, a Approval, text string, users []string) error {
 	err := as.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
 		c, err := loadChat(ctx, tx, a.Key)
 		if err != nil {

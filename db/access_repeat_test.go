@@ -15,11 +15,11 @@ func TestAnApprovalIsRepeatedOnce(t *testing.T) {
 	d := fresh(t)
 	turn := accept(t, d, say("om_1", "go")).Turn
 	a := asking(t, d, turn)
-	repeat := func() error { return d.Approvals().Remind(t.Context(), a, "still waiting", a.Askers) }
+	repeat := func() error { return d.Access().Remind(t.Context(), a, "still waiting", a.Askers) }
 	if err := repeat(); !errors.Is(err, db.ErrNotFound) {
 		t.Errorf("before its card was posted: %v", err)
 	}
-	must(t, d.Approvals().SetCard(t.Context(), a.ID, "om_card/entity/x"))
+	must(t, d.Access().SetApprovalCard(t.Context(), a.ID, "om_card/entity/x"))
 	deliver(t, d)
 	must(t, d.Chats().Set(t.Context(), oc, func(s *db.Settings) { s.Notify = db.NotifyOff }))
 	if err := repeat(); !errors.Is(err, db.ErrNotFound) {
@@ -35,7 +35,7 @@ func TestAnApprovalIsRepeatedOnce(t *testing.T) {
 		t.Errorf("delivery %+v", p)
 	}
 	a.Settlement = db.Settlement{State: db.Approved, By: chat.Actor{ID: "ou_1"}}
-	must(t, d.Approvals().Settle(t.Context(), a,
+	must(t, d.Access().Settle(t.Context(), a,
 		db.Settling{From: db.Waiting, AgentWaiting: true, Card: chat.Card{Body: "allowed"}}))
 	if list := deliver(t, d); len(list) != 1 || list[0].Approval != a.ID {
 		t.Errorf("deliveries after the decision: %+v", list)

@@ -39,19 +39,13 @@ type Rule struct {
 	Made    time.Time
 }
 
-// Rules stores the rules of chats.
-type Rules struct{ db *DB }
-
-// Rules returns the rules in the database.
-func (d *DB) Rules() Rules { return Rules{d} }
-
 const ruleColumns = `number, project, tool, kind, content, made_by, maker, made_at`
 
 const selectRules = `SELECT ` + ruleColumns + ` FROM rules WHERE chat_key = ?1 AND revoked_at = 0 ORDER BY number`
 
-// List lists the active rules of a chat.
-func (rs Rules) List(ctx context.Context, key chat.Key) ([]Rule, error) {
-	list, err := queryAll(ctx, rs.db.read, scanRule, selectRules, key.String())
+// Rules lists the active rules of a chat.
+func (as Access) Rules(ctx context.Context, key chat.Key) ([]Rule, error) {
+	list, err := queryAll(ctx, as.db.read, scanRule, selectRules, key.String())
 	if err != nil {
 		return nil, fmt.Errorf("rules of %v: %w", key, err)
 	}
@@ -60,9 +54,9 @@ func (rs Rules) List(ctx context.Context, key chat.Key) ([]Rule, error) {
 
 const selectEveryRule = `SELECT ` + ruleColumns + ` FROM rules WHERE chat_key = ?1`
 
-// every returns the rules of a chat by number, including those that were revoked.
-func (rs Rules) every(ctx context.Context, key chat.Key) (map[int64]Rule, error) {
-	list, err := queryAll(ctx, rs.db.read, scanRule, selectEveryRule, key.String())
+// everyRule returns the rules of a chat by number, including those that were revoked.
+func (as Access) everyRule(ctx context.Context, key chat.Key) (map[int64]Rule, error) {
+	list, err := queryAll(ctx, as.db.read, scanRule, selectEveryRule, key.String())
 	if err != nil {
 		return nil, fmt.Errorf("all rules of %v: %w", key, err)
 	}
@@ -89,9 +83,9 @@ const insertRule = `INSERT INTO rules (chat_key, number, project, tool, kind, co
 const sameRule = `SELECT number FROM rules WHERE chat_key = ?1 AND project = ?2 AND tool = ?3 AND kind = ?4
 	AND content = ?5 AND revoked_at = 0`
 
-// insert stores the rule of an approval, in the transaction of its decision, and returns its number. An existing rule
-// stays as it is.
-func (rs Rules) insert(ctx context.Context, tx *sql.Tx, a Approval, now time.Time) (number int64, err error) {
+// insertRule stores the rule of an approval, in the transaction of its decision, and returns its number. An existing
+// rule stays as it is.
+func (as Access) insertRule(ctx context.Context, tx *sql.Tx, a Approval, now time.Time) (number int64, err error) {
 	allows := []any{a.Key.String(), a.Project, a.Always.Tool, a.Always.Kind, a.Always.Content}
 	err = tx.QueryRowContext(ctx, insertRule, append(allows, a.By.ID, a.By.Name, millis(now))...).Scan(&number)
 	if errors.Is(err, sql.ErrNoRows) {
@@ -107,9 +101,9 @@ const undoRule = `UPDATE rules SET revoked_at = ?2 WHERE tool = ?3 AND kind = ?4
 	(chat_key, project, made_by, made_at) =
 	(SELECT chat_key, project, decided_by, decided_at FROM approvals WHERE id = ?1)`
 
-// undo removes the rule that an approval's decision created, if any, while that decision is stored.
-func (rs Rules) undo(ctx context.Context, tx *sql.Tx, a Approval) error {
-	_, err := tx.ExecContext(ctx, undoRule, a.ID, millis(rs.db.now()), a.Always.Tool, a.Always.Kind, a.Always.Content)
+// undoRule removes the rule that an approval's decision created, if any, while that decision is stored.
+func (as Access) undoRule(ctx context.Context, tx *sql.Tx, a Approval) error {
+	_, err := tx.ExecContext(ctx, undoRule, a.ID, millis(as.db.now()), a.Always.Tool, a.Always.Kind, a.Always.Content)
 	if err != nil {
 		return fmt.Errorf("undo rule: %w", err)
 	}

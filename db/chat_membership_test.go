@@ -70,7 +70,7 @@ func TestMembershipOfTheBot(t *testing.T) {
 	if p, err := d.Outbox().Next(t.Context(), oc); !errors.Is(err, db.ErrNotFound) {
 		t.Errorf("still to be shown: %+v, %v", p, err)
 	}
-	if names, err := d.Outbox().FileDeliveries().Copies(t.Context()); err != nil || len(names) != 0 {
+	if names, err := d.Outbox().Copies(t.Context()); err != nil || len(names) != 0 {
 		t.Errorf("copies %v, %v", names, err)
 	}
 	active := func() (keys []chat.Key) {

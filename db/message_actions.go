@@ -148,7 +148,7 @@ func (ms Messages) Decisions(ctx context.Context, key chat.Key, from, until time
 			continue
 		}
 		if rules[r.Key] == nil {
-			if rules[r.Key], err = ms.db.Rules().every(ctx, r.Key); err != nil {
+			if rules[r.Key], err = ms.db.Access().everyRule(ctx, r.Key); err != nil {
 				return nil, err
 			}
 		}

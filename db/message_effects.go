@@ -99,7 +99,7 @@ type DecideApproval struct {
 func (e DecideApproval) apply(ctx context.Context, tx *sql.Tx, a *acceptance) error {
 	_, err := loadUndecided(ctx, tx, a.in.Key, a.in.Continues)
 	if err == nil {
-		err = a.db.Approvals().settle(ctx, tx, e.Approval, e.Settling)
+		err = a.db.Access().settle(ctx, tx, e.Approval, e.Settling)
 	}
 	a.decided = err == nil
 	if errors.Is(err, ErrNotFound) {
@@ -215,7 +215,7 @@ func (e ForgetMemory) apply(ctx context.Context, tx *sql.Tx, a *acceptance) erro
 	return err
 }
 
-// GrantAccess grants access to a user, or to everyone in a chat; see [Grants].
+// GrantAccess grants access to a user, or to everyone in a chat; see [Access.DecideGrant].
 type GrantAccess struct {
 	Subject string
 	Name    string // may be empty
@@ -229,7 +229,7 @@ func (e GrantAccess) apply(ctx context.Context, tx *sql.Tx, a *acceptance) error
 	return nil
 }
 
-// RevokeAccess deletes the decision about a user or a chat; see [Grants].
+// RevokeAccess deletes the decision about a user or a chat; see [Access.DecideGrant].
 type RevokeAccess struct{ Subject string }
 
 func (e RevokeAccess) apply(ctx context.Context, tx *sql.Tx, _ *acceptance) error {
@@ -239,7 +239,7 @@ func (e RevokeAccess) apply(ctx context.Context, tx *sql.Tx, _ *acceptance) erro
 	return nil
 }
 
-// RevokeRule ends an active rule of the chat; see [Rules].
+// RevokeRule ends an active rule of the chat; see [Rule].
 type RevokeRule struct{ Number int64 }
 
 func (e RevokeRule) apply(ctx context.Context, tx *sql.Tx, a *acceptance) error {

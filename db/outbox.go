@@ -114,7 +114,7 @@ func (o Outbox) Next(ctx context.Context, key chat.Key) (Post, error) {
 	}
 	p.Key = key
 	if p.File != nil {
-		*p.File, err = o.FileDeliveries().Get(ctx, p.File.ID)
+		*p.File, err = o.FileDelivery(ctx, p.File.ID)
 	}
 	return p, err
 }

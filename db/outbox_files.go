@@ -33,12 +33,6 @@ const (
 	Dropped     FileDeliveryState = "dropped" // there was nobody to show it to
 )
 
-// FileDeliveries stores files for delivery.
-type FileDeliveries struct{ db *DB }
-
-// FileDeliveries returns the files in the outbox.
-func (o Outbox) FileDeliveries() FileDeliveries { return FileDeliveries(o) }
-
 const insertFileDelivery = `INSERT INTO file_deliveries (chat_key, turn_id, idem, name, picture, caption, size,
 	copy, created_at)
 	VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9) ON CONFLICT (idem) DO NOTHING RETURNING id`
@@ -59,13 +53,13 @@ func scanFileDelivery(row *sql.Row) (FileDelivery, error) {
 	return p, err
 }
 
-// Enqueue enqueues a file of a running turn, as a reply to the turn's message. It adds nothing if the idem is known:
-// then fresh is false, and the earlier delivery is returned.
-func (ps FileDeliveries) Enqueue(
+// EnqueueFile enqueues a file of a running turn, as a reply to the turn's message. It adds nothing if the idem is
+// known: then fresh is false, and the earlier delivery is returned.
+func (o Outbox) EnqueueFile(
 	ctx context.Context, t Turn, p FileDelivery, idem string,
 ) (left FileDelivery, fresh bool, err error) {
-	err = ps.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) (err error) {
-		if p.ID, err = ps.insert(ctx, tx, t, p, idem, ""); err != nil {
+	err = o.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) (err error) {
+		if p.ID, err = o.insertFile(ctx, tx, t, p, idem, ""); err != nil {
 			return err
 		}
 		fresh = p.ID != 0
@@ -78,12 +72,12 @@ func (ps FileDeliveries) Enqueue(
 	return left, fresh, nil
 }
 
-// Write enqueues a file that belongs to no turn, with its content in the outbox. It is a reply to a message; if the
+// WriteFile enqueues a file that belongs to no turn, with its content in the outbox. It is a reply to a message; if the
 // idem is known, nothing is added.
-func (ps FileDeliveries) Write(ctx context.Context, to chat.Ref, p FileDelivery, idem, content string) error {
+func (o Outbox) WriteFile(ctx context.Context, to chat.Ref, p FileDelivery, idem, content string) error {
 	p.Size = int64(len(content))
-	err := ps.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
-		_, err := ps.insert(ctx, tx, Turn{Key: to.Key, ReplyTo: to.ID}, p, idem, content)
+	err := o.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
+		_, err := o.insertFile(ctx, tx, Turn{Key: to.Key, ReplyTo: to.ID}, p, idem, content)
 		return err
 	})
 	if err != nil {
@@ -92,26 +86,26 @@ func (ps FileDeliveries) Write(ctx context.Context, to chat.Ref, p FileDelivery,
 	return nil
 }
 
-// insert adds a file and its post. It returns 0 if the file is known.
-func (ps FileDeliveries) insert(
+// insertFile adds a file and its post. It returns 0 if the file is known.
+func (o Outbox) insertFile(
 	ctx context.Context, tx *sql.Tx, t Turn, p FileDelivery, idem, content string,
 ) (id int64, err error) {
 	err = tx.QueryRowContext(ctx, insertFileDelivery, t.Key.String(), t.ID, idem, p.Name, p.Picture, p.Caption,
-		p.Size, p.Copy, millis(ps.db.now())).Scan(&id)
+		p.Size, p.Copy, millis(o.db.now())).Scan(&id)
 	if errors.Is(err, sql.ErrNoRows) {
 		return 0, nil
 	} else if err != nil {
 		return 0, fmt.Errorf("add a file: %w", err)
 	}
 	p.ID = id
-	return id, ps.db.Outbox().post(
+	return id, o.post(
 		ctx, tx, Post{Key: t.Key, Turn: t.ID, Idem: idem, ReplyTo: t.ReplyTo, Text: content, File: &p},
 	)
 }
 
-// Get returns a file, or [ErrNotFound].
-func (ps FileDeliveries) Get(ctx context.Context, id int64) (FileDelivery, error) {
-	p, err := scanFileDelivery(ps.db.read.QueryRowContext(ctx, selectFileDelivery, id))
+// FileDelivery returns a file, or [ErrNotFound].
+func (o Outbox) FileDelivery(ctx context.Context, id int64) (FileDelivery, error) {
+	p, err := scanFileDelivery(o.db.read.QueryRowContext(ctx, selectFileDelivery, id))
 	if err != nil {
 		return FileDelivery{}, fmt.Errorf("file %d: %w", id, err)
 	}
@@ -121,8 +115,8 @@ func (ps FileDeliveries) Get(ctx context.Context, id int64) (FileDelivery, error
 const setUpload = `UPDATE file_deliveries SET upload = ?2 WHERE id = ?1`
 
 // SetUpload stores the platform's key of a file before it is shown, so that a shown file can be recognized.
-func (ps FileDeliveries) SetUpload(ctx context.Context, id int64, upload string) error {
-	if _, err := ps.db.engine.Exec(ctx, setUpload, id, upload); err != nil {
+func (o Outbox) SetUpload(ctx context.Context, id int64, upload string) error {
+	if _, err := o.db.engine.Exec(ctx, setUpload, id, upload); err != nil {
 		return fmt.Errorf("note the upload of file %d: %w", id, err)
 	}
 	return nil
@@ -147,9 +141,9 @@ func (p FileDelivery) recordDelivery(ctx context.Context, tx *sql.Tx, messageID 
 
 const countFileDeliveries = `SELECT COUNT(*) FROM file_deliveries WHERE turn_id = ?1`
 
-// Count returns the number of files that a turn has sent.
-func (ps FileDeliveries) Count(ctx context.Context, turn int64) (n int, err error) {
-	if err := ps.db.read.QueryRowContext(ctx, countFileDeliveries, turn).Scan(&n); err != nil {
+// CountFiles returns the number of files that a turn has sent.
+func (o Outbox) CountFiles(ctx context.Context, turn int64) (n int, err error) {
+	if err := o.db.read.QueryRowContext(ctx, countFileDeliveries, turn).Scan(&n); err != nil {
 		return 0, fmt.Errorf("files of turn %d: %w", turn, err)
 	}
 	return n, nil
@@ -159,8 +153,8 @@ const neededCopies = `SELECT copy FROM file_deliveries WHERE copy <> '' AND id I
 	SELECT file_delivery_id FROM outbox WHERE file_delivery_id > 0)`
 
 // Copies lists the copies that are still to be delivered.
-func (ps FileDeliveries) Copies(ctx context.Context) ([]string, error) {
-	names, err := queryAll(ctx, ps.db.read, scanText, neededCopies)
+func (o Outbox) Copies(ctx context.Context) ([]string, error) {
+	names, err := queryAll(ctx, o.db.read, scanText, neededCopies)
 	if err != nil {
 		return nil, fmt.Errorf("list the files that go out: %w", err)
 	}
@@ -170,9 +164,9 @@ func (ps FileDeliveries) Copies(ctx context.Context) ([]string, error) {
 const postponePost = `UPDATE outbox SET id = (SELECT MAX(id) + 1 FROM outbox), attempts = attempts + 1, next_at = ?2,
 	obstacle = ?3, why = ?4 WHERE id = ?1`
 
-// Postpone postpones the post of a file and lets later posts go first: a file must not hold up an answer.
-func (ps FileDeliveries) Postpone(ctx context.Context, p Post, until time.Time, f Failure) error {
-	err := ps.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
+// PostponeFile postpones the post of a file and lets later posts go first: a file must not hold up an answer.
+func (o Outbox) PostponeFile(ctx context.Context, p Post, until time.Time, f Failure) error {
+	err := o.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
 		return overwritePost(ctx, tx, postponePost, p.ID, millis(until), f.Obstacle, f.Why)
 	})
 	if err != nil {
@@ -204,8 +198,8 @@ type LongAnswer struct {
 }
 
 // enqueue enqueues the answer after the turn's card.
-func (a LongAnswer) enqueue(ctx context.Context, ps FileDeliveries, tx *sql.Tx, t Turn) error {
-	_, err := ps.insert(
+func (a LongAnswer) enqueue(ctx context.Context, ps Outbox, tx *sql.Tx, t Turn) error {
+	_, err := ps.insertFile(
 		ctx, tx, t, FileDelivery{Name: a.Name, Size: int64(len(a.Text))}, fmt.Sprintf("answer:%d", t.ID), a.Text,
 	)
 	return err

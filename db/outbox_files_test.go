@@ -23,7 +23,7 @@ func nextPost(t testing.TB, d *db.DB) db.Post {
 
 func leave(t testing.TB, d *db.DB, c db.Claim, p db.FileDelivery, idem string) (db.FileDelivery, bool) {
 	t.Helper()
-	p, fresh, err := d.Outbox().FileDeliveries().Enqueue(t.Context(), c.Turn, p, idem)
+	p, fresh, err := d.Outbox().EnqueueFile(t.Context(), c.Turn, p, idem)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -45,7 +45,7 @@ func TestAFileIsQueuedOnceBeforeTheCard(t *testing.T) {
 	if post.File == nil || *post.File != p || post.Card != nil || post.ReplyTo != "om_1" {
 		t.Fatalf("post %+v", post)
 	}
-	deliveries := d.Outbox().FileDeliveries()
+	deliveries := d.Outbox()
 	if err := deliveries.SetUpload(t.Context(), p.ID, "image/img_1"); err != nil {
 		t.Fatal(err)
 	}
@@ -56,7 +56,7 @@ func TestAFileIsQueuedOnceBeforeTheCard(t *testing.T) {
 		t.Errorf("copies %v, %v", names, err)
 	}
 	delivered(t, d, nextPost(t, d), "om_file")
-	if got, err := deliveries.Get(t.Context(), p.ID); err != nil || got.State != db.Shown || got.Caption != "" {
+	if got, err := deliveries.FileDelivery(t.Context(), p.ID); err != nil || got.State != db.Shown || got.Caption != "" {
 		t.Errorf("shown: %+v, %v", got, err)
 	}
 	if names, err := deliveries.Copies(t.Context()); err != nil || len(names) != 0 {
@@ -84,7 +84,8 @@ func TestAFileThatWaitsLetsOthersGoFirst(t *testing.T) {
 	leave(t, d, c, db.FileDelivery{Name: "a", Copy: "c-1"}, "file:1")
 	finish(t, d, db.TurnResult{Turn: c.Turn, Answer: "done"})
 	due := time.Now().Add(time.Minute)
-	if err := d.Outbox().FileDeliveries().Postpone(t.Context(), nextPost(t, d), due, db.Failure{Obstacle: chat.NoPermission}); err != nil {
+	if err := d.Outbox().PostponeFile(t.Context(), nextPost(t, d), due,
+		db.Failure{Obstacle: chat.NoPermission}); err != nil {
 		t.Fatal(err)
 	}
 	if err := d.Outbox().Enqueue(t.Context(), db.Post{Key: oc, Idem: "later", ReplyTo: "om_1",
@@ -102,7 +103,7 @@ func TestAFileThatWaitsLetsOthersGoFirst(t *testing.T) {
 	}
 	p.File.State = db.RefusedFile
 	delivered(t, d, p, "")
-	if got, err := d.Outbox().FileDeliveries().Get(t.Context(), p.File.ID); err != nil || got.State != db.RefusedFile {
+	if got, err := d.Outbox().FileDelivery(t.Context(), p.File.ID); err != nil || got.State != db.RefusedFile {
 		t.Errorf("%+v, %v", got, err)
 	}
 	if p := nextPost(t, d); p.Text != "later" {
@@ -138,7 +139,7 @@ func TestALongAnswerFollowsItsCardOnce(t *testing.T) {
 	if _, err := db.Sweep(t.Context(), d, db.Defaults()); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := d.Outbox().FileDeliveries().Get(t.Context(), p.File.ID); !errors.Is(err, db.ErrNotFound) {
+	if _, err := d.Outbox().FileDelivery(t.Context(), p.File.ID); !errors.Is(err, db.ErrNotFound) {
 		t.Errorf("never deleted: %v", err)
 	}
 }

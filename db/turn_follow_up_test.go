@@ -45,7 +45,7 @@ func TestATurnThatFollows(t *testing.T) {
 	if now, err := d.Chats().Get(t.Context(), oc); err != nil || now.Session.Turn != second.Turn.ID {
 		t.Errorf("the session holds the turns up to %d, %v", now.Session.Turn, err)
 	}
-	s, err := d.Ledger().OfUser(t.Context(), first.Asked[0].Actor.ID, first.Turn.Created.AddDate(0, 0, -1))
+	s, err := d.Access().SpentByUser(t.Context(), first.Asked[0].Actor.ID, first.Turn.Created.AddDate(0, 0, -1))
 	if err != nil || s.USD != 1 {
 		t.Errorf("the askers pay %+v, %v", s, err)
 	}
@@ -146,7 +146,7 @@ func TestWhoAskedDecidesAlsoAfterAFollowUp(t *testing.T) {
 	d := fresh(t)
 	f, c := continuesFollowUp(t, d)
 	want := say("", "").Actor.ID
-	if got, err := d.Approvals().EarlierAskers(t.Context(), oc, c.Turn.ID); err != nil || !slices.Contains(got, want) {
+	if got, err := d.Access().EarlierAskers(t.Context(), oc, c.Turn.ID); err != nil || !slices.Contains(got, want) {
 		t.Errorf("earlier askers of a turn that continues a follow-up: %q, %v", got, err)
 	}
 	made, err := d.Turns().FollowUp(t.Context(), c.Turn)

@@ -130,7 +130,7 @@ func decide(t *testing.T, d *db.DB, turn int64, who string, at time.Time) {
 	d.At(t, at)
 	a := asking(t, d, turn)
 	a.Settlement = db.Settlement{State: db.Approved, By: chat.Actor{ID: who}}
-	must(t, d.Approvals().Settle(t.Context(), a, db.Settling{From: db.Waiting, AgentWaiting: true}))
+	must(t, d.Access().Settle(t.Context(), a, db.Settling{From: db.Waiting, AgentWaiting: true}))
 	deliver(t, d)
 }
 

@@ -151,7 +151,7 @@ func (e turnEnd) post(ctx context.Context, users []string) error {
 		Key: e.Turn.Key, Turn: e.Turn.ID, Idem: cardIdem(e.Turn, "end"), ReplyTo: e.Turn.ReplyTo, Card: &e.Card,
 	})
 	if err == nil && e.File != nil {
-		err = e.File.enqueue(ctx, e.db.Outbox().FileDeliveries(), e.tx, e.Turn)
+		err = e.File.enqueue(ctx, e.db.Outbox(), e.tx, e.Turn)
 	}
 	if err != nil {
 		return err
@@ -164,7 +164,7 @@ func (e turnEnd) book(ctx context.Context) error {
 	if e.Usage == nil {
 		return nil
 	}
-	return e.db.Ledger().book(ctx, e.tx, e.Turn.expense(*e.Usage))
+	return e.db.Access().book(ctx, e.tx, e.Turn.expense(*e.Usage))
 }
 
 const ownSession = `SELECT session_id FROM turns WHERE id = ?1`

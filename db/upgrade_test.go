@@ -246,23 +246,23 @@ func goesOn(t *testing.T, d *db.DB, kind string) {
 		end(next("u:q1").Turn.ID, db.Done)
 		is("")
 	case "asks":
-		a, err := d.Approvals().Get(t.Context(), "waits")
+		a, err := d.Access().Approval(t.Context(), "waits")
 		must(t, err)
 		a.State = db.Approved
-		must(t, d.Approvals().Settle(t.Context(), a, db.Settling{From: db.Waiting, GoOn: &db.Continuation{
+		must(t, d.Access().Settle(t.Context(), a, db.Settling{From: db.Waiting, GoOn: &db.Continuation{
 			ContinueMessage: chat.Message{Key: key, ID: "continue:10", Role: chat.User, Class: chat.Talk, Text: "go on", Time: time.UnixMilli(20)},
 		}}))
 		c := next("u:go on")
-		list, err := d.Approvals().UndeliveredTo(t.Context(), c.Turn.ID)
+		list, err := d.Access().UndeliveredTo(t.Context(), c.Turn.ID)
 		must(t, err)
 		if len(list) != 1 || list[0].State != db.Approved {
 			t.Errorf("decided: %+v", list)
 		}
-		must(t, d.Approvals().MarkDelivered(t.Context(), a))
+		must(t, d.Access().MarkDelivered(t.Context(), a))
 	case "decided":
 		ask(11)
 		c := next("u:next")
-		list, err := d.Approvals().UndeliveredTo(t.Context(), c.Turn.ID)
+		list, err := d.Access().UndeliveredTo(t.Context(), c.Turn.ID)
 		must(t, err)
 		if len(list) != 2 {
 			t.Errorf("decided: %+v", list)

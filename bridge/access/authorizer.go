@@ -26,7 +26,7 @@ type DepartmentLookup interface {
 // Authorizer decides who may talk to the bot, by its Config and by decisions made in the chat.
 type Authorizer struct {
 	atomic.Pointer[Config]
-	grants db.Grants
+	grants db.Access
 	lookup DepartmentLookup // nil = departments are ignored
 	log    zerolog.Logger
 	asking singleflight.Group
@@ -53,7 +53,7 @@ const (
 
 // NewAuthorizer makes an Authorizer. wait is how long a message waits for its author's departments; 0 = the default.
 func NewAuthorizer(
-	a Config, grants db.Grants, lookup DepartmentLookup, wait time.Duration, log zerolog.Logger,
+	a Config, grants db.Access, lookup DepartmentLookup, wait time.Duration, log zerolog.Logger,
 ) *Authorizer {
 	g := &Authorizer{
 		grants: grants, lookup: lookup, log: log, wait: cmp.Or(wait, lookupWait),

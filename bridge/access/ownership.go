@@ -38,7 +38,7 @@ type App struct {
 type Ownership struct {
 	app        string
 	founder    Founder
-	owners     db.Owners
+	owners     db.Access
 	lang       func(ctx context.Context, user string) i18n.Lang
 	out        delivery.Messenger
 	authorizer *Authorizer // gets the owner
@@ -53,7 +53,7 @@ type Ownership struct {
 
 // NewOwnership makes an Ownership of an app. It passes the owner to the authorizer, and sends the welcome through out.
 func NewOwnership(
-	app App, owners db.Owners, out delivery.Messenger, authorizer *Authorizer, log zerolog.Logger,
+	app App, owners db.Access, out delivery.Messenger, authorizer *Authorizer, log zerolog.Logger,
 ) *Ownership {
 	return &Ownership{
 		app: app.ID, founder: app.Founder, found: app.Found, owners: owners, lang: app.Lang, out: out,
@@ -134,10 +134,10 @@ func (o *Ownership) askPlatform(ctx context.Context) bool {
 
 // setOwner stores the owner and grants access. If another owner was stored first, that one stays.
 func (o *Ownership) setOwner(ctx context.Context, owner db.Owner) error {
-	if _, err := o.owners.SetIfUnknown(ctx, owner); err != nil {
+	if _, err := o.owners.SetOwner(ctx, owner); err != nil {
 		return err
 	}
-	owner, err := o.owners.Get(ctx, o.app)
+	owner, err := o.owners.Owner(ctx, o.app)
 	if err != nil {
 		return err
 	}

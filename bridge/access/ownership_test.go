@@ -51,14 +51,14 @@ func newOwnershipRig(t testing.TB, path string, f Founder, a Config) *ownershipR
 	if err != nil {
 		t.Fatal(err)
 	}
-	found, err := store.Owners().Get(t.Context(), "cli_1")
+	found, err := store.Access().Owner(t.Context(), "cli_1")
 	if err != nil && !errors.Is(err, db.ErrNotFound) {
 		t.Fatal(err)
 	}
 	e := &ownershipRig{TB: t, store: store, out: &deliverytest.Recorder{}, log: &strings.Builder{}}
 	log := zerolog.New(e.log)
-	who := NewAuthorizer(a, store.Grants(), nil, 0, log)
-	e.Ownership = NewOwnership(App{ID: "cli_1", Founder: f, Found: found}, store.Owners(), e.out, who, log)
+	who := NewAuthorizer(a, store.Access(), nil, 0, log)
+	e.Ownership = NewOwnership(App{ID: "cli_1", Founder: f, Found: found}, store.Access(), e.out, who, log)
 	e.Set(a)
 	return e
 }

@@ -33,7 +33,7 @@ type Languages interface {
 // Requests forwards strangers' requests for access to the owner, and carries out the decisions.
 type Requests struct {
 	authorizer *Authorizer
-	grants     db.Grants
+	grants     db.Access
 	outbox     *delivery.Outbox
 	languages  Languages
 	secrets    redact.Known // a stranger may know them
@@ -46,7 +46,7 @@ func NewRequests(
 	log zerolog.Logger,
 ) *Requests {
 	return &Requests{
-		authorizer: authorizer, grants: store.Grants(), outbox: o, languages: ls, secrets: secrets, log: log,
+		authorizer: authorizer, grants: store.Access(), outbox: o, languages: ls, secrets: secrets, log: log,
 	}
 }
 
@@ -121,13 +121,13 @@ func (rs *Requests) Answer(ctx context.Context, p chat.Press, l i18n.Lang) (stri
 	if p.Action.Do == DoLetIn {
 		state = db.Allowed
 	}
-	who, err := rs.grants.Get(ctx, p.Action.ID)
+	who, err := rs.grants.Grant(ctx, p.Action.ID)
 	if err != nil && !errors.Is(err, db.ErrNotFound) {
 		return "", err
 	}
 	who.State, who.By = state, p.Actor.ID
 	tell := rs.outcomePosts(ctx, who, l)
-	err = rs.grants.Decide(ctx, p.Action.ID, state, p.Actor.ID, tell...)
+	err = rs.grants.DecideGrant(ctx, p.Action.ID, state, p.Actor.ID, tell...)
 	if errors.Is(err, db.ErrNotFound) {
 		return i18n.AccessDecidedBefore.In(l), nil
 	} else if err != nil {

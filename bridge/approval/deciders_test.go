@@ -51,7 +51,7 @@ func newDeciding(t *testing.T, kind chat.Kind, rules access.Config) *deciding {
 	}
 	rules.Allow = []string{"*"}
 	out := delivery.NewOutbox(store, &deliverytest.Recorder{}, delivery.Spool{}, english, zerolog.Nop())
-	who := access.NewAuthorizer(rules, store.Grants(), nil, 0, zerolog.Nop())
+	who := access.NewAuthorizer(rules, store.Access(), nil, 0, zerolog.Nop())
 	cfg := Config{Protected: ProtectedPaths{Data: d.data}, Language: english, Interrupted: nothingInterrupted{}}
 	d.as = NewRequests(cfg, store, out, who, zerolog.Nop())
 	stop, done := make(chan struct{}), make(chan struct{})
@@ -66,7 +66,7 @@ func (d *deciding) wants(q claude.ToolAsk) (decisions chan claude.Decision, wait
 	decisions = make(chan claude.Decision, 4)
 	answer := func(v claude.Decision) bool { decisions <- v; return true }
 	waits := d.as.RequestDecision(d.Context(), d.claim, Workspace{Dir: d.dir}, q, answer)
-	list, err := d.store.Approvals().Open(d.Context(), d.claim.Turn.Key)
+	list, err := d.store.Access().OpenApprovals(d.Context(), d.claim.Turn.Key)
 	if err != nil || waits != (len(list) == 1) {
 		d.Fatalf("waits %v, %+v, %v", waits, list, err)
 	}

@@ -43,7 +43,7 @@ const maxContinued = 3
 // were interrupted just after their decision was made go on. What no turn needs is withdrawn: nothing was run. The chat's
 // turns must have been recovered first.
 func (rs *Requests) Recover(ctx context.Context, key chat.Key) error {
-	list, err := rs.store.Approvals().Open(ctx, key)
+	list, err := rs.store.Access().OpenApprovals(ctx, key)
 	if err != nil || len(list) == 0 {
 		return err
 	}
@@ -119,7 +119,7 @@ func (rs *Requests) inherited(ctx context.Context, t db.Turn) []db.Approval {
 	if t.Continues == 0 {
 		return nil
 	}
-	list, err := rs.store.Approvals().UndeliveredTo(ctx, t.ID)
+	list, err := rs.store.Access().UndeliveredTo(ctx, t.ID)
 	if err != nil { // the agent asks again, and people are asked again
 		zerolog.Ctx(ctx).Error().Err(err).Msg("decisions about an interrupted turn not read")
 	}
@@ -150,14 +150,14 @@ func (rs *Requests) answerRepeated(
 	}
 	var err error
 	if a.State == db.Waiting { // it was decided just now
-		a, err = rs.store.Approvals().Get(ctx, a.ID)
+		a, err = rs.store.Access().Approval(ctx, a.ID)
 	}
 	if err == nil && a.State == db.Approved && asks.admins && !rs.access.Load().IsAdmin(a.By) {
 		log.Warn().Msg("an earlier decision is now reserved for admins; asking again")
 		return false, false
 	}
 	if err == nil {
-		err = rs.store.Approvals().MarkDelivered(context.WithoutCancel(ctx), a)
+		err = rs.store.Access().MarkDelivered(context.WithoutCancel(ctx), a)
 	}
 	if err != nil {
 		log.Error().Err(err).Msg("decision cannot be used; asking again")

@@ -117,11 +117,11 @@ func TestATurnGoesOnBeforeTheDecision(t *testing.T) {
 		t.Errorf("decision %+v", v)
 	}
 	a.as.EndTurn(t.Context(), c.Turn, db.Done)
-	list, err := a.store.Approvals().Open(t.Context(), a.approval.Key)
+	list, err := a.store.Access().OpenApprovals(t.Context(), a.approval.Key)
 	if err != nil || len(list) != 0 {
 		t.Errorf("still waiting: %+v, %v", list, err)
 	}
-	if left, err := a.store.Approvals().UndeliveredTo(t.Context(), c.Turn.ID); err != nil || len(left) != 0 {
+	if left, err := a.store.Access().UndeliveredTo(t.Context(), c.Turn.ID); err != nil || len(left) != 0 {
 		t.Errorf("not told: %+v, %v", left, err)
 	}
 }
@@ -184,7 +184,7 @@ func TestADecisionIsPassedOnAFewTimes(t *testing.T) {
 			} else if err != nil || c.Turn.Continues != turn.ID {
 				t.Fatalf("%+v, %v", c.Turn, err)
 			}
-			if left, err := a.store.Approvals().UndeliveredTo(t.Context(), c.Turn.ID); err != nil || len(left) != 1 ||
+			if left, err := a.store.Access().UndeliveredTo(t.Context(), c.Turn.ID); err != nil || len(left) != 1 ||
 				left[0].State != state {
 				t.Fatalf("to be told: %+v, %v", left, err)
 			}

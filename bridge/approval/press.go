@@ -28,7 +28,7 @@ func (rs *Requests) Press(ctx context.Context, p chat.Press, l i18n.Lang) (toast
 	if err := rs.awaitRecovery(ctx, p.Key); err != nil {
 		return "", err
 	}
-	a, err := rs.store.Approvals().Get(ctx, id)
+	a, err := rs.store.Access().Approval(ctx, id)
 	if errors.Is(err, db.ErrNotFound) {
 		log.Warn().Msg("press for an unknown approval")
 		return i18n.ApprovalOver.In(l), nil
@@ -78,7 +78,7 @@ func (rs *Requests) settlePress(
 // evaluate is [Decide] that names the user.
 func (rs *Requests) evaluate(ctx context.Context, a db.Approval, p chat.Press, l i18n.Lang) (d Decision, err error) {
 	if p.Actor.Name == "" { // asking the platform would take too long
-		if p.Actor.Name, err = rs.store.Approvals().AskerName(ctx, a, p.Actor.ID); err != nil {
+		if p.Actor.Name, err = rs.store.Access().AskerName(ctx, a, p.Actor.ID); err != nil {
 			return Decision{}, err
 		}
 	}

@@ -210,7 +210,7 @@ func (rs *Requests) RequestDecision(
 	// Before the card is visible, since somebody may press at once.
 	rs.open.register(a.ID, p, func() []*time.Timer { return rs.startTimers(a) })
 	failpoint.At("approval: asking")
-	if err := rs.store.Approvals().Create(context.WithoutCancel(ctx), a, card, c.Turn.ReplyTo); err != nil {
+	if err := rs.store.Access().Ask(context.WithoutCancel(ctx), a, card, c.Turn.ReplyTo); err != nil {
 		log.Error().Err(err).Str("tool", q.Name).Msg("request not stored; tool refused")
 		rs.open.remove(a.ID)
 		answer(claude.Decision{Why: notAsked})
@@ -231,7 +231,7 @@ func (rs *Requests) askers(ctx context.Context, c db.Claim) (list []string) {
 	if c.Turn.Continues == 0 {
 		return list
 	}
-	earlier, err := rs.store.Approvals().EarlierAskers(ctx, c.Turn.Key, c.Turn.ID)
+	earlier, err := rs.store.Access().EarlierAskers(ctx, c.Turn.Key, c.Turn.ID)
 	if err != nil { // only the user who continued the turn may decide then
 		zerolog.Ctx(ctx).Error().Err(err).Msg("earlier askers of a continued turn not found")
 	}
@@ -244,7 +244,7 @@ func (rs *Requests) Pending(ctx context.Context, t db.Turn) bool {
 	if len(rs.open.find(func(p pending) bool { return p.key == t.Key && p.answer != nil })) == 0 {
 		return false
 	}
-	list, err := rs.store.Approvals().UndeliveredTo(context.WithoutCancel(ctx), t.ID)
+	list, err := rs.store.Access().UndeliveredTo(context.WithoutCancel(ctx), t.ID)
 	if err != nil { // it is probably the agent of this turn
 		zerolog.Ctx(ctx).Error().Err(err).Msg("what people are asked not read")
 		return true
@@ -279,7 +279,7 @@ func (rs *Requests) EndTurn(ctx context.Context, t db.Turn, end db.TurnState) {
 	if !rs.open.isIn(t.Key) && (goesOn || t.Continues == 0) { // as most turns
 		return
 	}
-	list, err := rs.store.Approvals().UndeliveredTo(context.WithoutCancel(ctx), t.ID)
+	list, err := rs.store.Access().UndeliveredTo(context.WithoutCancel(ctx), t.ID)
 	if err != nil {
 		zerolog.Ctx(ctx).Error().Err(err).Int64("turn", t.ID).Msg("what people are asked not read")
 	}
@@ -331,7 +331,7 @@ func (rs *Requests) redraw(ctx context.Context, a db.Approval) error {
 		return db.ErrNotFound
 	}
 	about := rs.reserved.PathsOf(ctx, a.Key, claude.ToolAsk{Name: a.Tool, Input: a.Input}, a.Project)
-	if err := rs.store.Approvals().Redraw(ctx, a, rs.openCard(ctx, a, p, about)); err != nil {
+	if err := rs.store.Access().Redraw(ctx, a, rs.openCard(ctx, a, p, about)); err != nil {
 		return err
 	}
 	rs.outbox.Wake(a.Key)
@@ -343,7 +343,7 @@ func (rs *Requests) openIn(ctx context.Context, key chat.Key) ([]db.Approval, er
 	if !rs.open.isIn(key) {
 		return nil, nil
 	}
-	list, err := rs.store.Approvals().Open(ctx, key)
+	list, err := rs.store.Access().OpenApprovals(ctx, key)
 	return slices.DeleteFunc(list, func(a db.Approval) bool {
 		_, open := rs.open.get(a.ID)
 		return !open || a.State != db.Waiting

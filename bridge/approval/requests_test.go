@@ -59,7 +59,7 @@ func askingOn(t *testing.T, patience time.Duration, out delivery.Messenger) *ask
 	rules.ApprovalTimeout.Duration = patience
 	a := &asking{T: t, store: store, decisions: make(chan claude.Decision, 10)}
 	a.outbox = delivery.NewOutbox(store, out, delivery.Spool{}, english, zerolog.Nop())
-	who := access.NewAuthorizer(rules, store.Grants(), nil, 0, zerolog.Nop())
+	who := access.NewAuthorizer(rules, store.Access(), nil, 0, zerolog.Nop())
 	a.as = NewRequests(Config{Language: english, Interrupted: nothingInterrupted{}}, store, a.outbox, who, zerolog.Nop())
 	input := json.RawMessage(`{"command": "make",  "description": "x"}`)
 	ask := claude.ToolAsk{ID: "r1", Use: "t1", Name: "Bash", Input: input}
@@ -69,7 +69,7 @@ func askingOn(t *testing.T, patience time.Duration, out delivery.Messenger) *ask
 		}
 		return !a.gone
 	})
-	list, err := store.Approvals().Open(t.Context(), claim.Turn.Key)
+	list, err := store.Access().OpenApprovals(t.Context(), claim.Turn.Key)
 	if err != nil || len(list) != 1 {
 		t.Fatalf("%+v, %v", list, err)
 	}
@@ -156,7 +156,7 @@ func (a *asking) decision() claude.Decision {
 
 func (a *asking) state() db.ApprovalState {
 	a.Helper()
-	got, err := a.store.Approvals().Get(a.Context(), a.approval.ID)
+	got, err := a.store.Access().Approval(a.Context(), a.approval.ID)
 	a.must(err)
 	return got.State
 }
@@ -259,7 +259,7 @@ func TestAnApprovalThatCameTooLate(t *testing.T) {
 	if a.approval.Always == nil {
 		t.Fatal("the request offers no rule for always")
 	}
-	if rules, err := a.store.Rules().List(t.Context(), a.approval.Key); err != nil || len(rules) != 0 {
+	if rules, err := a.store.Access().Rules(t.Context(), a.approval.Key); err != nil || len(rules) != 0 {
 		t.Errorf("rules: %+v, %v", rules, err)
 	}
 	var last db.Post

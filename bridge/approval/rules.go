@@ -65,7 +65,7 @@ func (rs *Requests) ruleFor(ctx context.Context, key chat.Key, dir string, q cla
 	if q.Mode == claude.PlanMode {
 		return 0
 	}
-	list, err := rs.store.Rules().List(ctx, key)
+	list, err := rs.store.Access().Rules(ctx, key)
 	if err != nil {
 		zerolog.Ctx(ctx).Error().Err(err).Msg("rules not read; asking")
 		return 0

@@ -22,7 +22,7 @@ import (
 func (rs *Requests) resolve(ctx context.Context, a db.Approval, s db.Settling, v claude.Decision) error {
 	ctx = context.WithoutCancel(ctx)
 	a, s = rs.complete(ctx, a, s)
-	if err := rs.store.Approvals().Settle(ctx, a, s); err != nil {
+	if err := rs.store.Access().Settle(ctx, a, s); err != nil {
 		return err
 	}
 	return rs.settled(ctx, a, s, v)
@@ -68,7 +68,7 @@ func (rs *Requests) settled(ctx context.Context, a db.Approval, s db.Settling, v
 	p, _ := rs.open.remove(a.ID)
 	// An agent may have repeated the request while this was being stored.
 	if decided := a.State == db.Approved || a.State == db.Refused; decided && !s.AgentWaiting && p.answer != nil {
-		if err := rs.store.Approvals().MarkDelivered(ctx, a); err != nil { // a decision must not be used twice
+		if err := rs.store.Access().MarkDelivered(ctx, a); err != nil { // a decision must not be used twice
 			p.tellAgent(claude.Decision{Why: notAsked})
 			return err
 		}
@@ -114,7 +114,7 @@ func (rs *Requests) release(id string, v claude.Decision, err error) {
 
 // waiting returns what people are still asked, or [db.ErrNotFound].
 func (rs *Requests) waiting(ctx context.Context, id string) (db.Approval, error) {
-	a, err := rs.store.Approvals().Get(context.WithoutCancel(ctx), id)
+	a, err := rs.store.Access().Approval(context.WithoutCancel(ctx), id)
 	if err == nil && a.State != db.Waiting {
 		err = db.ErrNotFound
 	}
@@ -131,7 +131,7 @@ func (rs *Requests) expire(ctx context.Context, a db.Approval) {
 		return
 	}
 	ctx = context.WithoutCancel(ctx)
-	a, err := rs.store.Approvals().Get(ctx, a.ID) // another turn may have taken it over
+	a, err := rs.store.Access().Approval(ctx, a.ID) // another turn may have taken it over
 	if err == nil {
 		err = rs.interrupted.AskNoMore(ctx, a, rs.language(ctx, a.Key))
 	}
@@ -235,7 +235,7 @@ func (rs *Requests) remind(ctx context.Context, a db.Approval) {
 	}
 	left := strings.TrimSpace(i18n.RoughDuration(time.Until(a.Expires).Round(time.Minute), l))
 	text := says.Sprintf(l, left)
-	err := rs.store.Approvals().Remind(ctx, a, text, users[:min(len(users), maxCalled)])
+	err := rs.store.Access().Remind(ctx, a, text, users[:min(len(users), maxCalled)])
 	log := rs.log.With().Stringer("chat", a.Key).Str("approval", a.ID).Logger()
 	switch {
 	case errors.Is(err, db.ErrNotFound):
@@ -265,7 +265,7 @@ func (rs *Requests) showClosedRequest(ctx context.Context, a db.Approval, touche
 	card.Status = why.In(l)
 	card.Summary = card.Status
 	card.Footer = touched.AdminsOnlyText(l)
-	if err := rs.store.Approvals().Create(ctx, a, card, replyTo); err == nil {
+	if err := rs.store.Access().Ask(ctx, a, card, replyTo); err == nil {
 		_ = rs.end(ctx, a, db.Withdrawn, db.Settling{Card: card}, "") // if that is not stored, the next start does it
 	} else {
 		log.Error().Err(err).Str("tool", a.Tool).Msg("card about a refused tool not stored")

@@ -75,7 +75,7 @@ func (rs *Requests) requestAnsweredBy(ctx context.Context, running int64, m chat
 	}
 	first := rs.outbox.CardOf(quoted)
 	for _, a := range open {
-		card, err := rs.store.Approvals().CardOf(ctx, a.ID)
+		card, err := rs.store.Access().CardOfApproval(ctx, a.ID)
 		if err != nil {
 			rs.log.Error().Err(err).Str("approval", a.ID).Msg("card of an approval not found; taking its quote as a question")
 		} else if chat.FirstMessage(card) == first {

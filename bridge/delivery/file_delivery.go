@@ -20,7 +20,7 @@ import (
 // fileDelivery delivers files. It first uploads a file, which is invisible, and stores the platform's key for it; then
 // it shows the file. A retry recognizes by that key whether an earlier attempt has shown it.
 type fileDelivery struct {
-	store  db.FileDeliveries
+	store  db.Outbox
 	copies Spool
 	out    Messenger
 
@@ -28,7 +28,7 @@ type fileDelivery struct {
 	awaited map[int64]chan struct{} // by delivery; closed when its outcome is known
 }
 
-func newFileDelivery(store db.FileDeliveries, copies Spool, out Messenger) *fileDelivery {
+func newFileDelivery(store db.Outbox, copies Spool, out Messenger) *fileDelivery {
 	return &fileDelivery{store: store, copies: copies, out: out, awaited: map[int64]chan struct{}{}}
 }
 
@@ -81,7 +81,7 @@ func (o *Outbox) SendsFiles() bool { return o.fileDelivery.copies.Dir != "" }
 // RemoveDeliveredCopies deletes the copies without a pending delivery. It must be called before an agent can send
 // anything; it only logs errors.
 func (o *Outbox) RemoveDeliveredCopies(ctx context.Context) {
-	needed, err := o.posts.FileDeliveries().Copies(ctx)
+	needed, err := o.posts.Copies(ctx)
 	if err == nil {
 		err = o.fileDelivery.copies.sweep(needed)
 	}
@@ -113,7 +113,7 @@ func (o *Outbox) SendFile(
 		Name: copies.Known.Text(fileName(f.Path)), Picture: c.picture, Caption: copies.Known.Text(f.Caption),
 		Size: c.size, Copy: c.name,
 	}
-	p, isNew, err = o.posts.FileDeliveries().Enqueue(ctx, turn, p, fileIdem(turn.ID, p, c))
+	p, isNew, err = o.posts.EnqueueFile(ctx, turn, p, fileIdem(turn.ID, p, c))
 	// The earlier delivery has its own copy.
 	if err != nil || !isNew {
 		copies.remove(c.name)
@@ -145,7 +145,7 @@ const triesInOrder = 2
 func (o *Outbox) delay(ctx context.Context, p db.Post, until time.Time, why error) error {
 	f := failureOf(why)
 	if p.File != nil && (p.Attempts+1 >= triesInOrder || errors.Is(why, chat.ErrForbidden)) {
-		return o.posts.FileDeliveries().Postpone(ctx, p, until, f)
+		return o.posts.PostponeFile(ctx, p, until, f)
 	}
 	return o.posts.Delay(ctx, p, until, f)
 }
@@ -175,7 +175,7 @@ func (fd *fileDelivery) await(ctx context.Context, id int64, most time.Duration)
 		fd.awaited[id] = ch
 	}
 	fd.mu.Unlock()
-	p, err := fd.store.Get(ctx, id) // it may have been delivered before the wait began
+	p, err := fd.store.FileDelivery(ctx, id) // it may have been delivered before the wait began
 	if err == nil && p.State == db.OnItsWay {
 		t := time.NewTimer(most)
 		defer t.Stop()
@@ -184,7 +184,7 @@ func (fd *fileDelivery) await(ctx context.Context, id int64, most time.Duration)
 		case <-t.C:
 		case <-ctx.Done():
 		}
-		p, err = fd.store.Get(context.WithoutCancel(ctx), id)
+		p, err = fd.store.FileDelivery(context.WithoutCancel(ctx), id)
 	}
 	fd.mu.Lock()
 	defer fd.mu.Unlock()

@@ -20,8 +20,8 @@ func TestAFileIsDeliveredOverRestarts(t *testing.T) {
 	turn := r.startTurn(room, "om_1")
 	c, err := r.outbox.fileDelivery.copies.copyIn(r.project, "plot.png")
 	r.must(err)
-	files := r.store.Outbox().FileDeliveries()
-	p, _, err := files.Enqueue(t.Context(), turn, db.FileDelivery{Name: "plot.png", Picture: true, Size: c.size,
+	files := r.store.Outbox()
+	p, _, err := files.EnqueueFile(t.Context(), turn, db.FileDelivery{Name: "plot.png", Picture: true, Size: c.size,
 		Copy: c.name}, "file:1")
 	r.must(err)
 	r.must(r.store.Turns().Finish(t.Context(), db.TurnResult{Turn: turn, State: db.Done, Answer: "here it is"}))
@@ -43,7 +43,7 @@ func TestAFileIsDeliveredOverRestarts(t *testing.T) {
 	})
 	deliverytest.Until(t, "an empty outbox", func() bool { return r.unsent() == 0 })
 	deliverytest.Until(t, "no copy", func() bool { return r.copies() == 0 })
-	if got, err := files.Get(t.Context(), p.ID); err != nil || got.State != db.Shown || len(out.Uploads()) != 1 {
+	if got, err := files.FileDelivery(t.Context(), p.ID); err != nil || got.State != db.Shown || len(out.Uploads()) != 1 {
 		t.Errorf("%+v, %v, %d uploads", got, err, len(out.Uploads()))
 	}
 }
@@ -54,7 +54,7 @@ func TestAFileThatMayNotBeSentHoldsUpNothing(t *testing.T) {
 	r := newRig(t, out)
 	turn := r.startTurn(room, "om_1")
 	to := chat.Ref{Key: room, ID: "om_1"}
-	r.must(r.store.Outbox().FileDeliveries().Write(t.Context(), to, db.FileDelivery{Name: "a.md"}, "file:1", "words"))
+	r.must(r.store.Outbox().WriteFile(t.Context(), to, db.FileDelivery{Name: "a.md"}, "file:1", "words"))
 	r.must(r.store.Turns().Finish(t.Context(), db.TurnResult{Turn: turn, State: db.Done, Answer: "here it is"}))
 	r.outbox.deliver(t.Context(), r.next())
 	if p := r.next(); p.File != nil {

@@ -35,7 +35,7 @@ func NewOutbox(
 	return &Outbox{
 		presenter: presenter{
 			db: store, posts: store.Outbox(), out: out, lang: lang, log: log,
-			fileDelivery: newFileDelivery(store.Outbox().FileDeliveries(), copies, out),
+			fileDelivery: newFileDelivery(store.Outbox(), copies, out),
 			unseen:       func(context.Context, string, string) bool { return false }, // until OnUnseen is called
 		},
 		jobs: workqueue.New(deliveries), held: map[int64]bool{},

@@ -170,7 +170,7 @@ func TestTheCardOfAnApprovalIsFoundAgain(t *testing.T) {
 			ID: id, Key: room, Turn: 1, Tool: "Bash", Input: json.RawMessage(`{"command": "make"}`), Project: "/p",
 			Created: now, Expires: now.Add(time.Hour), Settlement: db.Settlement{State: db.Waiting},
 		}
-		r.must(r.store.Approvals().Create(t.Context(), a, chat.Card{Body: "make"}, "om_1"))
+		r.must(r.store.Access().Ask(t.Context(), a, chat.Card{Body: "make"}, "om_1"))
 		r.store.SQL(`UPDATE approvals SET created_at = created_at - 7200000`)
 		return r.next()
 	}

@@ -146,9 +146,9 @@ func (pr *presenter) findOrPostCard(ctx context.Context, to chat.Ref, p db.Post)
 	switch {
 	case p.Approval != "":
 		failpoint.At("approval: posted")
-		return id, pr.db.Approvals().SetCard(ctx, p.Approval, id)
+		return id, pr.db.Access().SetApprovalCard(ctx, p.Approval, id)
 	case p.Grant != "":
-		return id, pr.db.Grants().SetCard(ctx, p.Grant, id)
+		return id, pr.db.Access().SetGrantCard(ctx, p.Grant, id)
 	}
 	return id, pr.db.Turns().SetCard(ctx, p.Turn, id)
 }

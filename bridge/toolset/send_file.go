@@ -40,7 +40,7 @@ func (s *Set) SendFile(ctx context.Context, key chat.Key, in SendFileInput) (str
 			"Say the rest in your answer.", n, longestCaption)
 	}
 	turn := a.Turn
-	switch n, err := s.DB.Outbox().FileDeliveries().Count(ctx, turn.ID); {
+	switch n, err := s.DB.Outbox().CountFiles(ctx, turn.ID); {
 	case err != nil:
 		return "", err
 	case n >= maxSent:

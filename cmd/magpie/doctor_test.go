@@ -386,7 +386,7 @@ func TestDoctorFindsWhatIsWrong(t *testing.T) {
 			p.change("[access]\nowner = ", "[access]\n# ")
 			store, err := db.Open(p.Context(), db.Config{URL: "sqlite://" + filepath.Join(p.dir, "data", "magpie.db")})
 			must(p, err)
-			_, err = store.Owners().SetIfUnknown(p.Context(), db.Owner{
+			_, err = store.Access().SetOwner(p.Context(), db.Owner{
 				App: p.sim.AppID(), User: "ou_bearer", Source: db.CodeBearer,
 			})
 			must(p, errors.Join(err, store.Close()))

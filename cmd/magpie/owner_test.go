@@ -73,7 +73,7 @@ func TestTheCodeOfTheLogMakesTheOwner(t *testing.T) {
 	if got := r.ask("/status"); got == "" {
 		t.Error("the owner gets no answer")
 	}
-	owner, err := r.store().Owners().Get(t.Context(), r.cfg.Feishu.AppID)
+	owner, err := r.store().Access().Owner(t.Context(), r.cfg.Feishu.AppID)
 	if err != nil || owner.User != r.user.OpenID || owner.Source != db.CodeBearer {
 		t.Errorf("stored: %+v, %v", owner, err)
 	}

@@ -134,7 +134,7 @@ func newProgram(
 	if err := p.prepareFolders(ctx); err != nil {
 		return nil, err
 	}
-	found, err := p.store.Owners().Get(ctx, c.Feishu.AppID)
+	found, err := p.store.Access().Owner(ctx, c.Feishu.AppID)
 	if err != nil && !errors.Is(err, db.ErrNotFound) {
 		return nil, err
 	}
