@@ -54,15 +54,15 @@ func ordinarySteps(t *testing.T) []string {
 // house is a service as the suite of doors uses it, whatever the door is.
 type house struct{ *service }
 
-func newHouse(t *testing.T, o doortest.Options) house {
+func newHouse(t *testing.T, o doortest.Options, change ...func(*config.Config)) house {
 	t.Helper()
-	s := newService(t, feishusim.Config{Redeliver: crashRedeliver}, func(c *config.Config) {
+	s := newService(t, feishusim.Config{Redeliver: crashRedeliver}, append(change, func(c *config.Config) {
 		c.Claude.AllowedTools, c.Claude.MaxProcesses = o.Allowed, 20
 		c.Shutdown.Duration, c.HTTP.Listen = 10*time.Second, "127.0.0.1:0"
 		if o.CLI {
 			realCLI(t)(c)
 		}
-	})
+	})...)
 	h := house{s}
 	t.Cleanup(func() {
 		select {
@@ -79,8 +79,6 @@ func (h house) Start(failpoint string) {
 	h.run("MAGPIE_CRASH_AT=" + failpoint)
 	h.connected()
 }
-
-func (h house) Kill() { h.kill() }
 
 func (h house) Died() bool { return h.died(patience) }
 

@@ -39,8 +39,6 @@ type Options struct {
 type Service interface {
 	// Start starts the service, and returns when people can reach it. At a step of package failpoint it kills itself.
 	Start(failpoint string)
-	// Kill ends it as a power failure does.
-	Kill()
 	// Died waits until it has killed itself, and reports whether it did.
 	Died() bool
 	// Stop asks it to end, and waits until it has.

@@ -1,0 +1,183 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/uuid"
+
+	"magpie/db/dbtest"
+	"magpie/internal/chat"
+	"magpie/internal/door/doortest"
+	"magpie/internal/door/terminal"
+	"magpie/internal/operator/config"
+)
+
+// terminalDoor is the door of whoever may run commands as the service's user, who is one person.
+func terminalDoor(t *testing.T) doortest.Door {
+	return doortest.Door{
+		New: func(t *testing.T, o doortest.Options) doortest.Service { return newTerminalHouse(t, o) },
+		Steps: slices.DeleteFunc(ordinarySteps(t), func(step string) bool {
+			return step == "card: made" // in Feishu, before it is sent
+		}),
+		Files: true,
+	}
+}
+
+func TestTheTerminalIsADoor(t *testing.T) {
+	t.Parallel()
+	doortest.Run(t, terminalDoor(t))
+}
+
+// terminalHouse is a service with terminals.
+type terminalHouse struct {
+	house
+	folder string // of the socket
+	*news
+}
+
+// news is whether something has been shown.
+type news struct {
+	mu   sync.Mutex // also of all that is shown
+	more chan struct{}
+}
+
+func newTerminalHouse(t *testing.T, o doortest.Options) terminalHouse {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "door") // the path of a socket must be short
+	must(t, err)
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	path := filepath.Join(dir, "magpie.db")
+	must(t, dbtest.Write(path))
+	h := newHouse(t, o, func(c *config.Config) { c.DB.URL = dbtest.URL(path) })
+	return terminalHouse{h, filepath.Join(dir, terminalFolder), &news{more: make(chan struct{})}}
+}
+
+func (h terminalHouse) Start(failpoint string) {
+	h.house.Start(failpoint)
+	h.until("the socket", func() bool {
+		_, err := terminal.Dial(h.Context(), h.folder, terminal.Main)
+		return err == nil
+	})
+}
+
+func (h terminalHouse) Await(ctx context.Context, cond func() bool) error {
+	for {
+		h.mu.Lock()
+		more := h.more
+		h.mu.Unlock()
+		if cond() {
+			return nil
+		}
+		select {
+		case <-more:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}
+
+func (h terminalHouse) Open(int) doortest.Room {
+	ctx := h.Context()
+	client, err := terminal.Dial(ctx, h.folder, chat.Key{Channel: terminal.Main.Channel, Kind: "chat", ID: uuid.NewString()})
+	must(h.service, err)
+	r := &terminalRoom{Client: client, house: h, said: map[string]string{}}
+	here, once := make(chan struct{}), sync.Once{}
+	go func() {
+		_ = client.Events(ctx, r.show, func(bool) { once.Do(func() { close(here) }) }) // until the test ends
+	}()
+	<-here
+	return r
+}
+
+// terminalRoom is what one terminal shows.
+type terminalRoom struct {
+	*terminal.Client
+	house terminalHouse
+	said  map[string]string // texts by ID
+	shown []terminalItem
+}
+
+// terminalItem is something that answers a message.
+type terminalItem struct {
+	doortest.Shown
+	to string
+}
+
+// show draws an event.
+func (r *terminalRoom) show(e terminal.Event) {
+	if e.Reaction != nil {
+		return
+	}
+	var file bytes.Buffer
+	if e.File != "" {
+		if err := r.Fetch(r.house.Context(), e.File, &file); err != nil {
+			r.house.Errorf("the file: %v", err)
+		}
+	}
+	r.house.mu.Lock()
+	defer r.house.mu.Unlock()
+	i := slices.IndexFunc(r.shown, func(s terminalItem) bool { return s.ID == e.ID })
+	if i < 0 {
+		i = len(r.shown)
+		r.shown = append(r.shown, terminalItem{doortest.Shown{ID: e.ID}, e.To})
+	}
+	s := &r.shown[i].Shown
+	s.Text, s.Data = e.Text, file.Bytes()
+	look := e.Text
+	if c := e.Card; c != nil {
+		parts, looks := []string{}, []string{c.Title}
+		for _, p := range c.Earlier {
+			parts = append(parts, p.Body)
+		}
+		s.Text = strings.TrimSpace(strings.Join(append(parts, c.Status, c.Body), "\n"))
+		for _, p := range c.Panels {
+			looks = append(looks, p.Title, p.Body)
+		}
+		look = strings.Join(append(looks, s.Text, c.Footer, c.Summary), "\n")
+		s.Live, s.Buttons = c.Live && !e.Closed, c.Buttons
+	}
+	s.Looks = append(slices.Clone(s.Looks), look)
+	close(r.house.more)
+	r.house.more = make(chan struct{})
+}
+
+func (r *terminalRoom) Say(_ doortest.Person, text string) string {
+	id := r.NextID()
+	r.said[id] = text
+	stored, died := make(chan struct{}), r.house.done
+	go func() {
+		defer close(stored)
+		_ = r.Client.Say(r.house.Context(), id, text) // until the test ends
+	}()
+	select {
+	case <-stored:
+	case <-died: // the next service gets it
+	}
+	return id
+}
+
+func (r *terminalRoom) Again(id string) {
+	must(r.house.service, r.Client.Say(r.house.Context(), id, r.said[id]))
+}
+
+func (r *terminalRoom) Press(_ doortest.Person, on doortest.Shown, a chat.Action) (string, error) {
+	return r.Client.Press(r.house.Context(), on.ID, a, nil)
+}
+
+func (r *terminalRoom) Answers(id string) (list []doortest.Shown) {
+	r.house.mu.Lock()
+	defer r.house.mu.Unlock()
+	for _, s := range r.shown {
+		if s.to == id {
+			list = append(list, s.Shown)
+		}
+	}
+	return list
+}
