@@ -52,7 +52,8 @@ func (c chatCmd) Run(ctx context.Context) error {
 		}
 		said = strings.TrimSpace(string(data))
 	}
-	if said == "" && !(isTyped && isForTyping()) {
+	typing := isTyped && term.IsTerminal(int(os.Stdout.Fd()))
+	if said == "" && !typing {
 		return errNoQuestion
 	}
 	client, err := c.dial(ctx, key)
@@ -60,14 +61,24 @@ func (c chatCmd) Run(ctx context.Context) error {
 		return err
 	}
 	t := &talk.Talk{Client: client, Lang: userLang(), Out: os.Stdout, Notes: os.Stderr, Folder: "."}
-	err = t.Ask(ctx, said, stop)
+	if t.Plain, t.Width = os.Getenv("NO_COLOR") != "", columns; typing {
+		err = t.Type(ctx, said, stop)
+	} else {
+		err = t.Ask(ctx, said, stop)
+	}
 	if errors.Is(err, terminal.ErrRefused) {
 		return i18n.Mistakef("服务不接受：%w", "the service does not take this: %w", err)
 	}
 	return err
 }
 
-func isForTyping() bool { return term.IsTerminal(int(os.Stdout.Fd())) }
+// columns is the width of the terminal.
+func columns() int {
+	if width, _, err := term.GetSize(int(os.Stdout.Fd())); err == nil && width > 1 {
+		return width
+	}
+	return 80
+}
 
 // dial connects to the service.
 func (c chatCmd) dial(ctx context.Context, key chat.Key) (*terminal.Client, error) {

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"magpie/internal/modelsim"
 	"magpie/internal/operator/config"
 )
 
@@ -58,4 +59,33 @@ func TestChatInAPipe(t *testing.T) {
 		t.Fatalf("%v: %q, %q", err, out, notes)
 	}
 	t.Log(out)
+}
+
+func TestNobodyDecidesInAPipe(t *testing.T) {
+	r := newChatRig(t)
+	r.calls(bash(r.script("ran.txt")), modelsim.Text("not done"))
+	out, notes, err := r.piped("run it")
+	if err != nil || strings.TrimSpace(out) != "not done" || !strings.Contains(notes, "sh ran.sh ran.txt") ||
+		!strings.Contains(notes, "Nobody can decide here") {
+		t.Errorf("%v: %q, %q", err, out, notes)
+	}
+	if r.project("ran.txt") != "" {
+		t.Error("the command ran")
+	}
+}
+
+func TestChatWithoutAService(t *testing.T) {
+	r := newChatRig(t)
+	r.stop()
+	if out, notes, err := r.piped("hello"); err == nil || out != "" || !strings.Contains(notes, "the service is not running") {
+		t.Errorf("%v: %q, %q", err, out, notes)
+	}
+}
+
+func TestChatGoesOnWithAnUnknownChat(t *testing.T) {
+	r := newChatRig(t)
+	if out, notes, err := r.piped("--chat", "oc_nobody", "hello"); err == nil || out != "" ||
+		!strings.Contains(notes, "no such chat") {
+		t.Errorf("%v: %q, %q", err, out, notes)
+	}
 }

@@ -26,9 +26,11 @@ import (
 type Talk struct {
 	Client *terminal.Client
 	Lang   i18n.Lang
-	Out    io.Writer // gets the answers
-	Notes  io.Writer // gets what is no answer
-	Folder string    // gets the files
+	Out    io.Writer  // gets the answers
+	Notes  io.Writer  // gets what is no answer
+	Folder string     // gets the files
+	Plain  bool       // without bold and dim letters
+	Width  func() int // of the terminal, in columns
 }
 
 // ErrNoAnswer means that a question was not answered, for a reason that was shown.
