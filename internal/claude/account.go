@@ -98,6 +98,15 @@ func (c Config) Group() (int, error) {
 	return int(a.credential.Gid), nil
 }
 
+// agentUsers are the users, besides this program's, as whom agents run.
+func (c Config) agentUsers() ([]uint32, error) {
+	a, err := findAccount(c.User)
+	if err != nil || a == nil {
+		return nil, err
+	}
+	return []uint32{a.credential.Uid}, nil
+}
+
 // setVariables sets the account's variables in an environment, and removes those that belong to this program's own
 // login.
 func (a *account) setVariables(env map[string]string) {

@@ -22,9 +22,9 @@ type agent struct {
 	folder  folder // zero = shared with the machine's user
 }
 
-// agentOf returns the agent of owner: of a chat, or backgroundOwner.
+// agentOf returns the agent of owner: of a chat, or of background tasks, whose owner is empty.
 func (c Config) agentOf(owner string) (agent, error) {
-	if c.Folder == nil || owner == backgroundOwner {
+	if c.Folder == nil || owner == "" {
 		return newAgent(c, "")
 	}
 	id, err := c.Folder(owner)

@@ -31,7 +31,7 @@ func CheckStart(ctx context.Context, c Config, dir, mode string, limit time.Dura
 	if err := c.Prepare(); err != nil {
 		return err
 	}
-	p, err := a.start(Spec{Session: uuid.NewString(), Dir: dir, Mode: mode, Suggest: true})
+	p, err := start(a, Spec{Session: uuid.NewString(), Dir: dir, Mode: mode, Suggest: true})
 	if err != nil {
 		return err
 	}

@@ -41,7 +41,7 @@ func (pl *Pool) LogIn(ctx context.Context, owner string, d Dialog) error {
 		err = a.prepare(Spec{})
 	}
 	if err == nil {
-		err = a.logIn(ctx, d)
+		err = logIn(ctx, a, d)
 	}
 	if err != nil {
 		return err
@@ -54,7 +54,7 @@ func (pl *Pool) LogIn(ctx context.Context, owner string, d Dialog) error {
 }
 
 // logIn logs the CLI in; see [Pool.LogIn].
-func (a agent) logIn(ctx context.Context, d Dialog) error {
+func logIn(ctx context.Context, a agent, d Dialog) error {
 	dir, err := os.MkdirTemp("", "magpie-login-") // a folder without a project's settings
 	if err != nil {
 		return fmt.Errorf("log in: %w", err)
@@ -67,7 +67,7 @@ func (a agent) logIn(ctx context.Context, d Dialog) error {
 	if err != nil {
 		return fmt.Errorf("log in: %w", err)
 	}
-	p, err := a.startLogin(dir, tty)
+	p, err := startLogin(a, dir, tty)
 	if err != nil {
 		return fmt.Errorf("log in: %w", errors.Join(err, keys.Close()))
 	}
@@ -90,7 +90,7 @@ func (a agent) logIn(ctx context.Context, d Dialog) error {
 const terminalWidth = 4000
 
 // startLogin starts the CLI in a terminal, as the user whose login it is.
-func (a agent) startLogin(dir string, tty *os.File) (*proctree.Child, error) {
+func startLogin(a agent, dir string, tty *os.File) (*proctree.Child, error) {
 	defer tty.Close() //nolint:errcheck // the CLI has its own copy
 	cmd := exec.Command(a.cfg.Command, "auth", "login")
 	cmd.Dir, cmd.Stdin, cmd.Stdout, cmd.Stderr = dir, tty, tty, tty

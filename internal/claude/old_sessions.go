@@ -17,17 +17,15 @@ var ofSession = []string{
 	"projects/*/%s", "projects/*/%s.jsonl", "file-history/%s", "session-env/%s", "tasks/%s", "todos/%s*",
 }
 
-// SweepSessions deletes what the CLI has stored of sessions before a time, above all their transcripts, and returns the
-// number of files. A session of a process of the pool stays whole, and so does one that may still be used, as inUse
-// reports. The CLI itself never deletes anything, since its settings say that transcripts are kept.
-func SweepSessions(ctx context.Context, pl *Pool, before time.Time, inUse func(session string) bool) (int, error) {
+// sweepSessions is [SweepSessions] without a pool.
+func sweepSessions(ctx context.Context, c Config, before time.Time, inUse func(session string) bool) (int, error) {
 	s := fileSweep{before: before}
-	return s.run(ctx, pl.cfg, func(chat *os.Root) {
+	return s.run(ctx, c, func(chat *os.Root) {
 		for _, pattern := range ofSession {
 			folders, _, _ := strings.Cut(pattern, "/%s")
 			s.eachFolder(ctx, chat, strings.Split(folders, "/"), func(dir *os.Root) {
 				s.note(s.each(ctx, dir, func(info fs.FileInfo) {
-					if id, ok := sessionOfFile(pattern, info.Name()); ok && !inUse(id) && pl.processes.ofSession(id) == nil {
+					if id, ok := sessionOfFile(pattern, info.Name()); ok && !inUse(id) {
 						s.entry(ctx, dir, info, deepestFolder)
 					}
 				}))

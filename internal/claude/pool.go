@@ -211,3 +211,12 @@ func (pl *Pool) Close() {
 	pl.idle.tasks.Wait()
 	pl.spares.close()
 }
+
+// SweepSessions deletes what the CLI has stored of sessions before a time, above all their transcripts, and returns the
+// number of files. A session of a process of the pool stays whole, and so does one that may still be used, as inUse
+// reports. The CLI itself never deletes anything, since its settings say that transcripts are kept.
+func SweepSessions(ctx context.Context, pl *Pool, before time.Time, inUse func(session string) bool) (int, error) {
+	return sweepSessions(ctx, pl.cfg, before, func(session string) bool {
+		return inUse(session) || pl.processes.ofSession(session) != nil
+	})
+}

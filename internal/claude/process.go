@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"os/exec"
 	"slices"
-	"strconv"
-	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -19,52 +17,6 @@ import (
 	"magpie/internal/claude/stream"
 	"magpie/internal/claude/transcript"
 )
-
-// Spec describes the process that a turn needs.
-type Spec struct {
-	Session string // the CLI's session id
-	Resume  bool   // the session exists; otherwise it is created with this ID
-	Dir     string // working folder
-	Mode    string // permission mode
-	Model   string // empty = the configured one
-	Effort  string // empty = the configured one
-	Name    string // the session's title in a terminal's list; empty = none
-	// cost limit in USD; 0 = none. The CLI counts from its start, so a process with a limit serves one turn
-	Budget float64
-	Task   string // system prompt of a [Task]; if it is set, of the above only Dir is used
-
-	// Known returns the prompts that were sent to the session to be resumed. It is called when a process has to be
-	// started; see [transcript.Files.Verify]. It may be nil.
-	Known func() []string `json:"-"`
-
-	// Queued is called when the turn waits for the end of others, with its place in the queue, the first being 1,
-	// whenever that changes, and with 0 when it waits no more. It must not block. It may be nil.
-	Queued func(place int) `json:"-"`
-
-	Files string // a folder besides Dir that the agent may read; empty = none
-
-	// without what a server of the API may not know. When one refuses a request, the CLI (2.1.332) otherwise sends it six
-	// times, with less and less of that. It serves one turn
-	Plain bool
-
-	Suggest bool // suggest the next question; see [Process.OnSuggestion]
-
-	Kind string // of the chat, on which the tools depend
-
-	// Spare returns the spec of a process like this one without a chat, with its state in the folder with that ID. nil
-	// = none is started ahead; see [Ahead.TakeSpare].
-	Spare func(folder string) Spec `json:"-"`
-
-	// Tools is called for every process that is started. It may be nil.
-	Tools func() Tools `json:"-"`
-}
-
-func (s Spec) prompts() []string {
-	if s.Known == nil {
-		return nil
-	}
-	return s.Known()
-}
 
 // combination is what processes of different chats may have in common.
 type combination struct {
@@ -158,7 +110,7 @@ const (
 )
 
 // start starts a process. It has no output until its first message.
-func (a agent) start(spec Spec) (*Process, error) {
+func start(a agent, spec Spec) (*Process, error) {
 	if err := a.prepare(spec); err != nil {
 		return nil, err
 	}
@@ -205,54 +157,6 @@ func (a agent) start(spec Spec) (*Process, error) {
 		p.child.Close()
 	}()
 	return p, nil
-}
-
-// arguments are complete for every start: a resumed session restores neither flags nor, reliably, the model (CLI
-// 2.1.197). Values follow an equals sign, because variadic options such as --allowedTools would take the next argument,
-// too. The prompt is never among them: it goes through stdin, which has no length limit and cannot be mistaken for an
-// option. --verbose is required with stream-json output.
-func (a agent) arguments(spec Spec) []string {
-	if spec.Task != "" {
-		return a.taskArguments(spec)
-	}
-	c, disallowed := a.cfg, disallowedTools
-	if spec.Mode == autoMode {
-		disallowed = slices.Concat(disallowed, approvalRules)
-	}
-	args := []string{
-		"-p", "--input-format", "stream-json", "--output-format", "stream-json", "--verbose",
-		"--include-partial-messages", "--replay-user-messages", "--permission-prompt-tool", "stdio", a.settingsArgument(),
-		"--setting-sources=" + strings.Join(c.SettingSources, ","),
-		"--disallowedTools=" + strings.Join(disallowed, ","),
-		"--strict-mcp-config", // otherwise servers from a project's configuration would start without asking
-	}
-	if spec.Resume {
-		args = append(args, "--resume="+spec.Session)
-	} else {
-		args = append(args, "--session-id="+spec.Session)
-	}
-	if spec.Name != "" {
-		args = append(args, "--name="+spec.Name)
-	}
-	if spec.Mode != "" {
-		args = append(args, "--permission-mode="+spec.Mode)
-	}
-	if m := cmp.Or(spec.Model, c.Model); m != "" {
-		args = append(args, "--model="+m)
-	}
-	if e := cmp.Or(spec.Effort, c.Effort); e != "" {
-		args = append(args, "--effort="+e)
-	}
-	if spec.Budget > 0 {
-		args = append(args, "--max-budget-usd="+strconv.FormatFloat(spec.Budget, 'f', -1, 64))
-	}
-	if spec.Files != "" {
-		args = append(args, "--add-dir="+spec.Files)
-	}
-	for _, rule := range c.AllowedTools {
-		args = append(args, "--allowedTools="+rule)
-	}
-	return append(args, a.suggestArguments(spec)...)
 }
 
 // Fresh reports whether the process has not served a turn yet: it knows only the content of its session.

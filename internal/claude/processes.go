@@ -68,7 +68,7 @@ func (ps *processes) startAgent(
 	logins := ps.logins.Load()
 	a, err := of()
 	if err == nil {
-		p, err = a.start(spec)
+		p, err = start(a, spec)
 	}
 	if err != nil {
 		slot.release()

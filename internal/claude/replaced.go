@@ -3,29 +3,10 @@ package claude
 import (
 	"context"
 	"errors"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"sync"
 	"syscall"
 	"time"
 )
-
-// programAt is the program that a command runs at this moment; zero = there is none that could run.
-func programAt(command string) program {
-	path, err := exec.LookPath(command)
-	if err == nil {
-		path, err = filepath.EvalSymlinks(path)
-	}
-	if err != nil {
-		return program{}
-	}
-	info, err := os.Stat(path)
-	if err != nil {
-		return program{}
-	}
-	return program{path, info.Size(), info.ModTime()}
-}
 
 // StartError means that the CLI did not start: it could not be run, or ended before it said anything in its protocol.
 type StartError struct {

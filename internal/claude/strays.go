@@ -41,15 +41,6 @@ func Sweep(ctx context.Context, c Config, spared ...string) (killed int, err err
 	return proctree.Sweep(ctx, c.Instance, spared, users...)
 }
 
-// agentUsers are the users, besides this program's, as whom agents run.
-func (c Config) agentUsers() ([]uint32, error) {
-	a, err := findAccount(c.User)
-	if err != nil || a == nil {
-		return nil, err
-	}
-	return []uint32{a.credential.Uid}, nil
-}
-
 // How often a stray is looked at, and how long one may take to end after its turn.
 const (
 	strayPoll  = 100 * time.Millisecond

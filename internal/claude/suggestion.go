@@ -7,21 +7,6 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-// suggestOption makes the CLI suggest after each answer what the user may ask next. A CLI that does not know it refuses
-// to start.
-const suggestOption = "--prompt-suggestions"
-
-// suggestArguments enable suggestions, if wanted and supported by the CLI.
-func (a agent) suggestArguments(spec Spec) []string {
-	if !spec.Suggest || !a.cfg.Suggestions {
-		return nil
-	}
-	if knows, _ := knownPrograms.knows(a.cfg.Command, suggestOption); !knows {
-		return nil
-	}
-	return []string{suggestOption}
-}
-
 // Suggestion is a model's guess of the user's next question: an unchecked text.
 type Suggestion struct {
 	Text  string

@@ -154,20 +154,3 @@ func replyTo(ctx context.Context, p *Process, question string) (Reply, error) {
 		return Reply{Text: text, Model: r.Model, Usage: r.Usage, CostUSD: r.CostUSD}, nil
 	}
 }
-
-// taskArguments make the CLI a plain model: it has no tools and keeps no transcript.
-func (a agent) taskArguments(spec Spec) []string {
-	args := []string{
-		"-p", "--input-format", "stream-json", "--output-format", "stream-json", "--verbose",
-		"--include-partial-messages", "--tools=", "--setting-sources=", "--strict-mcp-config",
-		"--disable-slash-commands",
-		"--no-session-persistence", "--system-prompt=" + spec.Task,
-	}
-	if strings.TrimSpace(a.cfg.Settings) != "" {
-		args = append(args, "--settings="+a.state.loginSettings())
-	}
-	if a.cfg.Model != "" {
-		args = append(args, "--model="+a.cfg.Model)
-	}
-	return args
-}

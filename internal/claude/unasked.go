@@ -344,28 +344,3 @@ func (u *UnaskedWork) timeLeft(limit time.Duration) time.Duration {
 	}
 	return max(limit-time.Since(u.tasks.since), time.Millisecond)
 }
-
-// tasksChanged is the CLI's message about which background tasks are running. Versions before about 2.1.330 do not send
-// it, and present the end of a task to the model as if the user had written it.
-const tasksChanged = "background_tasks_changed"
-
-// worksUnasked reports whether a process may continue working after its turn. One that serves only one turn may not.
-func (a agent) worksUnasked(spec Spec) bool {
-	if a.cfg.BackgroundLimit.Duration <= 0 || a.cfg.KeepAlive.wait() == 0 || spec.Budget > 0 || spec.Task != "" {
-		return false
-	}
-	knows, _ := knownPrograms.knows(a.cfg.Command, tasksChanged)
-	return knows
-}
-
-// processEnvironment is the environment of a process. The operator's value of a variable takes precedence.
-func (a agent) processEnvironment(spec Spec) environment {
-	env := maps.Clone(a.env.withoutMentions(a.cfg.Command))
-	if _, configured := env[noBetas]; spec.Plain && !configured {
-		env[noBetas] = "1"
-	}
-	if _, configured := a.cfg.Env[noBackground]; !configured && a.worksUnasked(spec) {
-		delete(env, noBackground)
-	}
-	return env
-}

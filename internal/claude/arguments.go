@@ -1,0 +1,114 @@
+package claude
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// arguments are complete for every start: a resumed session restores neither flags nor, reliably, the model (CLI
+// 2.1.197). Values follow an equals sign, because variadic options such as --allowedTools would take the next argument,
+// too. The prompt is never among them: it goes through stdin, which has no length limit and cannot be mistaken for an
+// option. --verbose is required with stream-json output.
+func (a agent) arguments(spec Spec) []string {
+	if spec.Task != "" {
+		return a.taskArguments(spec)
+	}
+	c, disallowed := a.cfg, disallowedTools
+	if spec.Mode == autoMode {
+		disallowed = slices.Concat(disallowed, approvalRules)
+	}
+	args := []string{
+		"-p", "--input-format", "stream-json", "--output-format", "stream-json", "--verbose",
+		"--include-partial-messages", "--replay-user-messages", "--permission-prompt-tool", "stdio", a.settingsArgument(),
+		"--setting-sources=" + strings.Join(c.SettingSources, ","),
+		"--disallowedTools=" + strings.Join(disallowed, ","),
+		"--strict-mcp-config", // otherwise servers from a project's configuration would start without asking
+	}
+	if spec.Resume {
+		args = append(args, "--resume="+spec.Session)
+	} else {
+		args = append(args, "--session-id="+spec.Session)
+	}
+	if spec.Name != "" {
+		args = append(args, "--name="+spec.Name)
+	}
+	if spec.Mode != "" {
+		args = append(args, "--permission-mode="+spec.Mode)
+	}
+	if m := cmp.Or(spec.Model, c.Model); m != "" {
+		args = append(args, "--model="+m)
+	}
+	if e := cmp.Or(spec.Effort, c.Effort); e != "" {
+		args = append(args, "--effort="+e)
+	}
+	if spec.Budget > 0 {
+		args = append(args, "--max-budget-usd="+strconv.FormatFloat(spec.Budget, 'f', -1, 64))
+	}
+	if spec.Files != "" {
+		args = append(args, "--add-dir="+spec.Files)
+	}
+	for _, rule := range c.AllowedTools {
+		args = append(args, "--allowedTools="+rule)
+	}
+	return append(args, a.suggestArguments(spec)...)
+}
+
+// taskArguments make the CLI a plain model: it has no tools and keeps no transcript.
+func (a agent) taskArguments(spec Spec) []string {
+	args := []string{
+		"-p", "--input-format", "stream-json", "--output-format", "stream-json", "--verbose",
+		"--include-partial-messages", "--tools=", "--setting-sources=", "--strict-mcp-config",
+		"--disable-slash-commands",
+		"--no-session-persistence", "--system-prompt=" + spec.Task,
+	}
+	if strings.TrimSpace(a.cfg.Settings) != "" {
+		args = append(args, "--settings="+a.state.loginSettings())
+	}
+	if a.cfg.Model != "" {
+		args = append(args, "--model="+a.cfg.Model)
+	}
+	return args
+}
+
+// suggestOption makes the CLI suggest after each answer what the user may ask next. A CLI that does not know it refuses
+// to start.
+const suggestOption = "--prompt-suggestions"
+
+// suggestArguments enable suggestions, if wanted and supported by the CLI.
+func (a agent) suggestArguments(spec Spec) []string {
+	if !spec.Suggest || !a.cfg.Suggestions {
+		return nil
+	}
+	if knows, _ := knownPrograms.knows(a.cfg.Command, suggestOption); !knows {
+		return nil
+	}
+	return []string{suggestOption}
+}
+
+// tasksChanged is the CLI's message about which background tasks are running. Versions before about 2.1.330 do not send
+// it, and present the end of a task to the model as if the user had written it.
+const tasksChanged = "background_tasks_changed"
+
+// worksUnasked reports whether a process may continue working after its turn. One that serves only one turn may not.
+func (a agent) worksUnasked(spec Spec) bool {
+	if a.cfg.BackgroundLimit.Duration <= 0 || a.cfg.KeepAlive.wait() == 0 || spec.Budget > 0 || spec.Task != "" {
+		return false
+	}
+	knows, _ := knownPrograms.knows(a.cfg.Command, tasksChanged)
+	return knows
+}
+
+// processEnvironment is the environment of a process. The operator's value of a variable takes precedence.
+func (a agent) processEnvironment(spec Spec) environment {
+	env := maps.Clone(a.env.withoutMentions(a.cfg.Command))
+	if _, configured := env[noBetas]; spec.Plain && !configured {
+		env[noBetas] = "1"
+	}
+	if _, configured := a.cfg.Env[noBackground]; !configured && a.worksUnasked(spec) {
+		delete(env, noBackground)
+	}
+	return env
+}

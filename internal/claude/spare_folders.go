@@ -1,0 +1,71 @@
+package claude
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/google/uuid"
+)
+
+// removeFolder removes the folder of an agent without a chat, with its settings.
+func (a agent) removeFolder() error {
+	id := filepath.Base(a.folder.path)
+	return a.account.runAs(func() error {
+		if err := os.RemoveAll(a.folder.path); err != nil {
+			return err
+		}
+		if err := os.RemoveAll(a.state.chatSettings(a.folder.path)); err != nil {
+			return err
+		}
+		return os.RemoveAll(a.state.spareMark(id))
+	})
+}
+
+// unmarkSpare removes the mark of a spare process that has become a chat's.
+func unmarkSpare(c Config, folder string) error {
+	if c.Folder == nil {
+		return nil
+	}
+	a, err := newAgent(c, folder)
+	if err != nil {
+		return err
+	}
+	return a.account.runAs(func() error { return os.Remove(a.state.spareMark(folder)) })
+}
+
+// RemoveSpares removes the folders of spare processes that were left when the program was killed, except those that
+// have become a chat's. files is the folder with the files of chats; empty = none. No process may be running.
+func (c Config) RemoveSpares(files string, isChats func(folder string) (bool, error)) error {
+	marks, err := os.ReadDir(filepath.Dir(stateDir(c.StateDir()).spareMark("x")))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	} else if err != nil {
+		return fmt.Errorf("spare processes of the last run: %w", err)
+	}
+	var errs []error
+	for _, m := range marks {
+		if uuid.Validate(m.Name()) != nil {
+			continue
+		}
+		taken, err := isChats(m.Name())
+		if err == nil && taken {
+			err = unmarkSpare(c, m.Name())
+		} else if err == nil {
+			var a agent
+			if a, err = newAgent(c, m.Name()); err == nil {
+				if files != "" {
+					_ = os.Remove(filepath.Join(files, m.Name())) // it is empty
+				}
+				err = a.removeFolder()
+			}
+		}
+		errs = append(errs, err)
+	}
+	if err := errors.Join(errs...); err != nil {
+		return fmt.Errorf("spare processes of the last run: %w", err)
+	}
+	return nil
+}
