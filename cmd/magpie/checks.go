@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"os/exec"
+	"slices"
 
 	"magpie/bridge"
 	"magpie/internal/i18n"
@@ -21,7 +22,7 @@ func (p *program) checks() []bridge.Check {
 			return p.worstState(what, r.Findings)
 		}}
 	}
-	return []bridge.Check{
+	list := []bridge.Check{
 		ask("cli", func(ctx context.Context, r *doctor.Report) {
 			switch _, ok := cli.CheckVersion(ctx, r); {
 			case ok:
@@ -31,12 +32,6 @@ func (p *program) checks() []bridge.Check {
 			}
 		}),
 		ask("login", func(ctx context.Context, r *doctor.Report) { cli.CheckLogin(ctx, r) }),
-		{What: "platform", Look: func(context.Context) bridge.CheckState {
-			if h := p.doors.Health(); !h.Connected || h.CircuitOpen {
-				return bridge.Fail
-			}
-			return bridge.OK
-		}},
 		{What: "database", Look: func(ctx context.Context) bridge.CheckState {
 			if err := p.store.CheckHealth(ctx); err != nil {
 				p.log.Error().Err(err).Msg("check: database")
@@ -49,6 +44,15 @@ func (p *program) checks() []bridge.Check {
 		}},
 		ask("disk", func(_ context.Context, r *doctor.Report) { doctor.CheckDisk(r, c) }),
 	}
+	if c.HasFeishu() {
+		list = slices.Insert(list, 2, bridge.Check{What: "platform", Look: func(context.Context) bridge.CheckState {
+			if h := p.doors.Health(); !h.Connected || h.CircuitOpen {
+				return bridge.Fail
+			}
+			return bridge.OK
+		}})
+	}
+	return list
 }
 
 // checkStates converts states, because bridge must not import doctor, which imports it.

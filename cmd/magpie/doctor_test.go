@@ -318,6 +318,11 @@ func TestDoctorFindsWhatIsWrong(t *testing.T) {
 		}, 1, []string{
 			"fail  configuration: line 11: [log] level", "fail  configuration: line 12: [log] format", "magpie.toml", "ok    Feishu",
 		}},
+		"no Feishu": {func(p *doctorRig) {
+			p.change("app_id = \""+p.sim.AppID()+"\"", "")
+			p.change("app_secret = \""+p.sim.AppSecret()+"\"", "")
+			p.change("[access]", "[terminal]\nenabled = true\n[access]")
+		}, 0, []string{"ok    Feishu: not configured, chats are in the terminal only"}},
 		"keys in their old places": {func(p *doctorRig) {
 			p.change("[feishu]", "[feishu]\ntopics = false\nnotify_after = \"5m\"")
 			p.env = []string{"MAGPIE_FEISHU_SEND_FILES=false"}

@@ -124,6 +124,14 @@ func writeHealth(w http.ResponseWriter, good bool, body any) {
 // probeTime is how long the store may take to answer.
 const probeTime = 5 * time.Second
 
+// statusLine describes the doors in one line.
+func (p *program) statusLine() string {
+	if p.feishu == nil {
+		return "waiting for people in the terminal"
+	}
+	return statusLine(p.doors.Health())
+}
+
 // statusLine describes the connection in one line.
 func statusLine(st door.Health) string {
 	var since string

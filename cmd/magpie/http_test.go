@@ -95,7 +95,7 @@ func TestMetricsOfTheParts(t *testing.T) {
 	s = snapshot{
 		Oldest: time.Now().Add(-time.Minute),
 		Store:  &db.Backlog{Turns: 3, Posts: 2, Oldest: time.Now().Add(-time.Hour)},
-		Platform: feishu.Status{Reconnects: 4, CircuitOpen: true, Events: 9, Backfilled: 8, Calls: feishu.Calls{Limited: 5},
+		Platform: &feishu.Status{Reconnects: 4, CircuitOpen: true, Events: 9, Backfilled: 8, Calls: feishu.Calls{Limited: 5},
 			Silent: feishu.SilentCounts{Early: 2, Late: 1}},
 		CLI:    claude.PoolStats{Running: 1, Idle: 6, Spare: 8, Waiting: 7, Started: 11},
 		Limits: claude.Limits{Turns: 12, Processes: 68, Idle: 2 * time.Hour, Cores: 3, Memory: 1 << 30},

@@ -17,8 +17,8 @@ import (
 
 // snapshot is the state of the program's parts, read for each scrape.
 type snapshot struct {
-	Store    *db.Backlog // nil = it could not be read
-	Platform feishu.Status
+	Store    *db.Backlog    // nil = it could not be read
+	Platform *feishu.Status // nil = Feishu is no door
 	CLI      claude.PoolStats
 	Limits   claude.Limits
 	Oldest   time.Time // when the oldest event arrived that is not stored yet; zero = none waits
@@ -163,19 +163,9 @@ func (p snapshotCollector) Collect(to chan<- prometheus.Metric) {
 		put(descOutbox, prometheus.GaugeValue, float64(s.Store.Posts))
 		put(descOldest, prometheus.GaugeValue, secondsSince(s.Store.Oldest))
 	}
-	put(descConnected, prometheus.GaugeValue, boolValue(s.Platform.Connected))
-	put(descReconnects, prometheus.CounterValue, float64(s.Platform.Reconnects))
-	put(descSilent, prometheus.CounterValue, float64(s.Platform.Silent.Early), "early")
-	put(descSilent, prometheus.CounterValue, float64(s.Platform.Silent.Late), "late")
-	put(descCircuitOpen, prometheus.GaugeValue, boolValue(s.Platform.CircuitOpen))
-	put(descEvents, prometheus.CounterValue, float64(s.Platform.Events))
 	put(descOldestEvent, prometheus.GaugeValue, secondsSince(s.Oldest))
-	put(descBackfilled, prometheus.CounterValue, float64(s.Platform.Backfilled))
-	for class, n := range map[string]int64{
-		"ok": s.Platform.Calls.OK, "refused": s.Platform.Calls.Refused,
-		"limited": s.Platform.Calls.Limited, "unknown": s.Platform.Calls.Unknown,
-	} {
-		put(descCalls, prometheus.CounterValue, float64(n), class)
+	if s.Platform != nil {
+		putPlatform(put, *s.Platform)
 	}
 	put(descProcesses, prometheus.GaugeValue, float64(s.CLI.Running), "running")
 	put(descProcesses, prometheus.GaugeValue, float64(s.CLI.Idle), "idle")
@@ -191,6 +181,22 @@ func (p snapshotCollector) Collect(to chan<- prometheus.Metric) {
 		put(descLimitMemory, prometheus.GaugeValue, float64(s.Limits.Memory))
 	}
 	put(descProcessStarts, prometheus.CounterValue, float64(s.CLI.Started))
+}
+
+// putPlatform puts the series about Feishu.
+func putPlatform(put func(*prometheus.Desc, prometheus.ValueType, float64, ...string), st feishu.Status) {
+	put(descConnected, prometheus.GaugeValue, boolValue(st.Connected))
+	put(descReconnects, prometheus.CounterValue, float64(st.Reconnects))
+	put(descSilent, prometheus.CounterValue, float64(st.Silent.Early), "early")
+	put(descSilent, prometheus.CounterValue, float64(st.Silent.Late), "late")
+	put(descCircuitOpen, prometheus.GaugeValue, boolValue(st.CircuitOpen))
+	put(descEvents, prometheus.CounterValue, float64(st.Events))
+	put(descBackfilled, prometheus.CounterValue, float64(st.Backfilled))
+	for class, n := range map[string]int64{
+		"ok": st.Calls.OK, "refused": st.Calls.Refused, "limited": st.Calls.Limited, "unknown": st.Calls.Unknown,
+	} {
+		put(descCalls, prometheus.CounterValue, float64(n), class)
+	}
 }
 
 func boolValue(yes bool) float64 {

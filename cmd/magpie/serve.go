@@ -98,7 +98,7 @@ type program struct {
 	app    io.Closer // the lock on the Feishu app, see holdApp
 	store  *db.DB
 	pool   *claude.Pool
-	feishu *feishu.Client
+	feishu *feishu.Client // nil = people come through other doors only
 	doors  door.Doors
 	tools  *agenttools.Server // nil = the agents get no tools
 	files  attachment.Config
@@ -139,8 +139,11 @@ func newProgram(
 		return nil, err
 	}
 	p.cfg.Claude.Unknown = reportOnce(log)
-	p.pool, p.feishu = claude.NewPool(p.cfg.Claude), feishu.New(c.FeishuConfig(), log)
-	p.doors = door.Doors{p.feishu}
+	p.pool = claude.NewPool(p.cfg.Claude)
+	if c.HasFeishu() {
+		p.feishu = feishu.New(c.FeishuConfig(), log)
+		p.doors = door.Doors{p.feishu}
+	}
 	if err := p.openTerminal(); err != nil {
 		return nil, err
 	}
@@ -169,8 +172,10 @@ func newProgram(
 // openStore takes the lock on the app, and then opens the database. Two programs with the same app would take each
 // other's events, because the platform sends each event to one connection only.
 func (p *program) openStore(ctx context.Context) (err error) {
-	if p.app, err = holdApp(p.cfg.Feishu.AppID); err != nil {
-		return err
+	if p.cfg.HasFeishu() {
+		if p.app, err = holdApp(p.cfg.Feishu.AppID); err != nil {
+			return err
+		}
 	}
 	var ready func()
 	p.cfg.DB.Progress, ready = databaseWork()
@@ -193,12 +198,17 @@ func (p *program) prepareFolders(ctx context.Context) (err error) {
 
 // openTerminal adds the door for terminals. Whoever may use it is the owner.
 func (p *program) openTerminal() error {
+	if !p.cfg.Terminal.IsOn() {
+		return nil
+	}
 	folder, err := folderBeside(p.cfg.DB, terminalFolder)
 	if err != nil {
 		return err
 	}
 	t, err := terminal.New(folder)
-	if err != nil {
+	if err != nil && len(p.doors) == 0 {
+		return err // nobody could reach the bot
+	} else if err != nil {
 		p.log.Warn().Err(err).Msg("nobody can chat from a terminal")
 		return nil
 	}
@@ -225,7 +235,10 @@ func (p *program) closeUnused() error {
 func (p *program) bridgeConfig() bridge.Config {
 	b := p.cfg.BridgeConfig()
 	b.DoorName = p.doors.Name
-	b.Founder, b.Departments, b.Groups, b.Age = p.feishu, p.doors, p.doors, p.doors.Age
+	if p.feishu != nil {
+		b.Founder = p.feishu
+	}
+	b.Departments, b.Groups, b.Age = p.doors, p.doors, p.doors.Age
 	b.Tools, b.Files, b.Checks, b.Reload = p.tools, p.files, p.checks(), p.requestReload
 	b.Version, b.OnTurnEnd, b.WriteRecord = version(), p.metrics.countTurn, appendRecord
 	return b
@@ -247,7 +260,7 @@ func folderBeside(c db.Config, name string) (string, error) {
 // agent needs them any more.
 func (p *program) run(ctx context.Context) error {
 	m := systemd.NewNotifier(
-		watchdogProbe(p.store.CheckHealth), func() string { return statusLine(p.doors.Health()) }, p.log)
+		watchdogProbe(p.store.CheckHealth), p.statusLine, p.log)
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error { return p.bridge.Run(ctx) })
 	g.Go(func() error { return p.doors.Run(ctx, p.bridge) })
@@ -299,7 +312,10 @@ func (p *program) run(ctx context.Context) error {
 	p.pool.Close()
 	die()
 	managed.Wait()
-	err = errors.Join(err, p.store.Close(), p.app.Close())
+	err = errors.Join(err, p.store.Close())
+	if p.app != nil {
+		err = errors.Join(err, p.app.Close())
+	}
 	p.log.Info().Err(err).Msg("magpie has stopped")
 	return err
 }
@@ -330,7 +346,11 @@ func (p *program) logStoreLoss(err error) {
 // snapshot reads the state for the metrics.
 func (p *program) snapshot(ctx context.Context) snapshot {
 	s := snapshot{
-		Platform: p.feishu.Status(), CLI: p.pool.Stats(), Limits: p.pool.Limits(), Oldest: p.bridge.OldestEvent(),
+		CLI: p.pool.Stats(), Limits: p.pool.Limits(), Oldest: p.bridge.OldestEvent(),
+	}
+	if p.feishu != nil {
+		status := p.feishu.Status()
+		s.Platform = &status
 	}
 	if backlog, err := p.store.Outbox().Backlog(ctx); err != nil {
 		p.log.Error().Err(err).Msg("metrics: the database could not be read")

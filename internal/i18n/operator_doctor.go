@@ -18,6 +18,7 @@ var (
 		"configuration: variables that now begin with MAGPIE_CHAT_: %s; the old names work as well",
 	}
 	DoctorRenameVariables = Phrase{"改用新名字", "rename them"}
+	DoctorNoFeishu        = Phrase{"飞书：没有配置，只在终端里聊天", "Feishu: not configured, chats are in the terminal only"}
 	DoctorTheEnvironment  = Phrase{"环境变量", "the environment"}
 	DoctorRunAsOwner      = Phrase{
 		"它属于用户 %[1]s：用 sudo -u %[1]s 运行，或者让当前用户可以读取它",

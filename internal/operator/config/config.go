@@ -26,16 +26,17 @@ import (
 
 // Config is the whole of magpie.toml. Each section belongs to the package that uses it.
 type Config struct {
-	Feishu  feishu.Config           `toml:"feishu" envPrefix:"FEISHU_"`
-	Chat    Chat                    `toml:"chat" envPrefix:"CHAT_"`
-	Claude  claude.Config           `toml:"claude" envPrefix:"CLAUDE_"`
-	Context contextmgr.Config       `toml:"context" envPrefix:"CONTEXT_"`
-	Memory  contextmgr.MemoryConfig `toml:"memory" envPrefix:"MEMORY_"`
-	Access  access.Config           `toml:"access" envPrefix:"ACCESS_"`
-	Budget  bridge.Budget           `toml:"budget" envPrefix:"BUDGET_"`
-	DB      db.Config               `toml:"db" envPrefix:"DB_"`
-	HTTP    HTTP                    `toml:"http" envPrefix:"HTTP_"`
-	Log     Log                     `toml:"log" envPrefix:"LOG_"`
+	Feishu   feishu.Config           `toml:"feishu" envPrefix:"FEISHU_"`
+	Chat     Chat                    `toml:"chat" envPrefix:"CHAT_"`
+	Claude   claude.Config           `toml:"claude" envPrefix:"CLAUDE_"`
+	Context  contextmgr.Config       `toml:"context" envPrefix:"CONTEXT_"`
+	Memory   contextmgr.MemoryConfig `toml:"memory" envPrefix:"MEMORY_"`
+	Access   access.Config           `toml:"access" envPrefix:"ACCESS_"`
+	Budget   bridge.Budget           `toml:"budget" envPrefix:"BUDGET_"`
+	DB       db.Config               `toml:"db" envPrefix:"DB_"`
+	Terminal Terminal                `toml:"terminal" envPrefix:"TERMINAL_"`
+	HTTP     HTTP                    `toml:"http" envPrefix:"HTTP_"`
+	Log      Log                     `toml:"log" envPrefix:"LOG_"`
 
 	Projects map[string]bridge.Project `toml:"projects" env:"-"` // projects that chats can switch to, by name
 
@@ -61,6 +62,40 @@ func (c Redact) Policy() redact.Policy {
 		return redact.All()
 	}
 	return 0
+}
+
+// Terminal is the section of the door in the terminals of this machine.
+type Terminal struct {
+	// people may come in through a terminal; nil = yes, beside another door
+	Enabled *bool `toml:"enabled" env:"ENABLED"`
+}
+
+// IsOn reports whether people may come in through a terminal.
+func (c Terminal) IsOn() bool { return c.Enabled == nil || *c.Enabled }
+
+// HasFeishu reports whether Feishu is one of the doors.
+func (c Config) HasFeishu() bool { return c.Feishu.AppID != "" }
+
+// isTerminalOnly reports whether the operator wants a bot without Feishu, and wrote so: an app that is missing by
+// mistake must not go unnoticed.
+func (c Config) isTerminalOnly() bool {
+	return c.lacksApp() && c.Terminal.Enabled != nil && *c.Terminal.Enabled
+}
+
+// lacksApp reports whether nothing of an app is known.
+func (c Config) lacksApp() bool { return c.Feishu.AppID == "" && c.Feishu.AppSecret == "" }
+
+// checkDoors reports what is wrong with Feishu, unless there is another door.
+func (c Config) checkDoors() error {
+	if c.isTerminalOnly() {
+		return nil
+	}
+	errs := leaves(c.Feishu.Validate())
+	if c.lacksApp() {
+		last := &errs[len(errs)-1]
+		*last = i18n.Mistakef("%v\n%v", "%v\n%v", *last, errTerminalOnly)
+	}
+	return errors.Join(errs...)
 }
 
 // Recovery is the section about unanswered messages at startup.
@@ -114,7 +149,7 @@ func Defaults() Config {
 func (c Config) Validate() error {
 	// All sections are checked even after a mistake, so that an operator can correct everything at once.
 	errs := []error{
-		c.Feishu.Validate(), c.Chat.Validate(), c.Claude.Validate(), c.checkFolders(),
+		c.checkDoors(), c.Chat.Validate(), c.Claude.Validate(), c.checkFolders(),
 		c.Context.Validate(), c.Memory.Validate(),
 		c.Access.Validate(), c.Budget.Validate(), c.DB.Validate(), c.HTTP.Validate(),
 	}
@@ -193,6 +228,10 @@ func (c Config) PrivateFiles() (list []string) {
 func (c Config) BridgeConfig() bridge.Config {
 	guard := bridge.Guard{Homes: c.Claude.Homes(), Files: c.PrivateFiles(), State: c.Claude.StateDir()}
 	guard.Data, _, _ = c.DB.Paths() // Validate reports an invalid path
+	newLang := c.Feishu.DefaultLang()
+	if !c.HasFeishu() {
+		newLang = string(i18n.OfLocale(c.Claude.Environ))
+	}
 	return bridge.Config{
 		App: c.Feishu.AppID, Access: c.Access, Project: c.Claude.Project, Projects: c.Projects, Guard: guard,
 		PermissionMode: c.Claude.PermissionMode, AskEverything: c.Claude.AsksEverything(), Context: c.ContextConfig(),
@@ -200,7 +239,7 @@ func (c Config) BridgeConfig() bridge.Config {
 		MaxAge: c.Recovery.MaxAge.Duration, Waits: c.Waits, Shutdown: c.Shutdown.Duration,
 		Mention: c.Chat.GroupMention, LongAnswer: c.Chat.LongAnswer,
 		NotifyAfter: c.Chat.NotifyAfter.Duration,
-		Lang:        c.Chat.FixedLang(), NewLang: c.Feishu.DefaultLang(),
+		Lang:        c.Chat.FixedLang(), NewLang: newLang,
 	}
 }
 

@@ -130,7 +130,7 @@ func variableError(err error, vars map[string]string) error {
 		}
 	}
 	why := i18n.Mistakef("这个值读不出来", "the value cannot be read")
-	words, ok := inWords[bad.Type.String()]
+	words, ok := inWords[strings.TrimPrefix(bad.Type.String(), "*")]
 	switch {
 	case reflect.PointerTo(bad.Type).Implements(reflect.TypeFor[encoding.TextUnmarshaler]()):
 		why = bad.Err // our own error; the parser's would mention Go, and show a value that may be secret

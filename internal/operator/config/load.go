@@ -38,6 +38,10 @@ var ErrNotFound = i18n.Mistakef(
 	"这里没有 magpie.toml，用户和系统的配置文件夹里也没有：运行 magpie setup 创建",
 	"there is no magpie.toml here, nor in the user's or the system's configuration folder: make one with magpie setup")
 
+// errTerminalOnly follows errors about a missing app.
+var errTerminalOnly = i18n.Mistakef("不接飞书、只在终端里用的机器人：写 [terminal] enabled = true",
+	"for a bot without Feishu, in the terminal only, write [terminal] enabled = true")
+
 // Load returns the configuration of a bridge that can run: the result of [Read] with every value checked and every path
 // made absolute. The default project is created if missing. A problem is an [Error] that names every invalid key, and
 // the file and the line that set it.
@@ -48,8 +52,8 @@ func Load(path string, environ []string) (Config, error) {
 	}
 	// Neither a file nor credentials: probably the program was started in the wrong place, and setup helps more than a
 	// list of missing keys.
-	if c.File == "" && c.Feishu.AppID == "" && c.Feishu.AppSecret == "" && len(found.variables) == 0 {
-		return c, &Error{Err: ErrNotFound}
+	if c.File == "" && c.lacksApp() && !c.isTerminalOnly() && len(found.variables) == 0 {
+		return c, &Error{Err: errors.Join(ErrNotFound, errTerminalOnly)}
 	}
 	inFile, inEnviron := locate(c.Validate(), environ, found)
 	if err := joinMistakes(

@@ -47,7 +47,7 @@ func keysOf(t *testing.T) map[string]string {
 // shown is a default as in the file; empty = none.
 func shown(t *testing.T, v reflect.Value) string {
 	t.Helper()
-	if v.IsZero() && (v.Kind() == reflect.String || v.Kind() == reflect.Slice) {
+	if v.IsZero() && (v.Kind() == reflect.Pointer || v.Kind() == reflect.String || v.Kind() == reflect.Slice) {
 		return ""
 	}
 	data, err := toml.Marshal(map[string]any{"key": v.Interface()})
@@ -276,6 +276,9 @@ var described = []struct{ key, en, zh string }{
 	{"[budget] chat_day_usd", "limit per chat per day", "每个聊天每天"},
 	{"[budget] user_day_tokens", "limit per user per day, in tokens", "每人每天的 token"},
 	{"[budget] chat_day_tokens", "limit per chat per day, in tokens", "每个聊天每天的 token"},
+
+	{"[terminal] enabled", "people who may read Magpie's data folder chat in a terminal, `magpie chat`; empty = yes. `true` lets a bot do without `[feishu]`",
+		"能读鹊桥数据文件夹的人可以在终端里聊天（`magpie chat`）；留空 = 可以。写 `true` 时可以没有 `[feishu]`"},
 
 	{"[db] url", "`sqlite:///path/to/magpie.db`", "`sqlite:///路径/magpie.db`"},
 	{"[db] history_ttl", "how long messages are kept, and the transcripts of sessions that no chat uses any more; `0s` = forever",

@@ -20,6 +20,9 @@ const maxClockSkew = time.Minute
 
 // CheckPlatform checks whether the platform accepts the app's credentials, and which settings the app lacks there.
 func CheckPlatform(ctx context.Context, r *Report, c config.Config) feishu.Checkup {
+	if !c.HasFeishu() && c.Validate() == nil {
+		r.AddFinding(OK, "", i18n.DoctorNoFeishu)
+	}
 	// Missing credentials are reported with the configuration.
 	if c.Feishu.Validate() != nil {
 		return feishu.Checkup{}
