@@ -226,7 +226,7 @@ func TestConfigMistakesAreShown(t *testing.T) {
 		"names for ids": {
 			"[access]\nowner = \"xiaoming\"\nadmins = [\"oc_1\"]\nallow = [\"ann\", \"*\"]\ndeny = [\"ou_\"]\n", nil,
 			[]string{
-				`magpie.toml: [feishu] app_id is empty`, "\n" + `line 5: [access] deny "ou_"`, "\n" + `line 2: [access] owner "xiaoming": must be the ID of a user (ou_…)`,
+				`magpie.toml: [feishu] app_id is empty`, "\n" + `line 5: [access] deny "ou_"`, "\n" + `line 2: [access] owner "xiaoming": must be the ID of a user (ou_…`,
 				`line 3: [access] admins "oc_1": must be the ID of a user`,
 				`line 4: [access] allow "ann": must be the ID of a user (ou_…), a chat (oc_…)`,
 			},
