@@ -18,20 +18,22 @@ type chatRig struct {
 	config string // a file that names the database
 }
 
-// newChatRig makes one. The path of a socket must be short.
 func newChatRig(t *testing.T, change ...func(*config.Config)) *chatRig {
 	t.Helper()
+	place, file := chatPlace(t)
+	return &chatRig{newRig(t, append(change, place)...), file}
+}
+
+// chatPlace is a folder for the database with a path that is short enough for a socket, and a file that names it.
+func chatPlace(t *testing.T) (place func(*config.Config), file string) {
+	t.Helper()
 	dir, err := os.MkdirTemp("", "chat")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	file := filepath.Join(dir, "magpie.toml")
-	if err := os.WriteFile(file, []byte("[db]\nurl = \"sqlite://"+filepath.Join(dir, "m.db")+"\"\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	r := newRig(t, append(change, func(c *config.Config) { c.DB.URL = "sqlite://" + filepath.Join(dir, "m.db") })...)
-	return &chatRig{r, file}
+	url := "sqlite://" + filepath.Join(dir, "m.db")
+	file = filepath.Join(dir, "magpie.toml")
+	must(t, os.WriteFile(file, []byte("[db]\nurl = \""+url+"\"\n"), 0o600))
+	return func(c *config.Config) { c.DB.URL = url }, file
 }
 
 // command is magpie chat with these arguments, as a process of its own.
@@ -87,5 +89,18 @@ func TestChatGoesOnWithAnUnknownChat(t *testing.T) {
 	if out, notes, err := r.piped("--chat", "oc_nobody", "hello"); err == nil || out != "" ||
 		!strings.Contains(notes, "no such chat") {
 		t.Errorf("%v: %q, %q", err, out, notes)
+	}
+}
+
+// TestChatOfTheRealCLI asks, asks on and begins anew.
+func TestChatOfTheRealCLI(t *testing.T) {
+	r := newChatRig(t, realCLI(t))
+	for _, step := range []struct{ ask, want string }{
+		{"my word is Walfisch", "my word is Walfisch"}, {"what was it?", "Earlier messages: 2"}, {"/new", ""},
+		{"and now?", "This is the first message I see"},
+	} {
+		if out, notes, err := r.piped(step.ask); err != nil || notes != "" || !strings.Contains(out, step.want) {
+			t.Errorf("%s: %v: %q, %q", step.ask, err, out, notes)
+		}
 	}
 }
