@@ -58,7 +58,7 @@ func TestOddPermissionRequests(t *testing.T) {
 		in.SendDecision(q, Decision{Allow: true, Input: q.Input})
 		in.Close()
 		<-in.Done()
-		if !json.Valid([]byte(out.String())) {
+		if !json.Valid(out.Bytes()) {
 			t.Errorf("%.60q: answered with %q", rest, out.String())
 		}
 	}
