@@ -2,12 +2,16 @@ package main
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
+	"magpie/internal/claude/claudetest"
+	"magpie/internal/feishusim"
 	"magpie/internal/modelsim"
 	"magpie/internal/operator/config"
 )
@@ -92,15 +96,73 @@ func TestChatGoesOnWithAnUnknownChat(t *testing.T) {
 	}
 }
 
-// TestChatOfTheRealCLI asks, asks on and begins anew.
-func TestChatOfTheRealCLI(t *testing.T) {
-	r := newChatRig(t, realCLI(t))
-	for _, step := range []struct{ ask, want string }{
-		{"my word is Walfisch", "my word is Walfisch"}, {"what was it?", "Earlier messages: 2"}, {"/new", ""},
-		{"and now?", "This is the first message I see"},
-	} {
-		if out, notes, err := r.piped(step.ask); err != nil || notes != "" || !strings.Contains(out, step.want) {
-			t.Errorf("%s: %v: %q, %q", step.ask, err, out, notes)
+// With each CLI people ask, ask on, lose the session and begin anew.
+func TestChatOfTheCLIs(t *testing.T) {
+	claudetest.Versions(t, func(t *testing.T, command string) {
+		r := newChatRig(t, func(c *config.Config) { c.Claude.Command = command })
+		for _, step := range []struct{ ask, want string }{
+			{"my word is Walfisch", "my word is Walfisch"}, {"what was it?", "Earlier messages: 2"}, {"/new", ""},
+			{"and now?", "This is the first message I see"},
+		} {
+			if out, notes, err := r.piped(step.ask); err != nil || notes != "" || !strings.Contains(out, step.want) {
+				t.Errorf("%s: %v: %q, %q", step.ask, err, out, notes)
+			}
 		}
+	})
+}
+
+// The phone sees what is asked at a terminal that goes on with its chat, and the answer.
+func TestChatGoesOnWithAFeishuChat(t *testing.T) {
+	r := newChatRig(t)
+	r.ask("a word: Walfisch")
+	out, notes, err := r.piped("--chat", r.chat, "what was it?")
+	if err != nil || strings.TrimSpace(out) == "" || notes != "" {
+		t.Fatalf("%v: %q, %q", err, out, notes)
+	}
+	said, _, _ := strings.Cut(strings.TrimSpace(out), "\n")
+	r.await("the question and the answer on the phone", func(v *feishusim.View) bool {
+		shown := fmt.Sprint(v.Messages(r.chat))
+		return strings.Contains(shown, "what was it?") && strings.Contains(shown, said)
+	})
+	r.ask("on the phone again")
+	if talk := r.count(`SELECT COUNT(*) FROM messages WHERE class = 'talk'`); talk != 6 {
+		t.Errorf("%d messages in the one History", talk)
+	}
+}
+
+// A killed service goes on with the question when it is back, and the terminal that waits gets the whole answer, once.
+func TestChatSurvivesTheService(t *testing.T) {
+	t.Parallel()
+	for name, change := range map[string]func(*config.Config){
+		"scripted": func(*config.Config) {}, "cli": realCLI(t),
+		"oldest": func(c *config.Config) { c.Claude.Command = claudetest.Oldest(t) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			place, file := chatPlace(t)
+			s := newService(t, feishusim.Config{}, change, place)
+			r := &chatRig{s.rig, file}
+			s.run()
+			s.connected()
+			held := make(chan struct{})
+			release := sync.OnceFunc(func() { close(held) })
+			t.Cleanup(release)
+			s.model.Script(modelsim.Rule{Steps: []modelsim.Step{modelsim.Hold(held), modelsim.Text("the whole answer")}})
+			cmd := r.command("a question")
+			var out, notes bytes.Buffer
+			cmd.Stdout, cmd.Stderr = &out, &notes
+			must(t, cmd.Start())
+			s.awaitModel("the question", func(list []modelsim.Request) bool { return len(list) > 0 })
+			s.kill()
+			s.run()
+			s.connected()
+			release() // the agent has outlived the service
+			if err := cmd.Wait(); err != nil || strings.Count(out.String(), "the whole answer") != 1 {
+				t.Errorf("%v: %q, %q", err, &out, &notes)
+			}
+			if strings.Count(notes.String(), "The service does not answer") != 1 {
+				t.Errorf("notes: %q", &notes)
+			}
+		})
 	}
 }

@@ -117,18 +117,21 @@ func (c *Client) do(ctx context.Context, method, path string, body []byte) (*htt
 	return nil, err
 }
 
-// Events passes on what is to be shown until ctx is done, or the service refuses. Whenever the service is there, or not
-// there any more, status is called.
+// Events passes on what is to be shown until ctx is done, or the service refuses. When the service is there, and when it
+// is not there any more, status is called.
 func (c *Client) Events(ctx context.Context, show func(Event), status func(connected bool)) error {
 	query := url.Values{"terminal": {c.id}, "chat": {c.chat.String()}}.Encode()
-	wait := waits()
+	wait, there := waits(), true
 	for {
-		err := c.stream(ctx, "events?"+query, show, func() { wait.Reset(); status(true) })
+		err := c.stream(ctx, "events?"+query, show, func() { wait.Reset(); there = true; status(true) })
 		var permanent *backoff.PermanentError
 		if ctx.Err() != nil || errors.As(err, &permanent) {
 			return errors.Join(ctx.Err(), err)
 		}
-		status(false)
+		if there {
+			there = false
+			status(false)
+		}
 		select {
 		case <-time.After(wait.NextBackOff()):
 		case <-ctx.Done():
