@@ -45,15 +45,15 @@ func (w historyWriter) edit(ctx context.Context, e db.Inbound) (db.AcceptResult,
 	return w.db.Messages().Edit(ctx, w.redacted(ctx, e))
 }
 
-// mostSaid is how much of a message the chat's own door shows that came through another one, in runes.
-const mostSaid = 200
+// maxSaid is how much of a message the chat's own door shows that came through another one, in runes.
+const maxSaid = 200
 
 func (w historyWriter) redacted(ctx context.Context, e db.Inbound) db.Inbound {
 	e.Text, e.Reply = w.cfg.redactForHistory(e.Text), w.cfg.Secrets.Text(e.Reply)
 	if at := (chat.Ref{Key: e.Key, ID: e.ID}); at.IsElsewhere() && !db.IsPressID(e.ID) {
 		l := w.languages.LanguageFor(ctx, e.Key, e.Lang)
 		e.Said = i18n.SaidElsewhere.Sprintf(l, i18n.PersonName(e.Actor.Name, e.Actor.ID), w.cfg.DoorName(at.Channel()).In(l),
-			i18n.Excerpt(e.Text, mostSaid))
+			i18n.Excerpt(e.Text, maxSaid))
 	}
 	for _, card := range []**chat.Card{&e.Card, &e.Held} {
 		if *card != nil {

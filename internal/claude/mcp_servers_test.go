@@ -119,7 +119,7 @@ func TestTheUsersOwnMCPServers(t *testing.T) {
 					steps["mcp__here__echo"] = []any{map[string]string{}}
 				}
 				var tries []toolUse
-				for range 5 { // the oldest CLI waits three seconds for its servers, in which a busy machine starts none
+				for range 10 { // the oldest CLI waits three seconds for its servers, in which a busy machine starts none
 					spec := fresh()
 					spec.Tools = own
 					if tries = n.tryTools("a", spec, steps); !slices.ContainsFunc(tries, toolUse.unknown) {

@@ -105,7 +105,7 @@ func (c *Client) do(ctx context.Context, method, path string, body []byte) (*htt
 		return got, err
 	}
 	defer got.Body.Close() //nolint:errcheck // read only
-	text, _ := io.ReadAll(io.LimitReader(got.Body, mostBytes))
+	text, _ := io.ReadAll(io.LimitReader(got.Body, maxBytes))
 	var a answer
 	if json.Unmarshal(text, &a) != nil {
 		a.Error = string(bytes.TrimSpace(text))

@@ -15,8 +15,8 @@ import (
 	"magpie/internal/safepath"
 )
 
-// mostKept is how many bytes of files wait for their terminals; the oldest go first.
-const mostKept = 1 << 30
+// maxKept is how many bytes of files wait for their terminals; the oldest go first.
+const maxKept = 1 << 30
 
 // Upload implements [door.Attacher]: the file stays here until the terminal has fetched it.
 func (d *Door) Upload(_ context.Context, _ chat.Ref, u chat.Upload) (name string, err error) {
@@ -46,7 +46,7 @@ func (d *Door) makeRoom(need int64) {
 	}
 	slices.SortFunc(kept, func(a, b os.FileInfo) int { return a.ModTime().Compare(b.ModTime()) })
 	for _, info := range kept {
-		if need <= mostKept {
+		if need <= maxKept {
 			return
 		}
 		_ = os.Remove(filepath.Join(d.files(), info.Name()))

@@ -115,8 +115,8 @@ type answer struct {
 	Error string `json:"error,omitempty"`
 }
 
-// mostBytes is the size of the longest request.
-const mostBytes = 4 << 20
+// maxBytes is the size of the longest request.
+const maxBytes = 4 << 20
 
 // routes answer the requests of terminals.
 func (d *Door) routes(h door.Handler) http.Handler {
@@ -158,7 +158,7 @@ func (d *Door) routes(h door.Handler) http.Handler {
 
 // read reads a request into v, and returns the chat that it names.
 func read(w http.ResponseWriter, r *http.Request, v any, names func() (id, key string)) (chat.Key, bool) {
-	err := json.NewDecoder(http.MaxBytesReader(w, r.Body, mostBytes)).Decode(v)
+	err := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxBytes)).Decode(v)
 	id, name := names()
 	key, keyErr := chat.ParseKey(name)
 	if err = errors.Join(err, keyErr); err == nil {

@@ -337,7 +337,7 @@ func TestWhatIsNoRequestOfATerminal(t *testing.T) {
 	for _, m := range []Message{
 		{ID: "om_1", Chat: Main.String()}, {ID: "cli:1", Chat: Main.String()}, {ID: s.NextID(), Chat: "main"},
 		{ID: "cli:" + s.id + ".x", Chat: Main.String()}, {ID: "cli:a:b:c:d:e.1", Chat: Main.String()},
-		{ID: s.NextID(), Chat: "feishu:chat:a\x00b"}, {ID: s.NextID(), Chat: Main.String(), Text: strings.Repeat("x", mostBytes)},
+		{ID: s.NextID(), Chat: "feishu:chat:a\x00b"}, {ID: s.NextID(), Chat: Main.String(), Text: strings.Repeat("x", maxBytes)},
 	} {
 		if _, err := s.post(t.Context(), "messages", m); !errors.Is(err, ErrRefused) {
 			t.Errorf("%.60q: %v", m, err)
