@@ -1,10 +1,12 @@
 package main
 
 import (
+	"os"
 	"strings"
 	"testing"
 
 	"magpie/internal/claude/claudetest"
+	"magpie/internal/door/terminal"
 	"magpie/internal/i18n"
 	"magpie/internal/modelsim"
 	"magpie/internal/operator/config"
@@ -74,5 +76,27 @@ func chatAtATerminal(t *testing.T, change func(*config.Config)) {
 	must(t, err)
 	if code := who.exit(); code != 0 {
 		t.Errorf("exit code %d", code)
+	}
+}
+
+// What an agent runs does not reach the socket: it is hidden with everything else of the program.
+func TestAgentsDoNotReachTheTerminal(t *testing.T) {
+	r := newChatRig(t, realCLI(t), allowBash)
+	if err := r.cfg.Claude.Wall.Missing(); err != nil {
+		t.Skip("agents have no wall here:", err)
+	}
+	folder, err := folderBeside(r.cfg.DB, terminalFolder)
+	must(t, err)
+	socket := terminal.SocketPath(folder)
+	if info, err := os.Stat(socket); err != nil || info.Mode().Type() != os.ModeSocket {
+		t.Fatalf("no socket: %v", err)
+	}
+	must(t, os.WriteFile(r.inProject("look.sh"), []byte("test -S \"$1\" && echo reached > seen.txt || echo hidden > seen.txt\n"), 0o600))
+	r.calls(bash("sh look.sh "+socket), modelsim.Text("looked"))
+	if out, notes, err := r.piped("look around"); err != nil || !strings.Contains(out, "looked") {
+		t.Fatalf("%v: %q, %q", err, out, notes)
+	}
+	if got := r.project("seen.txt"); got != "hidden\n" {
+		t.Errorf("the socket is %q to a command of the agent", got)
 	}
 }
