@@ -22,6 +22,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"magpie/db"
+	"magpie/feishu"
 	"magpie/internal/claude/claudetest"
 	"magpie/internal/operator/config"
 	"magpie/internal/operator/doctor"
@@ -33,7 +34,7 @@ var labelled = regexp.MustCompile(`(magpie_\w+)\{(\w+="[^"]*")\}`)
 
 // The dashboard and the alerts only query existing metrics, and labels that these have.
 func TestExamplesUseExistingMetrics(t *testing.T) {
-	m := newMetrics(func(context.Context) snapshot { return snapshot{Store: &db.Backlog{}} })
+	m := newMetrics(func(context.Context) snapshot { return snapshot{Store: &db.Backlog{}, Platform: &feishu.Status{}} })
 	w := httptest.NewRecorder()
 	m.handler().ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/metrics", nil))
 	there := map[string]bool{}

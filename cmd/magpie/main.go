@@ -26,8 +26,8 @@ type cli struct {
 	Setup      setupCmd      `cmd:"" group:"begin" help:"Set up a bridge: the app, the configuration, the service."`
 	Migrate    migrateCmd    `cmd:"" group:"begin" help:"Migrate from another bridge: its app, settings and conversations."`
 
-	Chat    chatCmd    `cmd:"" group:"run" help:"Chat with the agent in this terminal, through the bridge that runs on this machine."`
 	Serve   serveCmd   `cmd:"" group:"run" help:"Run the bridge."`
+	Chat    chatCmd    `cmd:"" group:"run" help:"Chat with the agent in this terminal, through the bridge that runs on this machine."`
 	Service serviceCmd `cmd:"" group:"run" help:"Run Magpie as a service of systemd, launchd or the Windows task scheduler."`
 	Doctor  doctorCmd  `cmd:"" group:"run" help:"Check that everything Magpie needs is in place, and say how to fix the rest."`
 	Backup  backupCmd  `cmd:"" group:"run" help:"Back up the database, even while Magpie runs."`

@@ -188,9 +188,9 @@ func TestChatsMoveFromLarkChannelBridge(t *testing.T) {
 	t.Parallel()
 	m := &workFolder{t, t.TempDir()}
 	old := filepath.Join(m.dir, ".lark-channel")
-	must(t, os.CopyFS(old, os.DirFS("../../internal/migrate/testdata/lark-channel-bridge")))
+	must(t, os.CopyFS(old, os.DirFS("../../internal/operator/migrate/testdata/lark-channel-bridge")))
 	must(t, os.CopyFS(filepath.Join(m.dir, ".claude/projects/-work"),
-		os.DirFS("../../internal/migrate/testdata/transcripts")))
+		os.DirFS("../../internal/operator/migrate/testdata/transcripts")))
 	for _, dir := range []string{"work", "docs"} {
 		must(t, os.Mkdir(filepath.Join(m.dir, dir), 0o700))
 	}

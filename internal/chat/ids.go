@@ -44,9 +44,10 @@ func PersonKey(id string) Key {
 // IsPerson reports whether a key is that of a person: see [PersonKey].
 func (k Key) IsPerson() bool { return k.Kind == aPerson }
 
-// ChannelOf is the channel to which an id of a person, a message or a card belongs.
+// ChannelOf is the channel to which an id of a person, a message or a card belongs. A colon later in an id says nothing:
+// those of Feishu's cards in topics have one.
 func ChannelOf(id string) string {
-	if channel, _, ok := strings.Cut(id, ":"); ok {
+	if channel, _, ok := strings.Cut(id, ":"); ok && channelName.MatchString(channel) {
 		return channel
 	}
 	return feishu

@@ -154,6 +154,7 @@ func TestWhatIsShownFindsItsDoor(t *testing.T) {
 		}, "cli post cli:t.1 b"},
 		{"edit", func() error { return ds.Edit(ctx, "cli:t.1/1", chat.Card{}) }, "cli edit cli:t.1/1"},
 		{"close", func() error { return ds.Close(ctx, "om_1/c", chat.Card{}) }, "feishu close om_1/c"},
+		{"a card in a topic", func() error { return ds.Edit(ctx, "om_1/c@oc_1:thread:omt_1", chat.Card{}) }, "feishu edit om_1/c@oc_1:thread:omt_1"},
 		{"pace", func() error { return ds.Ready(ctx, "om_1/c") }, "feishu ready om_1/c"},
 		{"no pace", func() error { return ds.Ready(ctx, "cli:t.1/1") }, ""},
 		{"buttons", func() error { return ds.RemoveButtons(ctx, "om_1/c") }, "feishu remove om_1/c"},

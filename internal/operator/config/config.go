@@ -229,7 +229,7 @@ func (c Config) BridgeConfig() bridge.Config {
 	guard := bridge.Guard{Homes: c.Claude.Homes(), Files: c.PrivateFiles(), State: c.Claude.StateDir()}
 	guard.Data, _, _ = c.DB.Paths() // Validate reports an invalid path
 	newLang := c.Feishu.DefaultLang()
-	if !c.HasFeishu() {
+	if c.isTerminalOnly() {
 		newLang = string(i18n.OfLocale(c.Claude.Environ))
 	}
 	return bridge.Config{
