@@ -171,3 +171,41 @@ func TestNothingOfADoorIsOfAnother(t *testing.T) {
 		}
 	})
 }
+
+// The cases that every bare comparison would get wrong, whatever is drawn above.
+func TestRulesAndGrantsAreOfOneDoor(t *testing.T) {
+	t.Parallel()
+	w := testWorld(t, func(c *Config) { c.DoorName = door.Doors(nil).Name })
+	w.open()
+	for i, g := range []string{"oc_main", "ou_boss"} {
+		_, err := w.store.Messages().Accept(w.ctx, db.Inbound{
+			Incoming: chat.Incoming{Key: chat.FeishuChat("oc_admins"), Kind: chat.Group, ID: fmt.Sprint("om_g", i), Time: time.Now(),
+				Actor: chat.Actor{ID: "ou_x"}},
+			Class: chat.Command, Effects: []db.Effect{db.GrantAccess{Subject: g, By: "ou_x"}},
+		})
+		w.must(err)
+	}
+	for name, tc := range map[string]struct {
+		rules access.Config
+		room  string
+		who   string
+		taken bool
+	}{
+		"a granted room":      {room: "oc_main", who: "cli:1"},
+		"a granted person":    {room: "x", who: "cli:ou_boss"},
+		"an allowed room":     {rules: access.Config{Allow: []string{"oc_team"}}, room: "oc_team", who: "cli:1"},
+		"an allowed person":   {rules: access.Config{Allow: []string{"ou_ann"}}, room: "x", who: "cli:ou_ann"},
+		"an owner":            {rules: access.Config{Owner: "ou_ann"}, room: "x", who: "cli:ou_ann"},
+		"a denied room":       {rules: access.Config{Allow: []string{"cli:1"}, Deny: []string{"oc_team"}}, room: "oc_team", who: "cli:1", taken: true},
+		"a room of its own":   {rules: access.Config{Allow: []string{"cli:chat:oc_team"}}, room: "oc_team", who: "cli:1", taken: true},
+		"a person of its own": {rules: access.Config{Allow: []string{"cli:1"}}, room: "x", who: "cli:1", taken: true},
+	} {
+		w.bridge.SetAccess(tc.rules)
+		m := chat.Incoming{Key: chat.Key{Channel: "cli", Kind: "chat", ID: tc.room}, Kind: chat.Private, ID: "cli:t." + name,
+			Text: "hello", Time: time.Now(), ToBot: true, Actor: chat.Actor{ID: tc.who}}
+		w.must(w.bridge.HandleMessage(w.ctx, m))
+		if got, err := w.store.Messages().Known(w.ctx, m.Key, m.ID); err != nil || got != tc.taken {
+			t.Errorf("%s: taken %v, want %v; %v", name, got, tc.taken, err)
+		}
+	}
+}
