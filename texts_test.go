@@ -216,6 +216,9 @@ func wrongText(p phrase, where textPlace) string {
 			return fmt.Sprintf("has another word for %q", bad)
 		}
 	}
+	if strings.Contains(p.zh+p.en, "%w") {
+		return "takes an error by %w, which only fmt.Errorf knows"
+	}
 	words := verb.ReplaceAllString(keyName.ReplaceAllString(p.zh, ""), "")
 	switch {
 	case oneLanguage[p.name]:

@@ -55,6 +55,11 @@ func TestAnAnswerGoesWhereItsQuestionCameFrom(t *testing.T) {
 	if err := l.bridge.HandleMessage(t.Context(), elsewhere("cli:t.1", "你好")); !errors.Is(err, chat.ErrNoChat) {
 		t.Errorf("a chat that is not there: %v", err)
 	}
+	press := chat.Press{ID: "cli:t.9", Key: room, Card: "cli:t.8", Actor: chat.Actor{ID: "cli:1000"},
+		Action: chat.Action{Do: chat.DoCommand, ID: "/new"}}
+	if _, err := l.bridge.HandlePress(t.Context(), press); !errors.Is(err, chat.ErrNoChat) || l.count(`SELECT COUNT(*) FROM chats`) != 0 {
+		t.Errorf("a press in a chat that is not there: %v", err)
+	}
 	l.say("om_1", "我叫小明")
 	l.settled(1)
 	_, before, _ := own.SoFar()

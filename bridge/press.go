@@ -35,6 +35,9 @@ func (b *Bridge) HandlePress(ctx context.Context, p chat.Press) (toast string, e
 	if err := chat.CheckActor(chat.Ref{Key: p.Key, ID: p.Card}, p.Actor); err != nil {
 		return i18n.NotForYou.In(b.languages.OfChat(ctx, p.Key)), err
 	}
+	if err := b.receiver.enterChat(ctx, &chat.Incoming{Key: p.Key, ID: p.Card, Actor: p.Actor}); err != nil {
+		return i18n.NotForYou.In(b.languages.OfChat(ctx, p.Key)), err
+	}
 	return b.presses.press(ctx, p)
 }
 

@@ -66,8 +66,11 @@ func (c chatCmd) Run(ctx context.Context) error {
 	} else {
 		err = t.Ask(ctx, said, stop)
 	}
-	if errors.Is(err, terminal.ErrRefused) {
-		return i18n.Mistakef("服务不接受：%w", "the service does not take this: %w", err)
+	switch {
+	case errors.Is(err, chat.ErrNoChat):
+		return i18n.Mistakef("没有聊天 %s，或者那里还没有人给机器人发过消息", "there is no such chat as %s, or nobody has written to the bot there yet", key)
+	case errors.Is(err, terminal.ErrRefused):
+		return i18n.Mistakef("服务不接受：%v", "the service does not take this: %v", err)
 	}
 	return err
 }

@@ -91,7 +91,7 @@ func TestChatWithoutAService(t *testing.T) {
 func TestChatGoesOnWithAnUnknownChat(t *testing.T) {
 	r := newChatRig(t)
 	if out, notes, err := r.piped("--chat", "oc_nobody", "hello"); err == nil || out != "" ||
-		!strings.Contains(notes, "no such chat") {
+		!strings.Contains(notes, "there is no such chat as feishu:chat:oc_nobody,") {
 		t.Errorf("%v: %q, %q", err, out, notes)
 	}
 }

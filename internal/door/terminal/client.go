@@ -110,6 +110,9 @@ func (c *Client) do(ctx context.Context, method, path string, body []byte) (*htt
 	if json.Unmarshal(text, &a) != nil {
 		a.Error = string(bytes.TrimSpace(text))
 	}
+	if method == http.MethodPost && got.StatusCode == http.StatusNotFound {
+		return nil, backoff.Permanent(chat.ErrNoChat)
+	}
 	err = fmt.Errorf("%w (%s): %s", ErrRefused, strconv.Itoa(got.StatusCode), a.Error)
 	if got.StatusCode < http.StatusInternalServerError {
 		return nil, backoff.Permanent(err)

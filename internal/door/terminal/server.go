@@ -40,7 +40,7 @@ func checkPath(path string) error {
 func (d *Door) Run(ctx context.Context, h door.Handler) error {
 	l, err := listen(d.folder)
 	if err != nil {
-		return i18n.Mistakef("终端入口：%w", "the terminal: %w", err)
+		return i18n.Mistakef("终端入口：%v", "the terminal: %v", err)
 	}
 	server := &http.Server{
 		Handler: d.routes(h), ReadHeaderTimeout: 10 * time.Second, ConnContext: withPeer,
@@ -163,6 +163,9 @@ func read(w http.ResponseWriter, r *http.Request, v any, names func() (id, key s
 	key, keyErr := chat.ParseKey(name)
 	if err = errors.Join(err, keyErr); err == nil {
 		err = key.Validate()
+	}
+	if err == nil && key.Channel == channel && key.Kind != Main.Kind {
+		err = errors.New("chat: must be cli:chat:NAME, or that of another door")
 	}
 	terminal, number, _ := strings.Cut(strings.TrimPrefix(id, channel+":"), ".")
 	if _, numberErr := strconv.ParseUint(number, 10, 63); !isTerminal(terminal) || numberErr != nil {

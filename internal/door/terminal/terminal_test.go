@@ -210,7 +210,7 @@ func TestAMessageIsRepeatedUntilItIsStored(t *testing.T) {
 	}
 	r.h.err = chat.ErrNoChat
 	s := r.connect(chat.FeishuChat("oc_x"))
-	if err := s.Say(t.Context(), s.NextID(), "x"); !errors.Is(err, ErrRefused) || len(r.h.got) != 3 {
+	if err := s.Say(t.Context(), s.NextID(), "x"); !errors.Is(err, chat.ErrNoChat) || len(r.h.got) != 3 {
 		t.Errorf("what will never be stored: %v, tried %d times", err, len(r.h.got)-2)
 	}
 	if m := r.h.got[2]; m.Key != chat.FeishuChat("oc_x") || m.Kind == chat.Private || m.Actor.ID != OwnerIDs()[0] {
