@@ -89,7 +89,7 @@ func (cs *commandSet) adminUsers(ctx context.Context, o invocation) (commandResu
 	var s strings.Builder
 	ids := func(ids []string) string { return cmp.Or(strings.Join(ids, i18n.Enumeration.In(o.lang)), none) }
 	fmt.Fprintf(&s, i18n.UsersHead.In(o.lang)+"\n",
-		cmp.Or(a.Owner, none), ids(a.Admins), ids(a.Allow), ids(a.Deny), decided)
+		ids(a.OwnerUsers()), ids(a.Admins), ids(a.Allow), ids(a.Deny), decided)
 	for i, g := range list {
 		if i == maxListed {
 			break

@@ -35,6 +35,7 @@ type Config struct {
 	Departments access.DepartmentLookup // nil = departments are ignored
 	// the platform's ID of the app; empty = the owner is not looked up
 	App            string
+	AppChannel     string         // of the platform of the app
 	Founder        access.Founder // nil = the platform cannot be asked for the owner
 	Found          db.Owner       // the owner found earlier, if any
 	Project        string         // default working folder

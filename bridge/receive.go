@@ -74,7 +74,7 @@ func (rc *receiver) handleMessage(ctx context.Context, m chat.Incoming) error {
 	}
 	code, isCode := rc.logins.stripCode(&m) // before anything else sees it
 	rc.overheard.markEventReceived(m)
-	if admitted, err := rc.access.Admit(ctx, m); err != nil || !admitted {
+	if err := rc.access.Admit(ctx, m); err != nil {
 		return err
 	}
 	if isCode {

@@ -87,7 +87,7 @@ func TestAnOwnerHearsOfWhoWroteBeforeHim(t *testing.T) {
 func TestTheCodeInAnEditedMessage(t *testing.T) {
 	t.Parallel()
 	l := newRig(t)
-	l.remake(func(c *Config) { c.App, c.Access = "cli_1", access.Config{} })
+	l.remake(func(c *Config) { c.App, c.AppChannel, c.Access = "cli_1", room.Channel, access.Config{} })
 	l.ownership().Run(t.Context()) // the platform cannot be asked
 	code := regexp.MustCompile(`MAGPIE-\w+`).FindString(l.logs.String())
 	if len(code) < 30 {

@@ -58,7 +58,7 @@ func New(config Config, store *db.DB, pool *claude.Pool, messenger delivery.Mess
 		pool: pool, out: out, jobs: upkeep.jobs, log: log, patience: loginTime, loggedIn: limits.loggedIn,
 	}
 	authorizer := access.NewAuthorizer(cfg.Access, store.Access(), cfg.Departments, cfg.Waits.Departments, log)
-	app := access.App{ID: cfg.App, Founder: cfg.Founder, Found: cfg.Found, Lang: languages.ofOwner}
+	app := access.App{ID: cfg.App, Channel: cfg.AppChannel, Founder: cfg.Founder, Found: cfg.Found, Lang: languages.ofOwner}
 	control := access.Control{
 		Authorizer: authorizer,
 		Ownership:  access.NewOwnership(app, store.Access(), out, authorizer, log),

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	_ "embed" // sdk_events.txt
+	"errors"
 	"strings"
 	"time"
 
@@ -117,7 +118,10 @@ func (t eventHandler) receive(run context.Context, missed *backfill, payload gjs
 func (t eventHandler) deliver(run context.Context, m chat.Incoming) error {
 	err := t.runInOrder(run, m.Key.ID, m.Time, func(ctx context.Context) error {
 		m.Actor.Name = t.client.names.lookUp(run, m.Key.ID, m.Actor.ID)
-		return t.handler.HandleMessage(ctx, m)
+		if err := t.handler.HandleMessage(ctx, m); !errors.Is(err, chat.ErrDenied) {
+			return err
+		}
+		return nil // people are not told
 	})
 	if err == nil {
 		t.client.known.markSeen(m.ID)

@@ -119,13 +119,17 @@ func (a Config) IsAdmin(who chat.Actor) bool {
 	return (a.IsOwner(who) || who.ID != "" && slices.Contains(a.Admins, who.ID)) && !slices.Contains(a.Deny, who.ID)
 }
 
-// AdminUsers lists the admins, the owner first, under one ID.
-func (a Config) AdminUsers() (list []string) {
-	owner := append([]string{a.Owner}, a.OwnerIDs...)
+// OwnerUsers is the owner, where he can be reached, or else all that he is called at doors.
+func (a Config) OwnerUsers() []string {
 	if a.Owner != "" {
-		owner = owner[:1]
+		return []string{a.Owner}
 	}
-	for _, id := range append(owner, a.Admins...) {
+	return a.OwnerIDs
+}
+
+// AdminUsers lists the admins, the owner first.
+func (a Config) AdminUsers() (list []string) {
+	for _, id := range slices.Concat(a.OwnerUsers(), a.Admins) {
 		if a.IsAdmin(chat.Actor{ID: id}) && !slices.Contains(list, id) {
 			list = append(list, id)
 		}

@@ -22,12 +22,15 @@ func (c Control) Claim(ctx context.Context, m chat.Incoming) (taken bool, err er
 	return taken, err
 }
 
-// Admit reports whether the author of a message may talk to the bot. A stranger's message counts as a request for
-// access.
-func (c Control) Admit(ctx context.Context, m chat.Incoming) (bool, error) {
+// Admit returns [chat.ErrDenied] if the author of a message may not talk to the bot. A stranger's message counts as a
+// request for access.
+func (c Control) Admit(ctx context.Context, m chat.Incoming) error {
 	who, err := c.Authorize(ctx, m.Key, m.Actor)
 	if err == nil && who == Stranger {
 		err = c.Requests.record(ctx, m)
 	}
-	return err == nil && who == Admitted, err
+	if err == nil && who != Admitted {
+		err = chat.ErrDenied
+	}
+	return err
 }

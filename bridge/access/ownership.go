@@ -27,6 +27,7 @@ type Founder interface {
 // App is the app of the bot on the platform.
 type App struct {
 	ID      string   // the app ID on the platform; empty = the owner is not looked up
+	Channel string   // of the platform
 	Founder Founder  // nil = the platform cannot be asked for the owner
 	Found   db.Owner // the owner found earlier, if any
 	// Lang is a user's language, empty if unknown. nil = no language is known.
@@ -37,6 +38,7 @@ type App struct {
 // the first user who sends the code from the log in a private chat becomes the owner. The result is stored.
 type Ownership struct {
 	app        string
+	channel    string
 	founder    Founder
 	owners     db.Access
 	lang       func(ctx context.Context, user string) i18n.Lang
@@ -56,7 +58,7 @@ func NewOwnership(
 	app App, owners db.Access, out delivery.Messenger, authorizer *Authorizer, log zerolog.Logger,
 ) *Ownership {
 	return &Ownership{
-		app: app.ID, founder: app.Founder, found: app.Found, owners: owners, lang: app.Lang, out: out,
+		app: app.ID, channel: app.Channel, founder: app.Founder, found: app.Found, owners: owners, lang: app.Lang, out: out,
 		authorizer: authorizer, log: log,
 	}
 }
@@ -180,6 +182,9 @@ func (o *Ownership) claim(ctx context.Context, m chat.Incoming) (bool, error) {
 	if subtle.ConstantTimeCompare([]byte(word), []byte(code)) != 1 {
 		o.log.Warn().Str("user", m.Actor.ID).Msg("a wrong code was sent to become the bot's owner")
 		return false, nil
+	}
+	if !(chat.Key{Channel: o.channel}).Owns(m.Actor.ID) {
+		return false, chat.ErrDenied // the app cannot belong to somebody of another door; and no agent is to see the code
 	}
 	err := o.setOwner(ctx, db.Owner{App: o.app, User: m.Actor.ID, Source: db.CodeBearer, Message: m.ID})
 	return true, err

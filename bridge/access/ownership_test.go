@@ -58,7 +58,7 @@ func newOwnershipRig(t testing.TB, path string, f Founder, a Config) *ownershipR
 	e := &ownershipRig{TB: t, store: store, out: &deliverytest.Recorder{}, log: &strings.Builder{}}
 	log := zerolog.New(e.log)
 	who := NewAuthorizer(a, store.Access(), nil, 0, log)
-	e.Ownership = NewOwnership(App{ID: "cli_1", Founder: f, Found: found}, store.Access(), e.out, who, log)
+	e.Ownership = NewOwnership(App{ID: "cli_1", Channel: "feishu", Founder: f, Found: found}, store.Access(), e.out, who, log)
 	e.Set(a)
 	return e
 }
@@ -169,6 +169,13 @@ func TestWhoeverSendsTheCodeOwnsTheBot(t *testing.T) {
 		if e.write(tc.kind, "om_0", tc.user, tc.text) || e.rules().Owner != "" {
 			t.Fatalf("%s makes %q the owner", name, e.rules().Owner)
 		}
+	}
+	elsewhere := chat.Incoming{
+		Key: chat.Key{Channel: "cli", Kind: "chat", ID: "main"}, Kind: chat.Private, ID: "cli:t.1",
+		Actor: chat.Actor{ID: "cli:1000"}, Text: code, ToBot: true,
+	}
+	if taken, err := e.claim(t.Context(), elsewhere); taken || !errors.Is(err, chat.ErrDenied) || e.rules().Owner != "" {
+		t.Fatalf("at another door: %v, %v, the owner is %q", taken, err, e.rules().Owner)
 	}
 	if !e.write(chat.Private, "om_1", "ou_1", " "+strings.ToLower(code)+"\n") || e.rules().Owner != "ou_1" {
 		t.Fatalf("the code was not accepted: %+v", e.rules())

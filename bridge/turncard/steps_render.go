@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"magpie/internal/agenttools"
+	"magpie/internal/chat"
 	"magpie/internal/claude"
 	"magpie/internal/i18n"
 )
@@ -126,12 +127,12 @@ func (ss steps) body(l i18n.Lang) string {
 
 // summary shows a step in one line.
 func (s step) summary(l i18n.Lang) string {
-	mark := "✓"
+	mark := chat.StepDone
 	switch {
 	case s.ended.IsZero():
-		mark = "▸"
+		mark = chat.StepRuns
 	case s.failed:
-		mark = "✗"
+		mark = chat.StepFailed
 	}
 	text := mark + " **" + stepName(s.tool, l) + "**"
 	// A backquote would end the inline code.

@@ -61,7 +61,7 @@ func (c chatCmd) Run(ctx context.Context) error {
 		return err
 	}
 	t := &talk.Talk{Client: client, Lang: userLang(), Out: os.Stdout, Notes: os.Stderr, Folder: "."}
-	if t.Plain, t.Width = os.Getenv("NO_COLOR") != "", columns; typing {
+	if typing {
 		err = t.Type(ctx, said, stop)
 	} else {
 		err = t.Ask(ctx, said, stop)
@@ -69,18 +69,12 @@ func (c chatCmd) Run(ctx context.Context) error {
 	switch {
 	case errors.Is(err, chat.ErrNoChat):
 		return i18n.Mistakef("没有聊天 %s，或者那里还没有人给机器人发过消息", "there is no such chat as %s, or nobody has written to the bot there yet", key)
+	case errors.Is(err, chat.ErrDenied):
+		return i18n.Mistakef("机器人在聊天 %s 里不接受你的话：见配置的 [access] deny", "the bot takes nothing from you in the chat %s: see [access] deny in its configuration", key)
 	case errors.Is(err, terminal.ErrRefused):
 		return i18n.Mistakef("服务不接受：%v", "the service does not take this: %v", err)
 	}
 	return err
-}
-
-// columns is the width of the terminal.
-func columns() int {
-	if width, _, err := term.GetSize(int(os.Stdout.Fd())); err == nil && width > 1 {
-		return width
-	}
-	return 80
 }
 
 // dial connects to the service.

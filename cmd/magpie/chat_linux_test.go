@@ -3,6 +3,7 @@ package main
 import (
 	"os"
 	"strings"
+	"sync"
 	"testing"
 
 	"magpie/internal/claude/claudetest"
@@ -77,6 +78,42 @@ func chatAtATerminal(t *testing.T, change func(*config.Config)) {
 	if code := who.exit(); code != 0 {
 		t.Errorf("exit code %d", code)
 	}
+}
+
+// A long paragraph appears as it is written, and so does each step; who is denied is told.
+func TestChatGrowsAtATerminal(t *testing.T) {
+	claudetest.Versions(t, func(t *testing.T, command string) {
+		r := newChatRig(t, allowBash, func(c *config.Config) { c.Claude.Command = command })
+		held := make(chan struct{})
+		release := sync.OnceFunc(func() { close(held) })
+		t.Cleanup(release)
+		must(t, os.WriteFile(r.inProject("look.sh"), []byte("echo seen\n"), 0o600))
+		long := strings.Repeat("word ", 60)
+		r.model.Script(
+			modelsim.Rule{Times: 1, Steps: []modelsim.Step{bash("sh look.sh")}},
+			modelsim.Rule{Times: 1, Steps: []modelsim.Step{
+				modelsim.Text("It begins here. " + long), modelsim.Hold(held), modelsim.Text("And ends."),
+			}},
+		)
+		who := openTerminal(t, r.command("tell me"))
+		who.await("✓")
+		who.await("sh look.sh")
+		who.await("It begins here. ")
+		release()
+		who.await("And ends.")
+		who.await("> ")
+		if got := who.String(); strings.Count(got, "It begins here. ") != 1 {
+			t.Errorf("the paragraph is printed more than once: %q", got)
+		}
+		deny := r.cfg.Access
+		deny.Deny = []string{terminal.Main.String()}
+		r.setAccess(deny)
+		who.enter("and now?")
+		who.await("[access] deny")
+		if code := who.exit(); code == 0 {
+			t.Error("it ends as if all were well")
+		}
+	})
 }
 
 // What an agent runs does not reach the socket: it is hidden with everything else of the program.

@@ -166,3 +166,54 @@ func TestChatSurvivesTheService(t *testing.T) {
 		})
 	}
 }
+
+// Who is denied is told at once, in a pipe with an error, and no agent hears of it.
+func TestChatOfSomebodyDenied(t *testing.T) {
+	r := newChatRig(t, func(c *config.Config) { c.Access.Deny = []string{"oc_closed", "cli:chat:main"} })
+	out, notes, err := r.piped("hello")
+	if err == nil || out != "" || !strings.Contains(notes, "the bot takes nothing from you in the chat cli:chat:main") {
+		t.Errorf("%v: %q, %q", err, out, notes)
+	}
+	if n := r.count(`SELECT COUNT(*) FROM messages`); n != 0 || len(r.model.Requests()) != 0 {
+		t.Errorf("%d messages are kept", n)
+	}
+}
+
+// What is said while another terminal's question is answered can become part of it; then there is no answer of its own to
+// wait for.
+func TestChatAddsToAnotherQuestion(t *testing.T) {
+	r := newChatRig(t)
+	held := make(chan struct{})
+	release := sync.OnceFunc(func() { close(held) })
+	t.Cleanup(release)
+	r.model.Script(modelsim.Rule{Times: 1, Steps: []modelsim.Step{modelsim.Hold(held), modelsim.Text("the whole answer")}})
+	first := r.command("a question")
+	var out bytes.Buffer
+	first.Stdout = &out
+	must(t, first.Start())
+	r.awaitModel("the question", func(list []modelsim.Request) bool { return len(list) > 0 })
+	second := r.command("also: one thing more")
+	var notes bytes.Buffer
+	second.Stderr = &notes
+	must(t, second.Start())
+	r.until("the addition", func() bool { return r.count(`SELECT COUNT(*) FROM messages WHERE role = 'user'`) == 2 })
+	release()
+	if err := first.Wait(); err != nil || !strings.Contains(out.String(), "the whole answer") {
+		t.Errorf("the question: %v, %q", err, &out)
+	}
+	if err := second.Wait(); err == nil || !strings.Contains(notes.String(), "it has no answer of its own here") {
+		t.Errorf("the addition: %v, %q", err, &notes)
+	}
+}
+
+// The owner at a bot without Feishu is whoever may open the socket.
+func TestTheOwnerAtATerminal(t *testing.T) {
+	r := newChatRig(t, func(c *config.Config) { c.Access.Owner = "" })
+	out, _, err := r.piped("/admin users")
+	if want := fmt.Sprintf("cli:%d", os.Geteuid()); err != nil || !strings.Contains(out, want) {
+		t.Errorf("%v: %q does not name %s", err, out, want)
+	}
+	if out, _, err := r.piped("/whoami"); err != nil || !strings.Contains(out, "owner") && !strings.Contains(out, "所有者") {
+		t.Errorf("%v: %q", err, out)
+	}
+}

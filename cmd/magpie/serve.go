@@ -236,7 +236,7 @@ func (p *program) bridgeConfig() bridge.Config {
 	b := p.cfg.BridgeConfig()
 	b.DoorName = p.doors.Name
 	if p.feishu != nil {
-		b.Founder = p.feishu
+		b.Founder, b.AppChannel = p.feishu, p.feishu.Channel()
 	}
 	b.Departments, b.Groups, b.Age = p.doors, p.doors, p.doors.Age
 	b.Tools, b.Files, b.Checks, b.Reload = p.tools, p.files, p.checks(), p.requestReload

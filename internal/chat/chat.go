@@ -308,6 +308,13 @@ const (
 	CardNeedsYou CardState = "needs_you" // waits for a user
 )
 
+// The marks with which the lines of steps begin on a panel.
+const (
+	StepRuns   = "▸"
+	StepDone   = "✓"
+	StepFailed = "✗"
+)
+
 // Panel is a collapsible part of a card.
 type Panel struct {
 	Title string // one line
@@ -386,4 +393,5 @@ var (
 	ErrNotTaken    = errors.New("the platform does not take this file")
 	ErrTooBig      = errors.New("the file is larger than the limit")
 	ErrNoChat      = errors.New("there is no such chat") // to go on with, from another door
+	ErrDenied      = errors.New("this person may not talk to the bot there")
 )

@@ -10,7 +10,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
-	"strconv"
+	"os"
 	"sync/atomic"
 	"time"
 
@@ -22,10 +22,10 @@ import (
 
 // Client is a terminal. Its methods wait for a service that is being restarted.
 type Client struct {
-	id   string
-	chat chat.Key
-	http *http.Client
-	said atomic.Uint64 // messages and presses so far
+	id, folder string
+	chat       chat.Key
+	http       *http.Client
+	said       atomic.Uint64 // messages and presses so far
 }
 
 // ErrRefused means that the service does not take a request, however often it is repeated.
@@ -44,9 +44,8 @@ func Dial(ctx context.Context, folder string, key chat.Key) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Client{
-		id: uuid.NewString(), chat: key, http: &http.Client{Transport: &http.Transport{DialContext: connect}},
-	}, probe.Close()
+	c := &http.Client{Transport: &http.Transport{DialContext: connect}}
+	return &Client{id: uuid.NewString(), folder: folder, chat: key, http: c}, probe.Close()
 }
 
 // NextID is the ID of a new message or press.
@@ -54,36 +53,32 @@ func (c *Client) NextID() string {
 	return fmt.Sprintf("%s:%s.%d", channel, c.id, c.said.Add(1))
 }
 
-// Say says something, until the service has stored it. The same ID is the same message.
+// Say says something, until the service has stored it. The same ID is the same message. An error that matches
+// [chat.ErrNoChat], [chat.ErrDenied] or [ErrRefused] is final.
 func (c *Client) Say(ctx context.Context, id, text string) error {
-	_, err := c.post(ctx, "messages", Message{ID: id, Chat: c.chat.String(), Text: text})
+	_, err := c.send(ctx, said{ID: id, Chat: c.chat.String(), Text: text})
 	return err
 }
 
 // Press presses a button of a card.
 func (c *Client) Press(ctx context.Context, card string, a chat.Action, values map[string][]string) (string, error) {
-	return c.post(ctx, "presses", Press{
-		ID: c.NextID(), Chat: c.chat.String(), Card: card, Action: a, Values: values,
-	})
+	return c.send(ctx, said{ID: c.NextID(), Chat: c.chat.String(), Card: card, Action: a, Values: values})
 }
 
-// post sends a request until it is answered.
-func (c *Client) post(ctx context.Context, what string, v any) (toast string, err error) {
-	data, err := json.Marshal(v)
+// send sends something until it is answered.
+func (c *Client) send(ctx context.Context, s said) (toast string, err error) {
+	data, err := json.Marshal(s)
 	if err != nil {
 		return "", err
 	}
 	return backoff.Retry(ctx, func() (string, error) {
-		r, err := c.do(ctx, http.MethodPost, what, data)
+		body, err := c.do(ctx, http.MethodPost, "said", data)
 		if err != nil {
 			return "", err
 		}
-		defer r.Body.Close() //nolint:errcheck // read only
-		var a answer
-		if err := json.NewDecoder(r.Body).Decode(&a); err != nil {
-			return "", err
-		}
-		return a.Toast, nil
+		defer body.Close() //nolint:errcheck // read only
+		toast, err := io.ReadAll(body)
+		return string(toast), err
 	}, backoff.WithBackOff(waits()), backoff.WithMaxElapsedTime(0))
 }
 
@@ -95,25 +90,25 @@ func waits() backoff.BackOff {
 }
 
 // do sends one request. An error that is not permanent can be retried.
-func (c *Client) do(ctx context.Context, method, path string, body []byte) (*http.Response, error) {
-	r, err := http.NewRequestWithContext(ctx, method, "http://magpie/v1/"+path, bytes.NewReader(body))
+func (c *Client) do(ctx context.Context, method, path string, data []byte) (io.ReadCloser, error) {
+	r, err := http.NewRequestWithContext(ctx, method, "http://magpie/v1/"+path, bytes.NewReader(data))
 	if err != nil {
 		return nil, backoff.Permanent(err)
 	}
 	got, err := c.http.Do(r)
-	if err != nil || got.StatusCode == http.StatusOK {
-		return got, err
+	if err != nil {
+		return nil, err
+	} else if got.StatusCode == http.StatusOK {
+		return got.Body, nil
 	}
 	defer got.Body.Close() //nolint:errcheck // read only
 	text, _ := io.ReadAll(io.LimitReader(got.Body, maxBytes))
-	var a answer
-	if json.Unmarshal(text, &a) != nil {
-		a.Error = string(bytes.TrimSpace(text))
+	err = fmt.Errorf("%w: %s", ErrRefused, bytes.TrimSpace(text))
+	for refusal, status := range refusals {
+		if status == got.StatusCode {
+			err = refusal
+		}
 	}
-	if method == http.MethodPost && got.StatusCode == http.StatusNotFound {
-		return nil, backoff.Permanent(chat.ErrNoChat)
-	}
-	err = fmt.Errorf("%w (%s): %s", ErrRefused, strconv.Itoa(got.StatusCode), a.Error)
 	if got.StatusCode < http.StatusInternalServerError {
 		return nil, backoff.Permanent(err)
 	}
@@ -125,57 +120,42 @@ func (c *Client) do(ctx context.Context, method, path string, body []byte) (*htt
 func (c *Client) Events(ctx context.Context, show func(Event), status func(connected bool)) error {
 	query := url.Values{"terminal": {c.id}, "chat": {c.chat.String()}}.Encode()
 	wait, there := waits(), true
-	for {
-		err := c.stream(ctx, "events?"+query, show, func() { wait.Reset(); there = true; status(true) })
-		var permanent *backoff.PermanentError
-		if ctx.Err() != nil || errors.As(err, &permanent) {
-			return errors.Join(ctx.Err(), err)
+	_, err := backoff.Retry(ctx, func() (bool, error) {
+		body, err := c.do(ctx, http.MethodGet, "events?"+query, nil)
+		if err != nil {
+			return false, err
 		}
+		defer body.Close() //nolint:errcheck // read only
+		events := json.NewDecoder(body)
+		for first := true; ; first = false {
+			var e Event
+			if err := events.Decode(&e); err != nil {
+				return false, err
+			}
+			if !first {
+				show(e)
+				continue
+			}
+			wait.Reset()
+			there = true
+			status(true)
+		}
+	}, backoff.WithBackOff(wait), backoff.WithMaxElapsedTime(0), backoff.WithNotify(func(error, time.Duration) {
 		if there {
 			there = false
 			status(false)
 		}
-		select {
-		case <-time.After(wait.NextBackOff()):
-		case <-ctx.Done():
-		}
-	}
+	}))
+	return err
 }
 
-// stream passes on the events of one connection.
-func (c *Client) stream(ctx context.Context, path string, show func(Event), connected func()) error {
-	r, err := c.do(ctx, http.MethodGet, path, nil)
+// Fetch writes a file to w. It is in the service's folder, which whoever may open the socket may read.
+func (c *Client) Fetch(_ context.Context, key string, w io.Writer) error {
+	f, err := os.OpenInRoot(filesIn(c.folder), key)
 	if err != nil {
 		return err
 	}
-	defer r.Body.Close() //nolint:errcheck // read only
-	events := json.NewDecoder(r.Body)
-	for first := true; ; first = false {
-		var e Event
-		if err := events.Decode(&e); err != nil {
-			return err
-		}
-		if first {
-			connected()
-			continue
-		}
-		show(e)
-	}
-}
-
-// Fetch writes a file to w, and lets the service delete it.
-func (c *Client) Fetch(ctx context.Context, key string, w io.Writer) error {
-	path := "files/" + url.PathEscape(key)
-	r, err := c.do(ctx, http.MethodGet, path, nil)
-	if err != nil {
-		return err
-	}
-	defer r.Body.Close() //nolint:errcheck // read only
-	if _, err := io.Copy(w, r.Body); err != nil {
-		return err
-	}
-	if r, err := c.do(ctx, http.MethodDelete, path, nil); err == nil {
-		return r.Body.Close()
-	}
-	return nil // it goes when there is no room for it
+	defer f.Close() //nolint:errcheck // read only
+	_, err = io.Copy(w, f)
+	return err
 }

@@ -1,17 +1,21 @@
 package terminal
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io/fs"
+	"maps"
 	"net"
 	"net/http"
 	"os"
 	"os/user"
 	"path/filepath"
+	"regexp"
 	"strconv"
-	"strings"
+	"sync"
 	"time"
 
 	"magpie/internal/chat"
@@ -35,42 +39,36 @@ func checkPath(path string) error {
 	return nil
 }
 
-// Run implements [door.Door]. It answers terminals until ctx is done. A socket that is there was left by a killed
-// service: only one opens the database beside it.
+// Run implements [door.Door]. It answers terminals until ctx is done.
 func (d *Door) Run(ctx context.Context, h door.Handler) error {
 	l, err := listen(d.folder)
 	if err != nil {
 		return i18n.Mistakef("终端入口：%v", "the terminal: %v", err)
 	}
+	mux := http.NewServeMux()
+	mux.HandleFunc("POST /v1/said", func(w http.ResponseWriter, r *http.Request) { hear(w, r, h) })
+	mux.HandleFunc("GET /v1/events", d.serveEvents)
 	server := &http.Server{
-		Handler: d.routes(h), ReadHeaderTimeout: 10 * time.Second, ConnContext: withPeer,
+		Handler: onlyOwners(mux), ReadHeaderTimeout: 10 * time.Second, ConnContext: withPeer,
 		BaseContext: func(net.Listener) context.Context { return ctx },
 	}
 	defer context.AfterFunc(ctx, func() { _ = server.Close() })() // this ends Serve in any case
-	d.setHealth(door.Health{Connected: true, Since: time.Now()})
+	d.health.Store(&door.Health{Connected: true, Since: time.Now()})
 	err = server.Serve(l)
-	d.setHealth(door.Health{Since: time.Now(), LastError: err})
+	d.health.Store(&door.Health{Since: time.Now(), LastError: err})
 	if errors.Is(err, http.ErrServerClosed) {
 		return nil
 	}
 	return err
 }
 
-func (d *Door) setHealth(h door.Health) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.health = h
-}
-
-// listen makes the socket, for this user alone.
+// listen makes the socket, for this user alone. One that is there was left by a killed service: only one opens the
+// database beside it.
 func listen(folder string) (net.Listener, error) {
-	if err := os.MkdirAll(folder, 0o700); err != nil {
-		return nil, err
-	}
-	if err := os.Chmod(folder, 0o700); err != nil { // it may be older
-		return nil, err
-	}
 	path := SocketPath(folder)
+	if err := errors.Join(os.MkdirAll(folder, 0o700), os.Chmod(folder, 0o700)); err != nil { // it may be older
+		return nil, err
+	}
 	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
@@ -84,133 +82,100 @@ func listen(folder string) (net.Listener, error) {
 // peerKey is the key of a connection's user in its context.
 type peerKey struct{}
 
-// withPeer notes who has opened a connection.
+// withPeer notes who has opened a connection, as the kernel says.
 func withPeer(ctx context.Context, c net.Conn) context.Context {
-	uid, err := peerUser(c)
-	if err != nil || uid != 0 && uid != os.Geteuid() {
+	raw, err := c.(*net.UnixConn).SyscallConn()
+	if err != nil {
+		return ctx
+	}
+	var uid int
+	var failed error
+	if raw.Control(func(fd uintptr) { uid, failed = userOf(fd) }) != nil || failed != nil {
 		return ctx
 	}
 	return context.WithValue(ctx, peerKey{}, uid)
 }
 
-// Message is what a terminal says. Its ID is "cli:", the terminal's ID, a dot, and a number.
-type Message struct {
-	ID   string `json:"id"`
-	Chat string `json:"chat"` // the key
-	Text string `json:"text"`
+// onlyOwners answers nobody but the user that runs the service, and root, even if the socket's folder lets others in.
+func onlyOwners(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if uid, ok := r.Context().Value(peerKey{}).(int); !ok || uid != 0 && uid != os.Geteuid() {
+			http.Error(w, "the socket belongs to another user", http.StatusUnauthorized)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
 }
 
-// Press is a press of a card's button, with the values of the form.
-type Press struct {
-	ID     string              `json:"id"` // like that of a message
-	Chat   string              `json:"chat"`
-	Card   string              `json:"card"`
+// said is what is said at a terminal, or a press of a card's button there.
+type said struct {
+	ID     string              `json:"id"`   // "cli:", the terminal's ID, a dot, and a number
+	Chat   string              `json:"chat"` // the key
+	Text   string              `json:"text,omitempty"`
+	Card   string              `json:"card,omitempty"` // whose button is pressed; empty = this is no press
 	Action chat.Action         `json:"action"`
-	Values map[string][]string `json:"values,omitempty"`
-}
-
-// answer is what the service says to a message or a press.
-type answer struct {
-	Toast string `json:"toast,omitempty"`
-	Error string `json:"error,omitempty"`
+	Values map[string][]string `json:"values,omitempty"` // of the form
 }
 
 // maxBytes is the size of the longest request.
 const maxBytes = 4 << 20
 
-// routes answer the requests of terminals.
-func (d *Door) routes(h door.Handler) http.Handler {
-	mux := http.NewServeMux()
-	mux.HandleFunc("POST /v1/messages", func(w http.ResponseWriter, r *http.Request) {
-		var m Message
-		key, ok := read(w, r, &m, func() (id, key string) { return m.ID, m.Chat })
-		if !ok {
-			return
-		}
-		in := chat.Incoming{Key: key, ID: m.ID, Actor: actor(r), Text: m.Text, Time: time.Now(), ToBot: true}
+var (
+	terminalID = regexp.MustCompile(`^[0-9a-f-]{8,64}$`)
+	saidID     = regexp.MustCompile(`^` + channel + `:[0-9a-f-]{8,64}\.[0-9]{1,18}$`)
+)
+
+// The statuses of errors after which a terminal does not try again.
+var refusals = map[error]int{chat.ErrNoChat: http.StatusNotFound, chat.ErrDenied: http.StatusForbidden}
+
+// hear passes on what is said. It is answered with the toast of a press.
+func hear(w http.ResponseWriter, r *http.Request, h door.Handler) {
+	var s said
+	err := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxBytes)).Decode(&s)
+	key, keyErr := chat.ParseKey(s.Chat)
+	err = errors.Join(err, keyErr, key.Validate())
+	if err != nil || !saidID.MatchString(s.ID) || key.Channel == channel && key.Kind != Main.Kind {
+		http.Error(w, fmt.Sprint("no message of a terminal, or not in a chat that it can be in: ", err), http.StatusBadRequest)
+		return
+	}
+	toast, uid := "", r.Context().Value(peerKey{}).(int)
+	who := chat.Actor{ID: actorID(uid)}
+	if u, err := user.LookupId(strconv.Itoa(uid)); err == nil {
+		who.Name = u.Username
+	}
+	if s.Card != "" {
+		toast, err = h.HandlePress(r.Context(), chat.Press{
+			ID: s.ID, Key: key, Card: chat.FirstMessage(s.Card), Actor: who, Action: s.Action, Values: s.Values,
+		})
+	} else {
+		in := chat.Incoming{Key: key, ID: s.ID, Actor: who, Text: s.Text, Time: time.Now(), ToBot: true}
 		if key.Channel == channel {
 			in.Kind = chat.Private
 		}
-		reply(w, "", h.HandleMessage(r.Context(), in))
-	})
-	mux.HandleFunc("POST /v1/presses", func(w http.ResponseWriter, r *http.Request) {
-		var p Press
-		key, ok := read(w, r, &p, func() (id, key string) { return p.ID, p.Chat })
-		if !ok {
-			return
-		}
-		toast, err := h.HandlePress(r.Context(), chat.Press{
-			ID: p.ID, Key: key, Card: chat.FirstMessage(p.Card), Actor: actor(r), Action: p.Action, Values: p.Values,
-		})
-		reply(w, toast, err)
-	})
-	mux.HandleFunc("GET /v1/events", d.serveEvents)
-	mux.HandleFunc("GET /v1/files/{file}", d.serveFile)
-	mux.HandleFunc("DELETE /v1/files/{file}", d.serveFile)
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if _, ok := r.Context().Value(peerKey{}).(int); !ok {
-			http.Error(w, "the socket belongs to another user", http.StatusForbidden)
-			return
-		}
-		mux.ServeHTTP(w, r)
-	})
-}
-
-// read reads a request into v, and returns the chat that it names.
-func read(w http.ResponseWriter, r *http.Request, v any, names func() (id, key string)) (chat.Key, bool) {
-	err := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxBytes)).Decode(v)
-	id, name := names()
-	key, keyErr := chat.ParseKey(name)
-	if err = errors.Join(err, keyErr); err == nil {
-		err = key.Validate()
-	}
-	if err == nil && key.Channel == channel && key.Kind != Main.Kind {
-		err = errors.New("chat: must be cli:chat:NAME, or that of another door")
-	}
-	terminal, number, _ := strings.Cut(strings.TrimPrefix(id, channel+":"), ".")
-	if _, numberErr := strconv.ParseUint(number, 10, 63); !isTerminal(terminal) || numberErr != nil {
-		err = errors.Join(err, errors.New("id: must be cli:TERMINAL.NUMBER"))
+		err = h.HandleMessage(r.Context(), in)
 	}
 	if err != nil {
-		w.WriteHeader(http.StatusBadRequest)
-		_ = json.NewEncoder(w).Encode(answer{Error: err.Error()})
-	}
-	return key, err == nil
-}
-
-// isTerminal reports whether a terminal may have this ID.
-func isTerminal(id string) bool {
-	return len(id) >= 8 && chat.ValidID(id) == nil && !strings.ContainsAny(id, "./")
-}
-
-// reply answers a request. After an error that is not permanent the terminal repeats it.
-func reply(w http.ResponseWriter, toast string, err error) {
-	a := answer{Toast: toast}
-	if err != nil {
-		a.Error = err.Error()
 		status := http.StatusServiceUnavailable
-		if errors.Is(err, chat.ErrNoChat) {
-			status = http.StatusNotFound
+		for refusal, number := range refusals {
+			if errors.Is(err, refusal) {
+				status = number
+			}
 		}
-		w.WriteHeader(status)
+		http.Error(w, cmp.Or(toast, http.StatusText(status)), status)
+		return
 	}
-	_ = json.NewEncoder(w).Encode(a)
+	_, _ = w.Write([]byte(toast))
 }
 
-// actor is who has opened the connection of a request.
-func actor(r *http.Request) chat.Actor {
-	uid, _ := r.Context().Value(peerKey{}).(int)
-	a := chat.Actor{ID: actorID(uid)}
-	if u, err := user.LookupId(strconv.Itoa(uid)); err == nil {
-		a.Name = u.Username
-	}
-	return a
-}
+// view is what a terminal sees: a connection on which it gets its events.
+type view struct {
+	chat chat.Key  // in which it talks
+	left time.Time // when the connection ended; zero = it has not. The door's mutex guards it
 
-// stream is the connection on which a terminal gets its events.
-type stream struct {
-	http.ResponseWriter
-	end context.CancelFunc
+	mu   sync.Mutex // an event is written at a time
+	out  http.ResponseWriter
+	end  context.CancelFunc
+	over bool // nothing more may be written
 }
 
 // writeLimit is how long a terminal may take for an event; one that is stopped is disconnected, and connects again.
@@ -220,18 +185,18 @@ const writeLimit = 2 * time.Second
 func (v *view) write(e Event) error {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	if v.stream == nil {
+	if v.over {
 		return errAway
 	}
-	c := http.NewResponseController(v.stream.ResponseWriter)
+	c := http.NewResponseController(v.out)
 	_ = c.SetWriteDeadline(time.Now().Add(writeLimit))
-	err := json.NewEncoder(v.stream).Encode(e)
+	err := json.NewEncoder(v.out).Encode(e)
 	if err == nil {
 		err = c.Flush()
 	}
 	if err != nil {
-		v.stream.end()
-		v.stream = nil
+		v.over = true
+		v.end()
 	}
 	return err
 }
@@ -240,51 +205,27 @@ func (v *view) write(e Event) error {
 func (d *Door) serveEvents(w http.ResponseWriter, r *http.Request) {
 	id := r.FormValue("terminal")
 	key, err := chat.ParseKey(r.FormValue("chat"))
-	if err != nil || !isTerminal(id) {
+	if err != nil || !terminalID.MatchString(id) {
 		http.Error(w, "terminal or chat: missing, or malformed", http.StatusBadRequest)
 		return
 	}
 	ctx, end := context.WithCancel(r.Context())
 	defer end()
-	s := &stream{w, end}
-	v := d.connect(id, key, s)
-	defer d.disconnect(id, v, s)
+	v := &view{chat: key, out: w, end: end}
+	d.mu.Lock()
+	maps.DeleteFunc(d.terminals, func(_ string, v *view) bool { return !v.left.IsZero() && time.Since(v.left) > grace })
+	if before := d.terminals[id]; before != nil {
+		before.end()
+	}
+	d.terminals[id] = v
+	d.mu.Unlock()
 	if v.write(Event{}) == nil {
 		<-ctx.Done()
 	}
-}
-
-// connect makes s the stream of a terminal.
-func (d *Door) connect(id string, key chat.Key, s *stream) *view {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	for other, v := range d.terminals {
-		if !v.left.IsZero() && time.Since(v.left) > grace {
-			delete(d.terminals, other)
-		}
-	}
-	v := d.terminals[id]
-	if v == nil {
-		v = &view{}
-		d.terminals[id] = v
-	}
-	v.chat, v.left = key, time.Time{}
 	v.mu.Lock()
-	defer v.mu.Unlock()
-	if v.stream != nil {
-		v.stream.end()
-	}
-	v.stream = s
-	return v
-}
-
-// disconnect ends a stream, after which nothing may be written to it.
-func (d *Door) disconnect(id string, v *view, s *stream) {
+	v.over = true
+	v.mu.Unlock()
 	d.mu.Lock()
-	defer d.mu.Unlock()
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	if v.stream == s || v.stream == nil {
-		v.stream, v.left = nil, time.Now()
-	}
+	v.left = time.Now()
+	d.mu.Unlock()
 }

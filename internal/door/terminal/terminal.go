@@ -6,19 +6,26 @@
 package terminal
 
 import (
+	"cmp"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
+	"fmt"
+	"maps"
 	"os"
+	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
+
+	"github.com/google/uuid"
 
 	"magpie/internal/chat"
 	"magpie/internal/door"
 	"magpie/internal/i18n"
+	"magpie/internal/safepath"
 )
 
 // channel is that of the door.
@@ -46,20 +53,10 @@ type Event struct {
 type Door struct {
 	folder string
 	began  time.Time
+	health atomic.Pointer[door.Health]
 
 	mu        sync.Mutex
-	health    door.Health
 	terminals map[string]*view // by their IDs
-}
-
-// view is what a terminal sees.
-type view struct {
-	chat chat.Key  // in which it talks
-	left time.Time // when it was connected last
-
-	mu     sync.Mutex // an event is written at a time
-	stream *stream    // nil = not connected
-	drawn  time.Time  // when a card was last edited
 }
 
 // New makes the door whose socket is in this folder, which is its own. The agents must not reach it.
@@ -67,17 +64,13 @@ func New(folder string) (*Door, error) {
 	if err := checkPath(SocketPath(folder)); err != nil {
 		return nil, err
 	}
-	return &Door{folder: folder, began: time.Now(), terminals: map[string]*view{}}, nil
+	d := &Door{folder: folder, began: time.Now(), terminals: map[string]*view{}}
+	d.health.Store(&door.Health{})
+	return d, nil
 }
 
 // OwnerIDs are the IDs of those who may use the socket: the user that runs the service, and root.
-func OwnerIDs() []string {
-	ids := []string{actorID(os.Geteuid())}
-	if os.Geteuid() > 0 {
-		ids = append(ids, actorID(0))
-	}
-	return ids
-}
+func OwnerIDs() []string { return slices.Compact([]string{actorID(os.Geteuid()), actorID(0)}) }
 
 func actorID(uid int) string { return channel + ":" + strconv.Itoa(uid) }
 
@@ -90,11 +83,7 @@ func (d *Door) Traits() door.Traits {
 }
 
 // Health implements [door.Door].
-func (d *Door) Health() door.Health {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return d.health
-}
+func (d *Door) Health() door.Health { return *d.health.Load() }
 
 // Reply implements [door.Door].
 func (d *Door) Reply(_ context.Context, to chat.Ref, text, idem string) (string, error) {
@@ -122,20 +111,10 @@ func (d *Door) Close(_ context.Context, cardID string, card chat.Card) error {
 const pace = 100 * time.Millisecond
 
 // Ready implements [door.Pacer].
-func (d *Door) Ready(ctx context.Context, cardID string) error {
-	v, err := d.viewOf(terminalOf(cardID))
-	if err != nil {
-		return ctx.Err() // the drawing fails
-	}
-	v.mu.Lock()
-	wait := pace - time.Since(v.drawn)
-	v.drawn = time.Now().Add(max(wait, 0))
-	v.mu.Unlock()
-	if wait > 0 {
-		select {
-		case <-time.After(wait):
-		case <-ctx.Done():
-		}
+func (d *Door) Ready(ctx context.Context, _ string) error {
+	select {
+	case <-time.After(pace):
+	case <-ctx.Done():
 	}
 	return ctx.Err()
 }
@@ -146,42 +125,52 @@ func (d *Door) SetReaction(_ context.Context, to chat.Ref, r chat.Reaction) erro
 	return err
 }
 
+// kept is how long files stay for terminals that have not fetched them yet.
+const kept = time.Hour
+
+func filesIn(folder string) string { return filepath.Join(folder, "files") }
+
+// Upload implements [door.Attacher]: the terminal reads the file from there.
+func (d *Door) Upload(_ context.Context, _ chat.Ref, u chat.Upload) (name string, err error) {
+	folder := filesIn(d.folder)
+	if err := os.MkdirAll(folder, 0o700); err != nil {
+		return "", err
+	}
+	old, _ := os.ReadDir(folder)
+	for _, e := range old {
+		if info, err := e.Info(); err == nil && time.Since(info.ModTime()) > kept {
+			_ = os.Remove(filepath.Join(folder, e.Name()))
+		}
+	}
+	name = uuid.NewString() + "-" + cmp.Or(safepath.FileName(u.Name), "file")
+	return name, os.WriteFile(filepath.Join(folder, name), u.Data, 0o600)
+}
+
 // Attach implements [door.Attacher].
 func (d *Door) Attach(_ context.Context, to chat.Ref, name, caption, idem string) (string, error) {
-	return d.show(to, idem, Event{File: name, Name: nameOf(name), Text: caption})
+	own := name[min(len(name), len(uuid.Nil.String())+1):]
+	return d.show(to, idem, Event{File: name, Name: own, Text: caption})
 }
 
 // show shows an event in the terminal of the message or card that it is about, or without one in all that talk in the
-// chat. It returns the ID of what is shown.
+// chat. It returns the ID of what is shown: of something new, the same for the same idempotency key, also in a later
+// process.
 func (d *Door) show(to chat.Ref, idem string, e Event) (id string, err error) {
 	e.To = to.ID
-	if to.ID != "" {
-		terminal := terminalOf(to.ID)
+	list, err := d.viewsOf(to)
+	shown := false
+	for terminal, v := range list {
 		if e.ID == "" && idem != "" {
-			e.ID = newID(terminal, to.ID, idem)
+			e.ID = fmt.Sprintf("%s:%s.%s", channel, terminal, uuid.NewSHA1(uuid.Nil, []byte(to.ID+"\x00"+idem)))
 		}
-		v, err := d.viewOf(terminal)
-		if err == nil {
-			err = v.write(e)
+		if err = v.write(e); err == nil {
+			shown = true
 		}
-		return e.ID, err
 	}
-	err = chat.ErrUnreachable
-	for terminal, v := range d.lookingAt(to.Key) {
-		if e.ID == "" {
-			e.ID = newID(terminal, "", idem)
-		}
-		if failed := v.write(e); err != nil {
-			err = failed
-		}
+	if shown { // somewhere
+		err = nil
 	}
 	return e.ID, err
-}
-
-// newID is the ID of something new in a terminal: the same for the same idempotency key, also in a later process.
-func newID(terminal, to, idem string) string {
-	sum := sha256.Sum256([]byte(to + "\x00" + idem))
-	return channel + ":" + terminal + "." + hex.EncodeToString(sum[:12])
 }
 
 // terminalOf is the terminal in whose ID of a message or a card this is.
@@ -196,32 +185,23 @@ const grace = 30 * time.Second
 
 var errAway = errors.New("the terminal is not connected at the moment")
 
-// viewOf is the view of a connected terminal.
-func (d *Door) viewOf(terminal string) (*view, error) {
+// viewsOf are the connected terminals that show something, by their IDs. They are none only with an error.
+func (d *Door) viewsOf(to chat.Ref) (map[string]*view, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	v, last := d.terminals[terminal], d.began
-	if v != nil && v.left.IsZero() {
-		return v, nil
-	} else if v != nil {
+	terminal, last := terminalOf(to.ID), d.began
+	list := maps.Clone(d.terminals)
+	maps.DeleteFunc(list, func(id string, v *view) bool {
+		return !v.left.IsZero() || to.ID != "" && id != terminal || to.ID == "" && v.chat != to.Key
+	})
+	if v := d.terminals[terminal]; v != nil {
 		last = v.left
 	}
-	if time.Since(last) < grace {
+	switch {
+	case len(list) > 0:
+		return list, nil
+	case to.ID != "" && time.Since(last) < grace:
 		return nil, errAway
 	}
-	delete(d.terminals, terminal)
 	return nil, chat.ErrUnreachable
-}
-
-// lookingAt are the connected terminals that talk in a chat.
-func (d *Door) lookingAt(key chat.Key) map[string]*view {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	list := map[string]*view{}
-	for id, v := range d.terminals {
-		if v.left.IsZero() && v.chat == key {
-			list[id] = v
-		}
-	}
-	return list
 }

@@ -208,12 +208,17 @@ func TestAMessageIsRepeatedUntilItIsStored(t *testing.T) {
 	if len(r.h.got) != 2 || r.h.got[0].ID != to.ID || r.h.got[1].ID != to.ID {
 		t.Errorf("arrived: %+v", r.h.got)
 	}
-	r.h.err = chat.ErrNoChat
-	s := r.connect(chat.FeishuChat("oc_x"))
-	if err := s.Say(t.Context(), s.NextID(), "x"); !errors.Is(err, chat.ErrNoChat) || len(r.h.got) != 3 {
-		t.Errorf("what will never be stored: %v, tried %d times", err, len(r.h.got)-2)
+	r.h.err = chat.ErrDenied
+	s := r.connect(Main)
+	if err := s.Say(t.Context(), s.NextID(), "x"); !errors.Is(err, chat.ErrDenied) {
+		t.Errorf("somebody who is denied is told %v", err)
 	}
-	if m := r.h.got[2]; m.Key != chat.FeishuChat("oc_x") || m.Kind == chat.Private || m.Actor.ID != OwnerIDs()[0] {
+	r.h.err = chat.ErrNoChat
+	s = r.connect(chat.FeishuChat("oc_x"))
+	if err := s.Say(t.Context(), s.NextID(), "x"); !errors.Is(err, chat.ErrNoChat) || len(r.h.got) != 4 {
+		t.Errorf("what will never be stored: %v, tried %d times", err, len(r.h.got)-3)
+	}
+	if m := r.h.got[3]; m.Key != chat.FeishuChat("oc_x") || m.Kind == chat.Private || m.Actor.ID != OwnerIDs()[0] {
 		t.Errorf("in a chat of another door it arrives as %+v", m)
 	}
 }
@@ -309,10 +314,17 @@ func TestFilesForATerminal(t *testing.T) {
 	if err := s.Fetch(t.Context(), e.File, &got); err != nil || got.String() != "content" {
 		t.Errorf("fetched %q: %v", &got, err)
 	}
-	if left, err := os.ReadDir(r.door.files()); err != nil || len(left) > 0 {
-		t.Errorf("after that there are %v (%v)", left, err)
+	long := time.Now().Add(-kept - time.Minute)
+	if err := os.Chtimes(filepath.Join(filesIn(r.folder), key), long, long); err != nil {
+		t.Fatal(err)
 	}
-	for _, name := range []string{"../socket", "..%2fsocket", ".", key} {
+	if _, err := r.door.Upload(t.Context(), to, chat.Upload{Name: "next.md"}); err != nil {
+		t.Fatal(err)
+	}
+	if left, err := os.ReadDir(filesIn(r.folder)); err != nil || len(left) != 1 {
+		t.Errorf("later there are %v (%v)", left, err)
+	}
+	for _, name := range []string{"../socket", "/etc/hostname", ".", key} {
 		if err := s.Fetch(t.Context(), name, &got); err == nil {
 			t.Errorf("%s can be fetched", name)
 		}
@@ -334,13 +346,14 @@ func TestOnlyTheOwnerReachesTheSocket(t *testing.T) {
 func TestWhatIsNoRequestOfATerminal(t *testing.T) {
 	r := newRig(t)
 	s := r.connect(Main)
-	for _, m := range []Message{
+	for _, m := range []said{
 		{ID: "om_1", Chat: Main.String()}, {ID: "cli:1", Chat: Main.String()}, {ID: s.NextID(), Chat: "main"},
+		{ID: s.NextID(), Chat: "cli:user:1000"},
 		{ID: "cli:" + s.id + ".x", Chat: Main.String()}, {ID: "cli:a:b:c:d:e.1", Chat: Main.String()},
 		{ID: s.NextID(), Chat: "feishu:chat:a\x00b"}, {ID: s.NextID(), Chat: Main.String(), Text: strings.Repeat("x", maxBytes)},
 	} {
-		if _, err := s.post(t.Context(), "messages", m); !errors.Is(err, ErrRefused) {
-			t.Errorf("%.60q: %v", m, err)
+		if _, err := s.send(t.Context(), m); !errors.Is(err, ErrRefused) {
+			t.Errorf("%.60v: %v", m, err)
 		}
 	}
 	if len(r.h.got) > 0 {

@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"magpie/internal/chat"
 	"magpie/internal/door/terminal"
@@ -26,51 +27,166 @@ import (
 type Talk struct {
 	Client *terminal.Client
 	Lang   i18n.Lang
-	Out    io.Writer  // gets the answers
-	Notes  io.Writer  // gets what is no answer
-	Folder string     // gets the files
-	Plain  bool       // without bold and dim letters
-	Width  func() int // of the terminal, in columns
+	Out    io.Writer // gets the answers
+	Notes  io.Writer // gets what is no answer
+	Folder string    // gets the files
+
+	happens chan func() error // what happens, one thing after another; an error ends the conversation
+	typing  *typing           // nil = nobody types
+	answer  *answer           // what is waited for; nil = nothing
+	stops   int               // how often its end was asked for
 }
 
 // ErrNoAnswer means that a question was not answered, for a reason that was shown.
 var ErrNoAnswer = errors.New("no answer")
 
-// link is the connection to the service: what it shows, and what comes of what was said.
-type link struct {
-	events    chan terminal.Event
-	connected chan bool
-	failed    chan error
+// errOver means that a conversation is over.
+var errOver = errors.New("over")
+
+// Ask asks one question and writes the answer to Out, and nothing else. Nobody can decide there what an agent may do, so
+// everything is refused. The first of stop ends the turn, the second one the wait.
+func (t *Talk) Ask(ctx context.Context, question string, stop <-chan os.Signal) error {
+	if err := t.run(ctx, question, stop); !errors.Is(err, errOver) {
+		return err
+	}
+	return nil
 }
 
-// connect connects to the service until ctx is done.
-func (t *Talk) connect(ctx context.Context) link {
-	l := link{make(chan terminal.Event), make(chan bool), make(chan error)}
+// run talks, beginning with said; empty = nothing.
+func (t *Talk) run(ctx context.Context, said string, stop <-chan os.Signal) error {
+	ctx, leave := context.WithCancel(ctx)
+	defer leave()
+	t.happens = make(chan func() error)
+	greeted := false
 	go func() {
-		err := t.Client.Events(ctx, func(e terminal.Event) { give(ctx, l.events, e) },
-			func(ok bool) { give(ctx, l.connected, ok) })
-		give(ctx, l.failed, err)
+		err := t.Client.Events(ctx,
+			func(e terminal.Event) { t.later(ctx, func() error { return t.show(ctx, e) }) },
+			func(there bool) {
+				t.later(ctx, func() error {
+					if !there {
+						t.note(i18n.TerminalWaits.In(t.Lang))
+					} else if !greeted && said != "" {
+						t.ask(ctx, said)
+					}
+					greeted = greeted || there
+					return nil
+				})
+			})
+		t.later(ctx, func() error { return err })
 	}()
-	return l
+	for {
+		if t.typing != nil && greeted {
+			t.typing.read(ctx)
+		}
+		var err error
+		select {
+		case happens := <-t.happens:
+			err = happens()
+		case <-stop:
+			err = t.stop(ctx)
+		}
+		if err != nil {
+			return err
+		}
+	}
 }
 
-func give[T any](ctx context.Context, to chan<- T, v T) {
+// later has the conversation do something, when it is its turn.
+func (t *Talk) later(ctx context.Context, do func() error) {
 	select {
-	case to <- v:
+	case t.happens <- do:
 	case <-ctx.Done():
 	}
 }
 
-// say says something, and returns what answers it. A service that is away gets it when it is back.
-func (t *Talk) say(ctx context.Context, l link, words string) *answer {
-	a := &answer{to: t.Client.NextID()}
+// say says something, and returns its ID. A service that is away gets it when it is back.
+func (t *Talk) say(ctx context.Context, words string) (id string) {
+	id = t.Client.NextID()
 	go func() {
-		if err := t.Client.Say(ctx, a.to, words); err != nil {
-			give(ctx, l.failed, err)
+		if err := t.Client.Say(ctx, id, words); err != nil {
+			t.later(ctx, func() error { return err })
 		}
 	}()
-	return a
+	return id
 }
+
+// ask says something whose answer is waited for, unless there is one already.
+func (t *Talk) ask(ctx context.Context, words string) {
+	if id := t.say(ctx, words); t.answer == nil {
+		t.answer, t.stops = &answer{to: id}, 0
+	}
+}
+
+// stop asks for the end of the turn; a second time, or without a turn, it ends the conversation.
+func (t *Talk) stop(ctx context.Context) error {
+	if t.stops++; t.answer == nil || t.stops > 1 {
+		return ErrNoAnswer
+	}
+	t.say(ctx, "/stop")
+	return nil
+}
+
+// press presses a button, and then tells what came of it.
+func (t *Talk) press(ctx context.Context, card string, b chat.Button, values map[string][]string) {
+	go func() {
+		toast, err := t.Client.Press(ctx, card, b.Action, values)
+		t.later(ctx, func() error {
+			t.note(toast)
+			return err
+		})
+	}()
+}
+
+// show shows what has happened.
+func (t *Talk) show(ctx context.Context, e terminal.Event) error {
+	about := t.answer.take(e)
+	if t.typing != nil {
+		t.typing.show(ctx, e)
+	} else if !about {
+		t.aside(ctx, e)
+	}
+	switch {
+	case !about:
+		return nil
+	case t.answer.isElsewhere(): // unless it comes in a moment
+		time.AfterFunc(patience, func() {
+			t.later(ctx, func() error {
+				if t.answer == nil || !t.answer.isElsewhere() {
+					return nil
+				}
+				t.note(i18n.TerminalElsewhere.In(t.Lang))
+				return t.answered(ErrNoAnswer)
+			})
+		})
+		return nil
+	case !t.answer.isOver():
+		return nil
+	case t.typing != nil:
+		return t.answered(nil)
+	}
+	last := t.answer.last
+	if c := last.Card; c != nil && slices.Contains(failures, c.State) {
+		t.note(strings.Join([]string{c.Title, c.Status, words(last)}, "\n"))
+		return ErrNoAnswer
+	}
+	_, err := fmt.Fprintln(t.Out, text.ForTerminal(words(last)))
+	return cmp.Or(err, errOver)
+}
+
+// answered ends the wait for an answer, and in a pipe the conversation.
+func (t *Talk) answered(err error) error {
+	t.answer = nil
+	if t.typing != nil {
+		return nil
+	}
+	return err
+}
+
+// patience is how long an answer may come after the sign that it is complete.
+const patience = 5 * time.Second
+
+// failures are the states of cards that are no answer.
+var failures = []chat.CardState{chat.CardQueued, chat.CardFailed, chat.CardNeedsYou}
 
 // answer is what is known of the answer to a message.
 type answer struct {
@@ -82,10 +198,10 @@ type answer struct {
 // take notes an event if it is about the answer, and reports whether it is.
 func (a *answer) take(e terminal.Event) bool {
 	switch {
-	case e.Reaction != nil && e.To == a.to:
-		a.reaction = *e.Reaction
-	case e.File != "" || e.Asks || e.Reaction != nil || e.To != a.to && e.To != a.last.ID:
+	case a == nil || e.File != "" || e.Asks || e.To != a.to && e.To != a.last.ID:
 		return false
+	case e.Reaction != nil:
+		a.reaction = *e.Reaction
 	case e.Card != nil || a.last.Card == nil:
 		a.last = e
 	default:
@@ -103,18 +219,17 @@ func (a *answer) isOver() bool {
 	return !c.Live && (c.State != chat.CardQueued || a.reaction != chat.Working)
 }
 
-// failed reports whether the answer is none.
-func (a *answer) failed() bool {
-	return a.last.Card != nil && slices.Contains(
-		[]chat.CardState{chat.CardQueued, chat.CardFailed, chat.CardNeedsYou}, a.last.Card.State)
+// isElsewhere reports whether the message has become part of another question, which is answered.
+func (a *answer) isElsewhere() bool {
+	return a.last.ID == "" && (a.reaction == chat.Finished || a.reaction == chat.Failed)
 }
 
-// words are the words of the whole answer.
+// words are the words of a text, or of a card with its earlier parts.
 func words(e terminal.Event) string {
 	if e.Card == nil {
 		return e.Text
 	}
-	var parts []string
+	parts := []string{}
 	for _, p := range e.Card.Earlier {
 		parts = append(parts, p.Body)
 	}
@@ -122,98 +237,51 @@ func words(e terminal.Event) string {
 	return strings.Join(slices.DeleteFunc(parts, func(s string) bool { return s == "" }), "\n\n")
 }
 
-// Ask asks one question and writes the answer to Out, and nothing else. Nobody can decide there what an agent may do, so
-// everything is refused. The first of stop ends the turn, the second one the wait.
-func (t *Talk) Ask(ctx context.Context, question string, stop <-chan os.Signal) error {
-	ctx, leave := context.WithCancel(ctx)
-	defer leave()
-	l := t.connect(ctx)
-	var a *answer
-	for stops := 0; a == nil || !a.isOver(); {
-		select {
-		case ok := <-l.connected:
-			if !ok {
-				t.note(i18n.TerminalWaits.In(t.Lang))
-			} else if a == nil {
-				a = t.say(ctx, l, question)
-			}
-		case err := <-l.failed:
-			return err
-		case e := <-l.events:
-			if a.take(e) {
-				continue
-			}
-			if err := t.aside(ctx, e); err != nil {
-				return err
-			}
-		case <-stop:
-			if stops++; stops > 1 || a == nil {
-				return ErrNoAnswer
-			}
-			t.say(ctx, l, "/stop")
-		}
-	}
-	if a.failed() {
-		c := a.last.Card
-		t.note(strings.Join([]string{c.Title, c.Status, words(a.last)}, "\n"))
-		return ErrNoAnswer
-	}
-	_, err := fmt.Fprintln(t.Out, text.ForTerminal(words(a.last)))
-	return err
-}
-
-// note tells something that is no answer. Empty lines are left out.
-func (t *Talk) note(s string) {
-	for line := range strings.Lines(s) {
-		if line = strings.TrimRight(line, "\n"); line != "" {
-			_, _ = fmt.Fprintln(t.Notes, text.ForTerminal(line))
-		}
-	}
-}
-
 // aside takes what is not the answer itself: it saves files and refuses what is asked.
-func (t *Talk) aside(ctx context.Context, e terminal.Event) error {
+func (t *Talk) aside(ctx context.Context, e terminal.Event) {
 	switch {
 	case e.File != "":
 		t.save(ctx, e)
-	case e.Asks && e.Card.State == chat.CardNeedsYou:
-		refuse := slices.IndexFunc(e.Card.Buttons, func(b chat.Button) bool { return b.Action.Do == chat.DoRefuse })
-		if refuse < 0 || !e.Closed {
-			return nil
+	case e.Asks && e.Closed && e.Card.State == chat.CardNeedsYou:
+		for _, b := range e.Card.Buttons {
+			if b.Action.Do == chat.DoRefuse {
+				t.note(e.Card.Title + "\n" + e.Card.Body + "\n" + i18n.TerminalNobodyDecides.In(t.Lang))
+				t.press(ctx, e.ID, b, nil)
+			}
 		}
-		t.note(e.Card.Title + "\n" + e.Card.Body + "\n" + i18n.TerminalNobodyDecides.In(t.Lang))
-		_, err := t.Client.Press(ctx, e.ID, e.Card.Buttons[refuse].Action, nil)
-		return err
-	case e.Text != "":
+	case !e.Asks:
 		t.note(e.Text)
 	}
-	return nil
 }
 
-// save saves a file in the folder, without overwriting one.
-func (t *Talk) save(ctx context.Context, e terminal.Event) {
-	name := cmp.Or(safepath.FileName(e.Name), "file")
-	f, err := create(t.Folder, name)
-	if err == nil {
-		err = errors.Join(t.Client.Fetch(ctx, e.File, f), f.Close())
-		name = f.Name()
-	}
-	if err != nil {
-		t.note(i18n.TerminalFileFailed.Sprintf(t.Lang, name, err))
+// note tells something that is no answer, line by line, without empty ones.
+func (t *Talk) note(s string) {
+	if t.typing != nil {
+		t.typing.print(dim, s)
 		return
 	}
-	t.note(i18n.TerminalFileSaved.Sprintf(t.Lang, name))
-	t.note(e.Text)
+	for line := range strings.Lines(text.ForTerminal(s)) {
+		if line = strings.TrimRight(line, "\n"); line != "" {
+			_, _ = fmt.Fprintln(t.Notes, line)
+		}
+	}
 }
 
-// create creates a file with this name, or with a number before its extension.
-func create(folder, name string) (*os.File, error) {
-	ext := filepath.Ext(name)
-	for n, tried := 1, name; ; n++ {
-		f, err := os.OpenFile(filepath.Join(folder, tried), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-		if !errors.Is(err, os.ErrExist) || n > 1000 {
-			return f, err
-		}
-		tried = fmt.Sprintf("%s (%d)%s", strings.TrimSuffix(name, ext), n, ext)
+// save saves a file in the folder, under its name or with a number before its extension, without overwriting one.
+func (t *Talk) save(ctx context.Context, e terminal.Event) {
+	name := cmp.Or(safepath.FileName(e.Name), "file")
+	path, ext := filepath.Join(t.Folder, name), filepath.Ext(name)
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	for n := 1; errors.Is(err, os.ErrExist) && n < 1000; n++ {
+		path = filepath.Join(t.Folder, fmt.Sprintf("%s (%d)%s", strings.TrimSuffix(name, ext), n, ext))
+		f, err = os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	}
+	if err == nil {
+		err = errors.Join(t.Client.Fetch(ctx, e.File, f), f.Close())
+	}
+	if err != nil {
+		t.note(i18n.TerminalFileFailed.Sprintf(t.Lang, path, err))
+		return
+	}
+	t.note(i18n.TerminalFileSaved.Sprintf(t.Lang, path) + "\n" + e.Text)
 }

@@ -1,0 +1,80 @@
+package terminal
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// A process of another user, who says something at the socket in this folder.
+const foreignerEnv = "MAGPIE_TEST_FOREIGNER"
+
+func TestMain(m *testing.M) {
+	if folder := os.Getenv(foreignerEnv); folder != "" {
+		fmt.Println(sayAsForeigner(folder))
+		return
+	}
+	os.Exit(m.Run())
+}
+
+func sayAsForeigner(folder string) error {
+	ctx, stop := context.WithCancel(context.Background())
+	defer stop()
+	c, err := Dial(ctx, folder, Main)
+	if err != nil {
+		return err
+	}
+	said := c.Say(ctx, c.NextID(), "hello")
+	return errors.Join(said, c.Events(ctx, func(Event) {}, func(bool) { stop() }))
+}
+
+// Another user of the machine is refused by the kernel while the folder is closed, and by the service if somebody has
+// opened it.
+func TestAnotherUserIsRefused(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("only root can run programs as other users")
+	}
+	r := newRig(t)
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	self, err := os.Executable()
+	must(err)
+	program := filepath.Join(filepath.Dir(r.folder), "foreigner")
+	must(exec.Command("cp", self, program).Run())
+	must(os.Chmod(filepath.Dir(r.folder), 0o755))
+	says := func(uid uint32) string {
+		t.Helper()
+		cmd := exec.Command(program)
+		cmd.Dir, cmd.Env = "/", []string{foreignerEnv + "=" + r.folder}
+		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uid, Gid: uid}}
+		out, err := cmd.CombinedOutput()
+		if err != nil {
+			t.Fatalf("%v: %s", err, out)
+		}
+		return string(out)
+	}
+	if got := says(65534); !strings.Contains(got, "permission denied") {
+		t.Errorf("with a closed folder the foreigner gets %q", got)
+	}
+	must(os.Chmod(r.folder, 0o755))
+	must(os.Chmod(SocketPath(r.folder), 0o666))
+	if got := says(65534); strings.Count(got, "refused: the socket belongs to another user") != 2 {
+		t.Errorf("with an open folder the foreigner gets %q", got)
+	}
+	if len(r.h.got) != 0 {
+		t.Fatalf("arrived: %+v", r.h.got)
+	}
+	if got := says(0); len(r.h.got) != 1 {
+		t.Errorf("the owner gets %q, and %d messages arrive", got, len(r.h.got))
+	}
+}
