@@ -83,7 +83,11 @@ func (r *rig) awaitContinued(id string, n int) feishusim.Message {
 			strings.Contains(list[n-2].Text(), "已在下面继续")
 	})
 	if len(list) != n || hasButtons(list[n-2]) {
-		r.Errorf("%d cards of turns, want %d; the one before offers %s", len(list), n, list[n-2].Last().Card)
+		r.Errorf("%d cards of turns, want %d", len(list), n)
+		for _, m := range list {
+			r.Logf("card %s, buttons %t: %s", m.ID, hasButtons(m), m.Text())
+		}
+		r.Logf("log:\n%s", r.logs)
 	}
 	return list[n-1]
 }
