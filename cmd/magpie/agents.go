@@ -14,7 +14,7 @@ func openDataFolder(c config.Config) (group int, err error) {
 	if group, err = c.Claude.Group(); group == 0 || err != nil {
 		return 0, err
 	}
-	data, _, err := c.DB.Paths()
+	data, err := c.DataFolder()
 	if err != nil {
 		return 0, err
 	}

@@ -83,7 +83,7 @@ func (c chatCmd) dial(ctx context.Context, key chat.Key) (*terminal.Client, erro
 	if err != nil {
 		return nil, err
 	}
-	folder, err := folderBeside(cfg.DB, terminalFolder)
+	folder, err := folderOf(cfg, terminalFolder)
 	if err != nil {
 		return nil, err
 	}

@@ -122,7 +122,7 @@ func TestAgentsDoNotReachTheTerminal(t *testing.T) {
 	if err := r.cfg.Claude.Wall.Missing(); err != nil {
 		t.Skip("agents have no wall here:", err)
 	}
-	folder, err := folderBeside(r.cfg.DB, terminalFolder)
+	folder, err := folderOf(r.cfg, terminalFolder)
 	must(t, err)
 	socket := terminal.SocketPath(folder)
 	if info, err := os.Stat(socket); err != nil || info.Mode().Type() != os.ModeSocket {

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"path/filepath"
 
 	"github.com/google/uuid"
 
@@ -21,13 +22,15 @@ func agentsConfig(ctx context.Context, c config.Config, store *db.DB) (claude.Co
 	if agents.Instance, err = store.Instance(); err != nil {
 		return agents, err
 	}
-	data, private, err := c.DB.Paths()
+	_, private, err := c.DB.Paths()
 	if err != nil {
 		return agents, err
 	}
-	if agents.State, err = folderBeside(c.DB, "agents"); err != nil {
+	data, err := c.DataFolder()
+	if err != nil {
 		return agents, err
 	}
+	agents.State = filepath.Join(data, "agents")
 	agents.Guarded = bridge.GuardedFiles()
 	agents.Data, agents.Private = data, append(private, c.PrivateFiles()...)
 	ctx = context.WithoutCancel(ctx) // agents still need their folder while a shutdown lets turns finish

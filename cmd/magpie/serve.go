@@ -190,7 +190,7 @@ func (p *program) prepareFolders(ctx context.Context) (err error) {
 		p.cfg.Claude.Repaired = func(damage error) { p.log.Warn().Err(damage).Msg("damaged state of an agent repaired") }
 		err = p.cfg.Claude.Prepare()
 	}
-	files, folderErr := folderBeside(p.cfg.DB, "files")
+	files, folderErr := folderOf(p.cfg, "files")
 	group, groupErr := openDataFolder(p.cfg)
 	p.files = attachment.Config{Folder: files, Most: int64(p.cfg.Chat.MaxFile), Group: group}
 	return errors.Join(err, folderErr, groupErr)
@@ -201,7 +201,7 @@ func (p *program) openTerminal() error {
 	if !p.cfg.Terminal.IsOn() {
 		return nil
 	}
-	folder, err := folderBeside(p.cfg.DB, terminalFolder)
+	folder, err := folderOf(p.cfg, terminalFolder)
 	if err != nil {
 		return err
 	}
@@ -244,12 +244,12 @@ func (p *program) bridgeConfig() bridge.Config {
 	return b
 }
 
-// terminalFolder is the folder beside the database with the socket for terminals.
+// terminalFolder is the folder in the data folder with the socket for terminals.
 const terminalFolder = "terminal"
 
-// folderBeside is a folder beside the database: "agents" has the agents' state, "files" the received files.
-func folderBeside(c db.Config, name string) (string, error) {
-	data, _, err := c.Paths()
+// folderOf is a folder in the data folder: "agents" has the agents' state, "files" the received files.
+func folderOf(c config.Config, name string) (string, error) {
+	data, err := c.DataFolder()
 	if err != nil {
 		return "", fmt.Errorf("folder of %s: %w", name, err)
 	}

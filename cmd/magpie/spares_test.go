@@ -1,10 +1,12 @@
 package main
 
 import (
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"magpie/db/dbtest"
 	"magpie/internal/chat"
 	"magpie/internal/feishusim"
 	"magpie/internal/modelsim"
@@ -73,7 +75,13 @@ func TestTheFirstMessageFindsASpareProcess(t *testing.T) {
 
 // A file with the first message is in a place that the agent may read.
 func TestTheFirstMessageIsAFile(t *testing.T) {
-	r := newRig(t, oneSpare, withFiles)
+	r := newRig(t, oneSpare, withFiles, func(c *config.Config) { // the database has a folder of its own
+		c.Data = filepath.Dir(c.DatabasePath())
+		own := filepath.Join(c.Data, "db", "magpie.db")
+		must(t, os.Mkdir(filepath.Dir(own), 0o700))
+		must(t, os.Rename(c.DatabasePath(), own))
+		c.DB.URL = dbtest.URL(own)
+	})
 	r.hasSpare()
 	started := r.started()
 	key := r.sim.Upload("a.txt", "text/plain", []byte("the secret word is heron"))
@@ -83,7 +91,7 @@ func TestTheFirstMessageIsAFile(t *testing.T) {
 	id := r.sim.Say(r.chat, r.user, "看看")
 	r.await("the question", func(v *feishusim.View) bool { return len(r.model.Requests()) > 0 })
 	r.answer(r.chat, id)
-	path := filepath.Join(filepath.Dir(r.cfg.DatabasePath()), "files", r.folder(chat.FeishuChat(r.chat)), "1-1-a.txt")
+	path := filepath.Join(r.cfg.Data, "files", r.folder(chat.FeishuChat(r.chat)), "1-1-a.txt")
 	if req := r.lastRequest(); !strings.Contains(req.LastUser(), path) {
 		t.Errorf("the model was asked %q", req.LastUser())
 	}

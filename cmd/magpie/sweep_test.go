@@ -49,7 +49,7 @@ func TestOldDataIsSweptEveryDay(t *testing.T) {
 func TestOldFilesOfChatsAreSwept(t *testing.T) {
 	t.Parallel()
 	r := makeRig(t, feishusim.Config{})
-	data, _, err := r.cfg.DB.Paths()
+	data, err := r.cfg.DataFolder()
 	must(t, err)
 	var old []string
 	for _, name := range []string{"files/chat/old.png", "agents/" + uuid.NewString() + "/tmp/claude/images/old.png"} {

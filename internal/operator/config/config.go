@@ -40,6 +40,8 @@ type Config struct {
 
 	Projects map[string]bridge.Project `toml:"projects" env:"-"` // projects that chats can switch to, by name
 
+	// folder of what belongs to this machine: the agents' state, received files; empty = that of the database
+	Data string `toml:"data" env:"DATA"`
 	// this machine, on which its sessions can be resumed; empty = the host's name
 	Node     string       `toml:"node" env:"NODE"`
 	Redact   Redact       `toml:"redact" envPrefix:"REDACT_"`
@@ -151,7 +153,7 @@ func (c Config) Validate() error {
 	errs := []error{
 		c.checkDoors(), c.Chat.Validate(), c.Claude.Validate(), c.checkFolders(),
 		c.Context.Validate(), c.Memory.Validate(),
-		c.Access.Validate(), c.Budget.Validate(), c.DB.Validate(), c.HTTP.Validate(),
+		c.Access.Validate(), c.Budget.Validate(), c.DB.Validate(), c.checkData(), c.HTTP.Validate(),
 	}
 	if !slices.Contains([]string{"debug", "info", "warn", "error"}, c.Log.Level) {
 		errs = append(errs, i18n.Mistakef("[log] level %q：应为 debug、info、warn 或 error",
@@ -192,7 +194,11 @@ func (c Config) DatabasePath() string {
 // OutgoingFiles returns the folder of files that agents send, empty if they send none, and the files that they must
 // never send.
 func (c Config) OutgoingFiles() (folder string, private []string, err error) {
-	data, private, err := c.DB.Paths()
+	_, private, err = c.DB.Paths()
+	if err != nil {
+		return "", nil, err
+	}
+	data, err := c.DataFolder()
 	if err != nil {
 		return "", nil, err
 	}
@@ -227,7 +233,7 @@ func (c Config) PrivateFiles() (list []string) {
 // folders, functions.
 func (c Config) BridgeConfig() bridge.Config {
 	guard := bridge.Guard{Homes: c.Claude.Homes(), Files: c.PrivateFiles(), State: c.Claude.StateDir()}
-	guard.Data, _, _ = c.DB.Paths() // Validate reports an invalid path
+	guard.Data, _ = c.DataFolder() // Validate reports an invalid path
 	newLang := c.Feishu.DefaultLang()
 	if c.isTerminalOnly() {
 		newLang = string(i18n.OfLocale(c.Claude.Environ))

@@ -388,6 +388,40 @@ func TestHomeFoldersAreExpanded(t *testing.T) {
 	}
 }
 
+// What belongs to this machine lies in the folder of the database, or in the named one, which guards the database, too.
+func TestTheDataFolder(t *testing.T) {
+	home := t.TempDir()
+	t.Setenv("HOME", home)
+	for name, tc := range map[string]struct{ data, url, want, mistake string }{
+		"beside the database":      {"", "sqlite://~/a/magpie.db", "a", ""},
+		"named":                    {"~/b", "sqlite://~/b/magpie.db", "b", ""},
+		"above the database":       {"~/b", "sqlite://~/b/db/magpie.db", "b", ""},
+		"outside":                  {"~/b", "sqlite://~/a/magpie.db", "b", "~/b"},
+		"a name that begins alike": {"~/b", "sqlite://~/b2/magpie.db", "b", "~/b"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			text := "data = \"" + tc.data + "\"\n[feishu]\napp_id = \"cli_1\"\napp_secret = \"s\"\n" +
+				"[claude]\ncommand = \"" + claudetest.Command(t) + "\"\n[db]\nurl = \"" + tc.url + "\"\n"
+			path := writeConfig(t, text)
+			c, err := Read(path, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got, err := c.DataFolder(); err != nil || got != filepath.Join(home, tc.want) {
+				t.Errorf("the data folder is %s, %v", got, err)
+			}
+			guard := c.BridgeConfig().Guard
+			if guard.CheckDir(filepath.Join(home, tc.want, "work")) == nil {
+				t.Error("agents may work in the data folder")
+			}
+			_, err = Load(path, nil)
+			if tc.mistake == "" && err != nil || tc.mistake != "" && (err == nil || !strings.Contains(err.Error(), home+tc.mistake[1:])) {
+				t.Errorf("got %v, want a mistake: %t", err, tc.mistake != "")
+			}
+		})
+	}
+}
+
 // Without a home folder, the keys that need one are named, and nothing is created in the working folder.
 func TestWithoutAHomeFolder(t *testing.T) {
 	t.Chdir(t.TempDir())

@@ -10,11 +10,12 @@ import (
 
 	"magpie/internal/claude"
 	"magpie/internal/i18n"
+	"magpie/internal/safepath"
 )
 
 // expandPaths replaces the home folder's short forms at the beginning of paths, as a shell would.
 func (c *Config) expandPaths() {
-	for _, path := range []*string{&c.Claude.Project, &c.Claude.Command, &c.Claude.Settings} {
+	for _, path := range []*string{&c.Claude.Project, &c.Claude.Command, &c.Claude.Settings, &c.Data} {
 		*path = ExpandHome(*path)
 	}
 	for name, p := range c.Projects {
@@ -38,6 +39,39 @@ func (c Config) MakeDefaultProject() error {
 	return nil
 }
 
+// DataFolder is the folder of what belongs to this machine, without symbolic links: "agents" in it has the agents' state,
+// "files" the received files.
+func (c Config) DataFolder() (string, error) {
+	if c.Data == "" {
+		data, _, err := c.DB.Paths()
+		return data, err
+	}
+	data, err := filepath.Abs(c.Data)
+	if err == nil {
+		data, err = safepath.Resolve(data)
+	}
+	if err != nil {
+		return "", i18n.Mistakef("data：%v", "data: %v", err)
+	}
+	return data, nil
+}
+
+// checkData reports that the database lies outside the data folder: what guards the folder guards the database.
+func (c Config) checkData() error {
+	if c.Data == "" {
+		return nil
+	}
+	data, err := c.DataFolder()
+	if err != nil {
+		return err
+	}
+	if folder, _, err := c.DB.Paths(); err == nil && !safepath.Contains(data, folder) { // Validate reports the error
+		return i18n.Mistakef("data %q：数据库 %s 必须放在这个文件夹里：改 data，或改 [db] url",
+			"data %q: the database %s must lie in this folder: change data, or [db] url", c.Data, c.DatabasePath())
+	}
+	return nil
+}
+
 // checkFolders reports all problems with the folders that agents work in, or that these folders are not known.
 func (c Config) checkFolders() error {
 	b := c.BridgeConfig()
@@ -54,6 +88,9 @@ func (c Config) checkFolders() error {
 		if _, short := cutHome(c.Projects[name].Path); short {
 			errs = append(errs, i18n.Mistakef("[projects] %s：%v", "[projects] %s: %v", name, err))
 		}
+	}
+	if _, short := cutHome(c.Data); short {
+		errs = append(errs, i18n.Mistakef("data：%v", "data: %v", err))
 	}
 	if path, _ := strings.CutPrefix(c.DB.URL, "sqlite://"); path != c.DB.URL {
 		if _, short := cutHome(path); short {

@@ -184,11 +184,11 @@ func projectFolders(c config.Config) []string {
 	return list
 }
 
-// dataFolder is the folder of the database; it may be relative to the service's folder.
+// dataFolder is the data folder; it may be relative to the service's folder.
 func dataFolder(c config.Config) string {
-	data := filepath.Dir(c.DatabasePath())
+	data := cmp.Or(c.Data, filepath.Dir(c.DatabasePath()))
 	// otherwise it is relative to another folder
-	if real, _, err := c.DB.Paths(); err == nil && filepath.IsAbs(data) {
+	if real, err := c.DataFolder(); err == nil && filepath.IsAbs(data) {
 		return real
 	}
 	return data
