@@ -35,8 +35,8 @@ var measures = []struct {
 		return len(longChain.FindAllString(sourcesOf(t, "bridge"), -1))
 	}},
 	{"files that know that a running turn is handed messages", 28, countSteering},
-	{"names that db shows", 362, func(t *testing.T) int { return len(shown(typeCheck(t).packages["db"])) }},
-	{"names of db that bridge and its rooms use", 295, countUsed},
+	{"names that db shows", 265, func(t *testing.T) int { return len(shown(typeCheck(t).packages["db"])) }},
+	{"names of db that bridge and its rooms use", 219, countUsed},
 	{"structs in bridge", 55, countStructs},
 }
 

@@ -10,6 +10,7 @@ import (
 	"magpie/internal/agenttools"
 	"magpie/internal/chat"
 	"magpie/internal/claude"
+	"magpie/internal/convo"
 )
 
 // Tool calls that cannot be stored while the agent works are stored with the end of its turn. For the program's own
@@ -22,7 +23,7 @@ func TestWhatTheAgentDidIsNotLost(t *testing.T) {
 	if _, err := store.Messages().Accept(t.Context(), db.Inbound{Incoming: m, Class: chat.Talk}); err != nil {
 		t.Fatal(err)
 	}
-	c, err := store.Turns().Claim(t.Context(), key, db.TurnIDs{Session: "s", Prompt: "p"}, true)
+	c, err := store.Turns().Claim(t.Context(), key, db.Start{Session: "s", Prompt: "p", Resume: true})
 	must(t, err)
 	must(t, gone.Close())
 	l := newActionLog(&Config{}, gone, c.Turn)
@@ -36,7 +37,7 @@ func TestWhatTheAgentDidIsNotLost(t *testing.T) {
 		l.recordToolEvent(t.Context(), ev)
 		l.unstored()
 	}
-	e := db.TurnResult{Turn: c.Turn, State: db.Done, Answer: "done", Actions: l.unstored()}
+	e := db.TurnResult{Turn: c.Turn, State: convo.Done, Answer: "done", Actions: l.unstored()}
 	must(t, store.Turns().Finish(t.Context(), e))
 	var got []string
 	for r, err := range store.Messages().Export(t.Context(), key) {

@@ -80,7 +80,7 @@ func (cs *commandSet) adminUsers(ctx context.Context, o invocation) (commandResu
 	}
 	a, none := cs.access.Load(), i18n.Nobody.In(o.lang)
 	list = slices.DeleteFunc(list, func(g db.Grant) bool { // users who became admins after they asked for access
-		return g.State == db.Asked && a.IsAdmin(chat.Actor{ID: g.Subject})
+		return g.Decided.IsZero() && a.IsAdmin(chat.Actor{ID: g.Subject})
 	})
 	decided := ""
 	if len(list) == 0 {
@@ -94,9 +94,13 @@ func (cs *commandSet) adminUsers(ctx context.Context, o invocation) (commandResu
 		if i == maxListed {
 			break
 		}
-		state := map[db.GrantState]i18n.Phrase{
-			db.Asked: i18n.StateAsked, db.Allowed: i18n.StateAllowed, db.Ignored: i18n.StateIgnored,
-		}[g.State]
+		state := i18n.StateIgnored
+		switch {
+		case g.Decided.IsZero():
+			state = i18n.StateAsked
+		case g.Allowed:
+			state = i18n.StateAllowed
+		}
 		fmt.Fprintf(&s, "- %s %s\n", listEntry(g.Name, g.Subject), state.In(o.lang))
 	}
 	s.WriteString(i18n.UsersUsage.In(o.lang))
@@ -113,7 +117,7 @@ func (cs *commandSet) adminChats(ctx context.Context, o invocation) (commandResu
 		return o.say(i18n.OnlyPrivate)
 	}
 	p := cs.budget
-	list, err := p.ledger.SpendingByChat(ctx, p.midnight(time.Now(), -29), maxListed)
+	list, err := p.ledger.Spenders(ctx, "chat", chat.Key{}, p.midnight(time.Now(), -29), maxListed)
 	if err != nil {
 		return commandResult{}, err
 	}
@@ -142,7 +146,7 @@ func (cs *commandSet) grant(ctx context.Context, o invocation, word, id string, 
 		return o.say(i18n.NoSuchGrant)
 	}
 	if !allow {
-		return o.do(db.RevokeAccess{Subject: id}, i18n.GrantRevoked, id)
+		return o.do(db.SetAccess{Subject: id}, i18n.GrantRevoked, id)
 	}
 	name, given := "", i18n.GrantGiven
 	if id == o.Key.Room() {
@@ -154,7 +158,7 @@ func (cs *commandSet) grant(ctx context.Context, o invocation, word, id string, 
 			given = i18n.GrantElsewhere
 		}
 	}
-	return o.do(db.GrantAccess{Subject: id, Name: name, By: o.Actor.ID}, given, id)
+	return o.do(db.SetAccess{Subject: id, Allowed: true, Name: name, By: o.Actor.ID}, given, id)
 }
 
 // wantsID asks for the ID of a user or of a chat.
@@ -178,7 +182,7 @@ func (cs *commandSet) adminBudgets(ctx context.Context, o invocation) (commandRe
 		}
 		return i18n.Tokens(v, o.lang)
 	}
-	users, err := p.ledger.SpendingByUser(ctx, p.midnight(time.Now(), 0), maxListed)
+	users, err := p.ledger.Spenders(ctx, "user", chat.Key{}, p.midnight(time.Now(), 0), maxListed)
 	if err != nil {
 		return commandResult{}, err
 	}
@@ -203,11 +207,11 @@ func (cs *commandSet) adminCost(ctx context.Context, o invocation) (commandResul
 		return commandResult{}, err
 	}
 	since := p.midnight(time.Now(), 1-days)
-	users, err := p.ledger.SpendingByUser(ctx, since, maxSpenders)
+	users, err := p.ledger.Spenders(ctx, "user", chat.Key{}, since, maxSpenders)
 	if err != nil {
 		return commandResult{}, err
 	}
-	chats, err := p.ledger.SpendingByChat(ctx, since, maxSpenders)
+	chats, err := p.ledger.Spenders(ctx, "chat", chat.Key{}, since, maxSpenders)
 	if err != nil {
 		return commandResult{}, err
 	}

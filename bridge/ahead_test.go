@@ -7,9 +7,9 @@ import (
 	"testing"
 	"time"
 
-	"magpie/db"
 	"magpie/internal/chat"
 	"magpie/internal/claude"
+	"magpie/internal/convo"
 )
 
 // restartRig is a bridge that has answered a question in each of these chats, one after another, and was stopped.
@@ -21,8 +21,8 @@ func restartRig(t *testing.T, keys []chat.Key, change func(*claude.Config)) *bri
 		m := incoming("om_"+key.ID, "hello")
 		m.Key, m.Time = key, time.Now().Add(time.Duration(i-len(keys))*time.Minute)
 		l.receive(m)
-		l.ended(db.Done, i+1)
-		_, err := l.store.Chats().MakeFolder(t.Context(), key)
+		l.ended(convo.Done, i+1)
+		_, err := l.store.Chats().MakeFolder(t.Context(), key, "")
 		l.must(err)
 	}
 	l.stop()
@@ -63,7 +63,7 @@ func TestTheChatsThatSpokeLastGetTheirProcesses(t *testing.T) {
 		m := incoming("om_"+id, "hello")
 		m.Key = chat.FeishuChat(id)
 		l.receive(m)
-		l.ended(db.Done, done)
+		l.ended(convo.Done, done)
 	}
 	elsewhere("oc_new", 5) // in the free slot
 	elsewhere("oc_newer", 6)
@@ -71,7 +71,7 @@ func TestTheChatsThatSpokeLastGetTheirProcesses(t *testing.T) {
 	m := incoming("om_again", "hello")
 	m.Key = keys[3]
 	l.receive(m)
-	l.ended(db.Done, 7)
+	l.ended(convo.Done, 7)
 	if s := l.pool.Stats(); s.Started != 5 {
 		t.Errorf("%d processes were started: not only the three and those of the new chats", s.Started)
 	}
@@ -102,7 +102,7 @@ func TestAProcessThatCannotStartAgainIsNotMissed(t *testing.T) {
 		t.Errorf("people were told something: %+v", now[len(said):])
 	}
 	free()
-	l.ended(db.Done, 4)
+	l.ended(convo.Done, 4)
 	for line := range strings.Lines(l.logs.String()) {
 		if strings.Contains(line, `"level":"error"`) {
 			t.Error(line)

@@ -83,11 +83,11 @@ func (r *turnRunner) answer(ctx context.Context, t *turn) turncard.Outcome {
 			}
 		// The agent has received nothing yet, so the turn can run again after a restart.
 		case err != nil && !t.sent && errors.Is(err, context.Canceled):
-			return turncard.Outcome{State: db.Queued}
+			return turncard.Outcome{State: convo.Queued}
 		// It has changed nothing, so it goes on by itself at the next start.
 		case errors.Is(err, context.Canceled) && !errors.Is(err, errStopped) && !t.effects.any() &&
 			!turncard.HasAsked(t.view) && t.Turn.Attempts < maxAttempts:
-			return turncard.Outcome{State: db.Queued}
+			return turncard.Outcome{State: convo.Queued}
 		case err != nil:
 			return failedOutcome(log, err)
 		default:

@@ -22,6 +22,7 @@ import (
 	"magpie/internal/agenttools"
 	"magpie/internal/chat"
 	"magpie/internal/claude"
+	"magpie/internal/convo"
 	"magpie/internal/i18n"
 )
 
@@ -100,7 +101,7 @@ type BuiltContext struct {
 
 // TurnEnd describes how a turn ended.
 type TurnEnd struct {
-	State     db.TurnState
+	State     convo.Phase
 	Failure   string        // class of the failure; empty = none
 	FirstText time.Duration // since the turn's start; 0 = there was no text
 	Took      time.Duration

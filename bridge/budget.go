@@ -111,7 +111,7 @@ func (p *budget) ofUser(ctx context.Context, user string) ([]allowance, error) {
 	if b.UserDayUSD == 0 && b.UserDayTokens == 0 {
 		return nil, nil
 	}
-	s, err := p.ledger.SpentByUser(ctx, user, p.midnight(time.Now(), 0))
+	s, err := p.ledger.Spent(ctx, user, chat.Key{}, p.midnight(time.Now(), 0))
 	return allowances(s, b.UserDayUSD, b.UserDayTokens), err
 }
 
@@ -121,7 +121,7 @@ func (p *budget) ofChat(ctx context.Context, key chat.Key) ([]allowance, error) 
 	if b.ChatDayUSD == 0 && b.ChatDayTokens == 0 {
 		return nil, nil
 	}
-	s, err := p.ledger.SpentInChat(ctx, key, p.midnight(time.Now(), 0))
+	s, err := p.ledger.Spent(ctx, "", key, p.midnight(time.Now(), 0))
 	return allowances(s, b.ChatDayUSD, b.ChatDayTokens), err
 }
 

@@ -16,6 +16,7 @@ import (
 	"magpie/db/dbtest"
 	"magpie/internal/chat"
 	"magpie/internal/claude"
+	"magpie/internal/convo"
 	"magpie/internal/i18n"
 )
 
@@ -97,7 +98,7 @@ func TestALimitOfTheDay(t *testing.T) {
 	})
 	l.bridge.SetBudget(Budget{})
 	l.say("om_2", "你好")
-	l.ended(db.Done, 1)
+	l.ended(convo.Done, 1)
 	if n := l.count(`SELECT COUNT(*) FROM ledger WHERE purpose = 'turn' AND user_id = 'ou_1' AND cost_usd > 0
 		AND tokens > 0`); n != 1 {
 		t.Errorf("the turn is booked %d times", n)

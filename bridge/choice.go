@@ -28,9 +28,9 @@ type choice struct {
 	named   string      // the name of that value; empty = as given
 	reset   i18n.Phrase // the confirmation when the choice is reset
 	may     func(value string) bool
-	bad     i18n.Phrase                  // the reply to an invalid value; its %s: the value, the valid ones
-	set     func(value string) db.Effect // an empty value resets it
-	private bool                         // in a group only admins may change it
+	bad     i18n.Phrase                        // the reply to an invalid value; its %s: the value, the valid ones
+	set     func(s *db.Settings, value string) // an empty value resets it
+	private bool                               // in a group only admins may change it
 }
 
 // chooseModel is the command /model.
@@ -43,7 +43,7 @@ func (cs *commandSet) chooseModel(_ context.Context, o invocation) (commandResul
 	return cs.setChoice(o, modelOf(cfg, o.chat.Settings, o.lang), choice{
 		order: "/model", offered: offered, unset: i18n.ByDefault, asks: i18n.ModelNow, chosen: i18n.ModelSet,
 		reset: i18n.ModelReset, may: cfg.MayUse, bad: i18n.ModelBad,
-		set: func(v string) db.Effect { return db.SetModel{Model: v} }, private: true,
+		set: func(s *db.Settings, v string) { s.Model = v }, private: true,
 	})
 }
 
@@ -60,7 +60,7 @@ func (cs *commandSet) chooseEffort(_ context.Context, o invocation) (commandResu
 		order: "/effort", offered: claude.Efforts, unset: i18n.ByDefault, asks: i18n.EffortNow, chosen: i18n.EffortSet,
 		reset: i18n.EffortReset, may: func(v string) bool { return slices.Contains(claude.Efforts, v) }, bad: i18n.EffortBad,
 		words: words, named: effortWords[o.args].In(o.lang),
-		set: func(v string) db.Effect { return db.SetEffort{Effort: v} }, private: true,
+		set: func(s *db.Settings, v string) { s.Effort = v }, private: true,
 	})
 }
 
@@ -87,15 +87,16 @@ func (cs *commandSet) chooseLang(_ context.Context, o invocation) (commandResult
 	if l, ok := languageNames[o.args]; ok {
 		o.args, o.lang = string(l), l
 	} else if slices.Contains(byDefault, o.args) {
-		o.chat.Settings.Lang = ""
-		o.lang = cs.cfg.langOf(o.chat)
+		unset := o.chat
+		unset.Settings.Lang = ""
+		o.lang = cs.cfg.langOf(unset)
 	}
 	return cs.setChoice(o, now, choice{
 		order: "/lang", offered: []string{"zh", "en"}, unset: i18n.ByItself, asks: i18n.LangNow, chosen: i18n.LangSet,
 		words: []string{i18n.LangName.In(i18n.Chinese), i18n.LangName.In(i18n.English)},
 		named: i18n.LangName.In(o.lang), reset: i18n.LangReset,
 		may: func(v string) bool { return v == string(i18n.Chinese) || v == string(i18n.English) }, bad: i18n.LangBad,
-		set: func(v string) db.Effect { return db.SetLang{Lang: v} },
+		set: func(s *db.Settings, v string) { s.Lang = v },
 	})
 }
 
@@ -122,9 +123,9 @@ func (cs *commandSet) setChoice(o invocation, now string, c choice) (commandResu
 		}
 		return o.say(c.bad, excerptOf(o.args), strings.Join(values, i18n.Enumeration.In(o.lang)))
 	case reset:
-		return o.do(c.set(""), c.reset)
+		return o.set(func(s *db.Settings) { c.set(s, "") }, c.reset)
 	}
-	return o.do(c.set(value), c.chosen, cmp.Or(c.named, value))
+	return o.set(func(s *db.Settings) { c.set(s, value) }, c.chosen, cmp.Or(c.named, value))
 }
 
 // labels are the values in words.

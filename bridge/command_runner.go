@@ -9,6 +9,7 @@ import (
 	"magpie/bridge/turncard"
 	"magpie/db"
 	"magpie/internal/chat"
+	"magpie/internal/convo"
 	"magpie/internal/i18n"
 )
 
@@ -70,7 +71,7 @@ func (cs *commandSet) execute(ctx context.Context, o invocation, p plan) error {
 // carryOut does what follows from a command that is stored. Only then: a stop that is not recorded would be forgotten by
 // a crash, which would run the turns again.
 func (cs *commandSet) carryOut(o invocation, done commandResult) {
-	key, turns := o.Key, cs.turns
+	key := o.Key
 	for _, effect := range done.effects {
 		switch e := effect.(type) {
 		case db.StartConversation:
@@ -78,18 +79,14 @@ func (cs *commandSet) carryOut(o invocation, done commandResult) {
 			cs.dropProcess(key, cs.ahead.expectNew)
 		case db.ResumeSession:
 			cs.dropProcess(key, cs.ahead.expectQuestion)
-		case db.StopTurns:
-			turns.busy.halt(key, errStopped, e.Turns...)
-			turns.wake(key) // a turn that waits until a time ends at once
-		case db.DropFollowUp:
-			cs.asks.EndTurnSoon(db.Turn{Key: key, ID: e.Turn}, db.Cancelled)
-			cs.pool.Stop(key.String())
-		case db.DropTurn:
-			cs.asks.Reconsider(key)
+		case db.Happens:
+			cs.follow(key, e.Event)
 		case db.RequestSummary:
 			cs.upkeep.summarize(key)
-		case db.SetModel:
-			cs.limits.release(key) // another model has its own limits
+		case db.ChangeSettings:
+			if e.From.Model != e.To.Model {
+				cs.limits.release(key) // another model has its own limits
+			}
 		}
 	}
 	switch done.login {
@@ -99,6 +96,20 @@ func (cs *commandSet) carryOut(o invocation, done commandResult) {
 		cs.logins.finishLogin()
 	case handCode:
 		cs.logins.handCode(o.ID)
+	}
+}
+
+// follow does what follows from what a command has made of the chat's turns.
+func (cs *commandSet) follow(key chat.Key, what convo.Event) {
+	switch e := what.(type) {
+	case convo.Stops:
+		cs.turns.busy.halt(key, errStopped, e.Turns...)
+		cs.turns.wake(key) // a turn that waits until a time ends at once
+	case convo.Vanishes:
+		cs.asks.EndTurnSoon(db.Turn{Key: key, ID: e.Turn}, convo.Cancelled)
+		cs.pool.Stop(key.String())
+	case convo.Decides:
+		cs.asks.Reconsider(key)
 	}
 }
 

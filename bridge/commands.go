@@ -52,6 +52,13 @@ func (o invocation) do(e db.Effect, p i18n.Phrase, args ...any) (commandResult, 
 	return done, err
 }
 
+// set returns a result that changes settings of the chat, and replies.
+func (o invocation) set(change func(*db.Settings), p i18n.Phrase, args ...any) (commandResult, error) {
+	to := o.chat.Settings
+	change(&to)
+	return o.do(db.ChangeSettings{From: o.chat.Settings, To: to}, p, args...)
+}
+
 // say returns a result that only replies.
 func (o invocation) say(p i18n.Phrase, args ...any) (commandResult, error) {
 	text := p.In(o.lang)

@@ -8,6 +8,7 @@ import (
 	"magpie/bridge/access"
 	"magpie/db"
 	"magpie/internal/chat"
+	"magpie/internal/convo"
 	"magpie/internal/i18n"
 )
 
@@ -37,14 +38,14 @@ func TestStopStopsWhatHasNotBegun(t *testing.T) {
 	l.say("om_2", "/stop")
 	l.say("om_3", "/stop") // the same, said twice
 	l.queue().jobs.Enqueue(func(ctx context.Context) { l.queue().work(ctx, room) })
-	l.ended(db.Cancelled, 1)
+	l.ended(convo.Cancelled, 1)
 	l.sent()
 	l.stopsQuietly()
 	if n := l.pool.Stats().Started; n != 0 {
 		t.Errorf("%d agents were started", n)
 	}
 	l.say("om_4", "hello again")
-	l.ended(db.Done, 1)
+	l.ended(convo.Done, 1)
 	if said, _, _ := l.rec.SoFar(); len(said) != 2 || said[0] != i18n.Stopped.In(i18n.Chinese) &&
 		said[0] != i18n.Stopped.In(i18n.English) {
 		t.Errorf("said %q", said)
@@ -108,8 +109,9 @@ func TestACommandChangesTheSettings(t *testing.T) {
 				t.Errorf("ordered %+v", o)
 			}
 			return commandResult{
-				reply: "done", effects: []db.Effect{db.SetLang{Lang: o.args}, db.SetProject{Project: "own"},
-					db.SetMode{Mode: "plan"}}}, nil
+				reply: "done", effects: []db.Effect{
+					db.ChangeSettings{To: db.Settings{Lang: o.args}}, db.ChangeSettings{To: db.Settings{Project: "own", Mode: "plan"}},
+				}}, nil
 		}))
 	c := l.chat()
 	if c.Settings.Lang != "en" || l.cfg().projectDir(c) != own || l.cfg().permissionMode(c) != "plan" {

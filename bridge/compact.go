@@ -124,7 +124,7 @@ var errFullAgain = errors.New("the session was full after one turn")
 // results, the session is dropped; the next one starts with the recent messages.
 func (u *upkeep) handleTooShort(ctx context.Context, c db.Chat) error {
 	ctx = context.WithoutCancel(ctx)
-	if err := u.db.Chats().AnswerCompaction(ctx, c.Key, i18n.CompactNothing.In(u.cfg.langOf(c))); err != nil {
+	if err := u.db.Chats().Compact(ctx, db.Compaction{Key: c.Key, Reply: i18n.CompactNothing.In(u.cfg.langOf(c))}); err != nil {
 		return u.handleFailure(ctx, c, err)
 	}
 	u.outbox.Wake(c.Key)
@@ -160,7 +160,7 @@ func (u *upkeep) handleFailure(ctx context.Context, c db.Chat, err error) error 
 		} else if errors.Is(err, errOutdated) {
 			text = i18n.CompactChanged
 		}
-		if err := u.db.Chats().AnswerCompaction(ctx, c.Key, text.In(u.cfg.langOf(c))); err != nil {
+		if err := u.db.Chats().Compact(ctx, db.Compaction{Key: c.Key, Reply: text.In(u.cfg.langOf(c))}); err != nil {
 			log.Error().Err(err).Msg("reply about a failed compaction not stored")
 		}
 		u.outbox.Wake(c.Key)

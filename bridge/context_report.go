@@ -11,14 +11,21 @@ import (
 	"magpie/internal/i18n"
 )
 
+// How a turn got its session: see [db.ContextReport].
+const (
+	sessionLive    = "live"    // the process from an earlier turn of the chat was still running
+	sessionResumed = "resumed" // a new process resumed an earlier session
+	sessionBegun   = "begun"   // a new session
+)
+
 // reportOf summarizes for users what a prompt contained besides the question.
 func reportOf(r contextmgr.Request, p contextmgr.Prompt, lost claude.LostCause) *db.ContextReport {
-	t := &db.ContextReport{Session: db.Begun, Lost: string(lost), Messages: p.Stats.Messages, Unread: p.Unread}
+	t := &db.ContextReport{Session: sessionBegun, Lost: string(lost), Messages: p.Stats.Messages, Unread: p.Unread}
 	switch {
 	case r.Live:
-		t.Session = db.Live
+		t.Session = sessionLive
 	case p.UseResume:
-		t.Session, t.Incomplete, t.Unsure = db.Resumed, r.Incomplete, !r.Verified
+		t.Session, t.Incomplete, t.Unsure = sessionResumed, r.Incomplete, !r.Verified
 	}
 	return t
 }
@@ -39,7 +46,7 @@ func (cs *commandSet) lastReport(ctx context.Context, c db.Chat) string {
 // describe tells users what context the agent had, and why it was limited.
 func describe(t db.ContextReport, l i18n.Lang) string {
 	// The most important first: a lost session explains everything else.
-	if t.Lost != "" && t.Session == db.Begun {
+	if t.Lost != "" && t.Session == sessionBegun {
 		why := lostText(claude.LostCause(t.Lost)).In(l)
 		if t.Unread && t.Messages == 0 {
 			return fmt.Sprintf(i18n.ContextUnavailable.In(l), why)
@@ -48,9 +55,9 @@ func describe(t db.ContextReport, l i18n.Lang) string {
 	}
 	var way i18n.Phrase
 	switch {
-	case t.Session == db.Live:
+	case t.Session == sessionLive:
 		way = i18n.ContextLive
-	case t.Session == db.Begun:
+	case t.Session == sessionBegun:
 		way = i18n.ContextNewSession
 	case t.Incomplete:
 		way = i18n.ContextIncomplete

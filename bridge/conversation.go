@@ -10,6 +10,7 @@ import (
 
 	"magpie/db"
 	"magpie/internal/chat"
+	"magpie/internal/convo"
 	"magpie/internal/i18n"
 )
 
@@ -48,16 +49,18 @@ func (cs *commandSet) stop(ctx context.Context, o invocation) (commandResult, er
 		return commandResult{}, err
 	}
 	// One that is queued has been started by its agent, which nobody reads yet.
-	waits := err == nil && (followUp.State == db.Queued || !slices.Contains(turns, followUp.ID))
+	waits := err == nil && (followUp.State == convo.Queued || !slices.Contains(turns, followUp.ID))
 	if waits && !recovered { // its agent is gone, and it is about to end
 		turns, waits = append(turns, followUp.ID), false
 	}
 	if len(turns) == 0 && !waits {
 		return cs.drop(ctx, o)
 	}
-	done, err := o.do(db.StopTurns{Turns: turns}, i18n.Stopped)
+	done, err := o.do(db.Happens{Event: convo.Stops{Turns: turns}}, i18n.Stopped)
 	if waits {
-		done.effects = append(done.effects, db.DropFollowUp{Turn: followUp.ID})
+		done.effects = append(done.effects, db.Happens{
+			Event: convo.Vanishes{Turn: followUp.ID, Phase: convo.Cancelled},
+		})
 	}
 	return done, err
 }
@@ -77,7 +80,7 @@ func (cs *commandSet) drop(ctx context.Context, o invocation) (commandResult, er
 	if err != nil {
 		return commandResult{}, err
 	}
-	return o.do(db.DropTurn{Turn: turn, Over: over}, i18n.Stopped)
+	return o.do(db.Happens{Event: convo.Decides{Turn: turn}, Over: over}, i18n.Stopped)
 }
 
 // retry is the command /retry: it asks the last question of the conversation again. The previous answer stays in the

@@ -159,7 +159,7 @@ func (cs *commandSet) showCost(ctx context.Context, o invocation) (commandResult
 
 // modelSpenders are the models that were paid for, with their names.
 func (p *budget) modelSpenders(ctx context.Context, key chat.Key, since time.Time) ([]db.Spender, error) {
-	list, err := p.ledger.SpendingByModel(ctx, key, since, maxSpenders)
+	list, err := p.ledger.Spenders(ctx, "model", key, since, maxSpenders)
 	list = slices.DeleteFunc(list, func(one db.Spender) bool { return one.USD == 0 && one.Tokens == 0 })
 	for i, one := range list {
 		if name := claude.ModelName(one.ID); name != one.ID {

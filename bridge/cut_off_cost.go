@@ -33,7 +33,7 @@ func (r *cutOffTurns) usage(
 // that; nil = unknown. Otherwise such turns would be free, and no daily limit could be reached with them.
 func (r *cutOffTurns) unreported(ctx context.Context, dir string, t db.Turn, counted time.Time) *db.Usage {
 	var did claude.Outcome
-	known, err := r.knownPrompts(ctx, t)
+	known, err := r.db.Turns().PromptIDs(ctx, t)
 	if err == nil {
 		did, err = r.outcomeOf(dir, t, known)
 	}

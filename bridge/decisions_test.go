@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"magpie/bridge/approval"
 	"magpie/db"
 	"magpie/internal/chat"
 	"magpie/internal/claude"
@@ -19,18 +20,18 @@ func TestDecisionsAboutQuestionsAndPlans(t *testing.T) {
 	plan := db.Action{Tool: claude.PlanTool, Input: `{"plan":"1. 先这样"}`}
 	for _, tc := range []struct {
 		what     db.Action
-		decision db.Outcome
+		decision string
 		reason   string
 		by       chat.Actor
 		want     string
 	}{
-		{question, db.AllowedOnce, "绿", by, "✅ 小明 已回答：**提问** `用哪种颜色？` · 绿"},
-		{question, db.AllowedOnce, "`v1.2`", by, "✅ 小明 已回答：**提问** `用哪种颜色？` · `v1.2`"},
-		{question, db.Denied, "", by, "🚫 小明 跳过了问题：**提问** `用哪种颜色？`"},
-		{question, db.Unanswered, "", chat.Actor{}, "⌛ 超时无人处理：**提问** `用哪种颜色？`"},
-		{plan, db.AllowedOnce, "", by, "✅ 小明 已批准计划：**计划** `1. 先这样`"},
-		{plan, db.Denied, "先跑测试", by, "✏️ 小明 要求继续规划：**计划** `1. 先这样` · 说明：先跑测试"},
-		{plan, db.Denied, "the project is for looking only", chat.Actor{}, "🚫 未询问，直接拒绝：**计划** `1. 先这样`"},
+		{question, approval.AllowedOnce, "绿", by, "✅ 小明 已回答：**提问** `用哪种颜色？` · 绿"},
+		{question, approval.AllowedOnce, "`v1.2`", by, "✅ 小明 已回答：**提问** `用哪种颜色？` · `v1.2`"},
+		{question, approval.Denied, "", by, "🚫 小明 跳过了问题：**提问** `用哪种颜色？`"},
+		{question, approval.Unanswered, "", chat.Actor{}, "⌛ 超时无人处理：**提问** `用哪种颜色？`"},
+		{plan, approval.AllowedOnce, "", by, "✅ 小明 已批准计划：**计划** `1. 先这样`"},
+		{plan, approval.Denied, "先跑测试", by, "✏️ 小明 要求继续规划：**计划** `1. 先这样` · 说明：先跑测试"},
+		{plan, approval.Denied, "the project is for looking only", chat.Actor{}, "🚫 未询问，直接拒绝：**计划** `1. 先这样`"},
 	} {
 		tc.what.Decision, tc.what.Reason = tc.decision, tc.reason
 		r := db.RecordedAction{Action: tc.what, By: tc.by, Time: time.Date(2026, 5, 4, 8, 0, 0, 0, time.UTC)}

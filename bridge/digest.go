@@ -28,7 +28,7 @@ func (cs *commandSet) digest(ctx context.Context, o invocation) (commandResult, 
 	case word == "":
 		return cs.showDigest(ctx, o)
 	case known && !on && at == "":
-		return o.do(db.EndDigest{}, i18n.DigestOff)
+		return o.do(db.SetDigest{}, i18n.DigestOff)
 	case known && !on:
 		return o.say(i18n.DigestUsage)
 	case !known: // only the time

@@ -76,7 +76,7 @@ func TestNothingOfADoorIsOfAnother(t *testing.T) {
 		_, err := w.store.Messages().Accept(w.ctx, db.Inbound{
 			Incoming: chat.Incoming{Key: chat.FeishuChat("oc_boss"), Kind: chat.Group, ID: fmt.Sprint("om_grant", i), Time: time.Now(),
 				Actor: chat.Actor{ID: "ou_x"}},
-			Class: chat.Command, Effects: []db.Effect{db.GrantAccess{Subject: g.id(), By: "ou_x"}},
+			Class: chat.Command, Effects: []db.Effect{db.SetAccess{Subject: g.id(), Allowed: true, By: "ou_x"}},
 		})
 		w.must(err)
 	}
@@ -146,7 +146,7 @@ func TestNothingOfADoorIsOfAnother(t *testing.T) {
 			w.must(w.store.Access().Book(w.ctx, e))
 			paid[who]++
 		}
-		if got, err := w.store.Access().SpentByUser(w.ctx, who.id(), time.Time{}); err != nil || got.Tokens != paid[who] {
+		if got, err := w.store.Access().Spent(w.ctx, who.id(), chat.Key{}, time.Time{}); err != nil || got.Tokens != paid[who] {
 			t.Fatalf("%q has paid %+v, %v, want %d", who.id(), got, err, paid[who])
 		}
 
@@ -181,7 +181,7 @@ func TestRulesAndGrantsAreOfOneDoor(t *testing.T) {
 		_, err := w.store.Messages().Accept(w.ctx, db.Inbound{
 			Incoming: chat.Incoming{Key: chat.FeishuChat("oc_admins"), Kind: chat.Group, ID: fmt.Sprint("om_g", i), Time: time.Now(),
 				Actor: chat.Actor{ID: "ou_x"}},
-			Class: chat.Command, Effects: []db.Effect{db.GrantAccess{Subject: g, By: "ou_x"}},
+			Class: chat.Command, Effects: []db.Effect{db.SetAccess{Subject: g, Allowed: true, By: "ou_x"}},
 		})
 		w.must(err)
 	}

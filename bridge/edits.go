@@ -8,6 +8,7 @@ import (
 
 	"magpie/db"
 	"magpie/internal/chat"
+	"magpie/internal/convo"
 	"magpie/internal/i18n"
 )
 
@@ -35,7 +36,7 @@ func (b *Bridge) HandleRecall(ctx context.Context, room chat.Key, id string) err
 		b.turns.wake(r.Key) // for what else it asks
 	}
 	if r.FollowUp.ID != 0 {
-		b.approvals.EndTurnSoon(r.FollowUp, db.Cancelled)
+		b.approvals.EndTurnSoon(r.FollowUp, convo.Cancelled)
 		b.runner.followUps.stopFor(ctx, r.FollowUp)
 	}
 	for _, turn := range r.Over { // what is expected to follow may be about another question

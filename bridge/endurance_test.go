@@ -25,6 +25,7 @@ import (
 	"magpie/feishu/feishutest"
 	"magpie/internal/chat"
 	"magpie/internal/claude"
+	"magpie/internal/convo"
 	"magpie/internal/feishusim"
 	"magpie/internal/racetest"
 )
@@ -111,7 +112,7 @@ func (s *streamRig) ask(text string) {
 	}))
 	select {
 	case e := <-s.ended:
-		if e.State != db.Done {
+		if e.State != convo.Done {
 			s.Fatalf("the turn ended as %s", e.State)
 		}
 	case <-time.After(2 * time.Hour):

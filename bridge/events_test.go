@@ -11,6 +11,7 @@ import (
 	"magpie/db"
 	"magpie/internal/chat"
 	"magpie/internal/claude"
+	"magpie/internal/convo"
 )
 
 // What happens to a chat is data: it can be kept, and be decided on later or elsewhere.
@@ -19,13 +20,16 @@ func TestWhatHappensToAChatIsData(t *testing.T) {
 	for _, list := range [][]any{
 		{
 			commandResult{}, aheadSign{}, chat.Press{}, chat.Change{}, db.Inbound{}, db.Decision{}, db.Settling{},
-			db.AskAgain{}, db.TurnResult{}, db.Compaction{}, db.Post{},
+			db.TurnResult{}, db.Compaction{}, db.Post{},
 		},
 		allThatHave(t, "apply", "../db", []any{
-			db.StartConversation{}, db.RequestSummary{}, db.StopTurns{}, db.DropTurn{}, db.DropFollowUp{},
-			db.DecideApproval{}, db.ResumeSession{}, db.IfLast{}, db.SetTitle{}, db.SetProject{}, db.SetMode{},
-			db.SetModel{}, db.SetEffort{}, db.SetLang{}, db.SetMention{}, db.SetNotify{}, db.SetDigest{}, db.EndDigest{},
-			db.SaveMemory{}, db.ForgetMemory{}, db.GrantAccess{}, db.RevokeAccess{}, db.RevokeRule{},
+			db.StartConversation{}, db.RequestSummary{}, db.Happens{}, db.DecideApproval{}, db.ResumeSession{}, db.IfLast{},
+			db.SetTitle{}, db.ChangeSettings{}, db.SetDigest{}, db.ChangeMemory{}, db.SetAccess{}, db.RevokeRule{},
+		}),
+		allThatHave(t, "on", "../internal/convo", []any{
+			convo.Acts{}, convo.AskedAgain{}, convo.Asks{}, convo.Begins{}, convo.Claims{}, convo.Decides{}, convo.Due{},
+			convo.Ends{}, convo.Joins{}, convo.Loses{}, convo.PutBack{}, convo.Reads{}, convo.Recalls{}, convo.Settles{},
+			convo.Sleeps{}, convo.Stops{}, convo.Tells{}, convo.Vanishes{}, convo.Wakes{}, convo.Wants{}, convo.WorksOn{},
 		}),
 		allThatHave(t, "event", "../internal/claude/stream", []any{
 			claude.Started{}, claude.Text{}, claude.Rewind{}, claude.Thinking{}, claude.ToolCall{}, claude.ToolUse{},
@@ -70,10 +74,10 @@ func allThatHave(t *testing.T, method, dir string, list []any) []any {
 }
 
 // checkData reports what is not data in a type. An interface is none either, since anything may be in it; but the types
-// of [db.Effect] are known.
+// of [db.Effect] and [convo.Event] are known.
 func checkData(t *testing.T, of reflect.Type, where string, seen map[reflect.Type]bool) {
 	t.Helper()
-	if seen[of] || of == reflect.TypeFor[db.Effect]() {
+	if seen[of] || of == reflect.TypeFor[db.Effect]() || of == reflect.TypeFor[convo.Event]() {
 		return
 	}
 	seen[of] = true

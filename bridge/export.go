@@ -58,10 +58,13 @@ func (cs *commandSet) sendHistory(ctx context.Context, o invocation) error {
 	if len(files) == 0 {
 		return errNothingSaid
 	}
-	to := chat.Ref{Key: o.Key, ID: cmp.Or(o.answers, o.ID)}
+	to := cmp.Or(o.answers, o.ID)
 	for i, f := range files {
 		idem := fmt.Sprintf("export:%s:%d", o.ID, i)
-		err := cs.db.Outbox().WriteFile(ctx, to, db.FileDelivery{Name: f.Name}, idem, string(f.Data))
+		file := &db.FileDelivery{Name: f.Name, Size: int64(len(f.Data))}
+		err := cs.db.Outbox().Enqueue(ctx, db.Post{
+			Key: o.Key, ReplyTo: to, Idem: idem, File: file, Text: string(f.Data),
+		})
 		if err != nil {
 			return err
 		}

@@ -85,7 +85,7 @@ func (f followUps) begin(ctx context.Context, key chat.Key, owners []string) (t 
 // now; if there is none, it is withdrawn.
 func (f followUps) turnEnded(ctx context.Context, t db.Turn) {
 	if t.Follows != 0 {
-		f.approvals.EndTurn(f.log.WithContext(ctx), t, db.Done)
+		f.approvals.EndTurn(f.log.WithContext(ctx), t, convo.Done)
 	}
 	f.decideFollowUp(ctx, t)
 }
@@ -223,11 +223,11 @@ func (f followUps) finish(ctx context.Context, t db.Turn, why claude.UnaskedEnd)
 }
 
 // replaced is the outcome of a follow-up after a new conversation has begun: the agent's old words may be out of date.
-var replaced = turncard.Outcome{State: db.Cancelled, Notice: i18n.BackgroundReplaced}
+var replaced = turncard.Outcome{State: convo.Cancelled, Notice: i18n.BackgroundReplaced}
 
 // outcomeOfWork is the outcome of interrupted background work, for users.
 func (f followUps) outcomeOfWork(why claude.UnaskedEnd) turncard.Outcome {
-	o := turncard.Outcome{State: db.Interrupted, Notice: i18n.BackgroundCut}
+	o := turncard.Outcome{State: convo.Interrupted, Notice: i18n.BackgroundCut}
 	switch why {
 	case claude.EndLimit:
 		limit, text := f.pool.Config().BackgroundLimit.Duration, i18n.BackgroundLimit

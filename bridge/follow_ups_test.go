@@ -10,6 +10,7 @@ import (
 	"magpie/db"
 	"magpie/internal/chat"
 	"magpie/internal/claude"
+	"magpie/internal/convo"
 )
 
 // What goes on in the background is ended at once, also while there is no place for another turn, and if the agent has
@@ -25,7 +26,7 @@ func TestWhatGoesOnEndsWithoutAPlace(t *testing.T) {
 		},
 		"recalled": func(l *bridgeRig) error { return l.bridge.HandleRecall(t.Context(), room, "om_1") },
 	} {
-		for _, state := range []db.TurnState{db.Running, db.Queued} {
+		for _, state := range []convo.Phase{convo.Running, convo.Queued} {
 			l := newRig(t)
 			l.start()
 			l.say("om_1", "你好")
@@ -34,10 +35,10 @@ func TestWhatGoesOnEndsWithoutAPlace(t *testing.T) {
 				return l.count(`SELECT COUNT(*) FROM turns WHERE state = 'done'`) == 1 && l.pool.Stats().Idle == 1 && running == 0
 			})
 			l.sql(`INSERT INTO turns (chat_key, epoch, state, session_id, reply_to, created_at, follows)
-				SELECT chat_key, epoch, '` + string(state) + `', session_id, reply_to, 1, id FROM turns`)
+				SELECT chat_key, epoch, '` + state.String() + `', session_id, reply_to, 1, id FROM turns`)
 			free := l.takePlaces()
 			l.must(end(l))
-			l.until("the end of the process: "+name+", "+string(state), func() bool {
+			l.until("the end of the process: "+name+", "+state.String(), func() bool {
 				s := l.pool.Stats()
 				return s.Idle+s.Running == 0
 			})
@@ -73,7 +74,7 @@ func TestASubagentAsksThoseForWhomItWorks(t *testing.T) {
 // Nobody is asked any more in a group that the bot has left, also if the agent has begun to tell what it has done.
 func TestASubagentAsksNobodyInAGroupThatIsLeft(t *testing.T) {
 	t.Parallel()
-	for _, state := range []db.TurnState{db.Running, db.Queued} {
+	for _, state := range []convo.Phase{convo.Running, convo.Queued} {
 		l := newRig(t)
 		l.start()
 		l.say("om_1", "你好")
@@ -85,9 +86,9 @@ func TestASubagentAsksNobodyInAGroupThatIsLeft(t *testing.T) {
 		l.approvals().RequestDecision(t.Context(), c, approval.Workspace{},
 			claude.ToolAsk{ID: "x", Name: "Bash", Input: []byte(`{"command":"touch x"}`)},
 			func(claude.Decision) bool { return true })
-		l.sql(`UPDATE turns SET state = '` + string(state) + `' WHERE follows > 0`)
+		l.sql(`UPDATE turns SET state = '` + state.String() + `' WHERE follows > 0`)
 		l.must(l.bridge.HandleMembership(t.Context(), changed(chat.Removed, 2000)))
-		l.until("the end of the question: "+string(state), func() bool {
+		l.until("the end of the question: "+state.String(), func() bool {
 			return l.count(`SELECT COUNT(*) FROM approvals WHERE state = 'withdrawn'`) == 1
 		})
 		free()

@@ -10,6 +10,7 @@ import (
 	"magpie/bridge/turncard"
 	"magpie/db"
 	"magpie/internal/chat"
+	"magpie/internal/convo"
 	"magpie/internal/i18n"
 )
 
@@ -59,12 +60,10 @@ func replyCards(t *testing.T) map[string]any {
 		if err := w.budget().check(w.ctx, c); !errors.As(err, &spent) {
 			t.Fatalf("%v", err)
 		}
-		all["70-budget-is-used-up"] = newTurnRig(i18n.Chinese).ended(db.Failed, spent.notice, turncard.FailBudget).Card(time.Now())
+		all["70-budget-is-used-up"] = newTurnRig(i18n.Chinese).ended(convo.Failed, spent.notice, turncard.FailBudget).Card(time.Now())
 		all["64-stranger-asks"] = access.RequestCard(chat.Incoming{Text: "你好，\n能帮我看看 <at id=all></at> 吗？", Actor: chat.Actor{ID: "ou_x", Name: "小红"}}, i18n.Chinese)
-		for name, state := range map[string]db.GrantState{
-			"65-stranger-allowed": db.Allowed, "66-stranger-ignored": db.Ignored,
-		} {
-			all[name] = access.DecisionCard(db.Grant{Subject: "ou_x", Name: "小红", State: state}, i18n.Chinese)
+		for name, allowed := range map[string]bool{"65-stranger-allowed": true, "66-stranger-ignored": false} {
+			all[name] = access.DecisionCard(db.Grant{Subject: "ou_x", Name: "小红", Allowed: allowed}, i18n.Chinese)
 		}
 	})
 	return all

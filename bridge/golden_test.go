@@ -20,6 +20,7 @@ import (
 	"magpie/db"
 	"magpie/internal/chat"
 	"magpie/internal/claude"
+	"magpie/internal/convo"
 	"magpie/internal/i18n"
 )
 
@@ -60,7 +61,7 @@ func (s *turnRig) with(change func(turncard.State) turncard.State) *turnRig {
 	return s
 }
 
-func (s *turnRig) ended(state db.TurnState, notice i18n.Phrase, failure ...string) *turnRig {
+func (s *turnRig) ended(state convo.Phase, notice i18n.Phrase, failure ...string) *turnRig {
 	return s.with(func(v turncard.State) turncard.State {
 		return v.Finish(turncard.Outcome{State: state, Failure: strings.Join(failure, ""), Notice: notice})
 	})
@@ -127,7 +128,7 @@ func stories() map[string]*turnRig {
 	}
 	done := func(s *turnRig, answer string) *turnRig {
 		return s.after(12*time.Second, gave("3", "ok  \tmagpie/feishu\t0.512s"), says(answer),
-			result("")).with(told12(db.ContextReport{Session: db.Resumed, Messages: 12})).ended(db.Done, i18n.Phrase{})
+			result("")).with(told12(db.ContextReport{Session: sessionResumed, Messages: 12})).ended(convo.Done, i18n.Phrase{})
 	}
 	return map[string]*turnRig{
 		"01-begun":               newTurnRig(i18n.Chinese),
@@ -197,39 +198,39 @@ func stories() map[string]*turnRig {
 		"31-done":    done(worked(i18n.Chinese), answer),
 		"32-done-en": done(worked(i18n.English), englishAnswer),
 		"33-done-restored": newTurnRig(i18n.Chinese).after(4*time.Second, says("你叫小明。"),
-			result("")).with(told12(db.ContextReport{Session: db.Begun, Lost: string(claude.LostMissing),
-			Messages: 12})).ended(db.Done, i18n.Phrase{}),
+			result("")).with(told12(db.ContextReport{Session: sessionBegun, Lost: string(claude.LostMissing),
+			Messages: 12})).ended(convo.Done, i18n.Phrase{}),
 		"34-done-restored-en": newTurnRig(i18n.English).after(4*time.Second, says("You are Tom."),
-			result("")).with(told12(db.ContextReport{Session: db.Begun, Lost: string(claude.LostMissing),
-			Messages: 12})).ended(db.Done, i18n.Phrase{}),
-		"35-done-without-words": newTurnRig(i18n.Chinese).after(4*time.Second, result("")).ended(db.Done, i18n.Phrase{}),
-		"36-stopped":            worked(i18n.Chinese).after(20*time.Second).ended(db.Cancelled, i18n.Stopped),
-		"37-stopped-mid-answer": newTurnRig(i18n.Chinese).after(4*time.Second, says("第一，")).ended(db.Cancelled,
+			result("")).with(told12(db.ContextReport{Session: sessionBegun, Lost: string(claude.LostMissing),
+			Messages: 12})).ended(convo.Done, i18n.Phrase{}),
+		"35-done-without-words": newTurnRig(i18n.Chinese).after(4*time.Second, result("")).ended(convo.Done, i18n.Phrase{}),
+		"36-stopped":            worked(i18n.Chinese).after(20*time.Second).ended(convo.Cancelled, i18n.Stopped),
+		"37-stopped-mid-answer": newTurnRig(i18n.Chinese).after(4*time.Second, says("第一，")).ended(convo.Cancelled,
 			i18n.Stopped),
-		"38-interrupted": newTurnRig(i18n.Chinese).after(4*time.Second, says("第一，")).ended(db.Interrupted,
+		"38-interrupted": newTurnRig(i18n.Chinese).after(4*time.Second, says("第一，")).ended(convo.Interrupted,
 			i18n.Interrupted),
-		"81-interrupted-en": newTurnRig(i18n.English).after(4*time.Second, says("One,")).ended(db.Interrupted,
+		"81-interrupted-en": newTurnRig(i18n.English).after(4*time.Second, says("One,")).ended(convo.Interrupted,
 			i18n.Interrupted),
-		"39-interrupted-mute-en": newTurnRig(i18n.English).ended(db.Interrupted, i18n.Interrupted),
-		"40-failed-auth": newTurnRig(i18n.Chinese).after(time.Second, result(claude.FailAuth)).ended(db.Failed,
+		"39-interrupted-mute-en": newTurnRig(i18n.English).ended(convo.Interrupted, i18n.Interrupted),
+		"40-failed-auth": newTurnRig(i18n.Chinese).after(time.Second, result(claude.FailAuth)).ended(convo.Failed,
 			i18n.FailAuth, string(claude.FailAuth)),
 		"41-failed-limit": worked(i18n.Chinese).after(40*time.Second, says("先说到这里。"),
-			result(claude.FailLimit)).ended(db.Failed, i18n.FailLimit, string(claude.FailLimit)),
-		"42-died": worked(i18n.English).after(40*time.Second).ended(db.Failed, i18n.FailDied,
+			result(claude.FailLimit)).ended(convo.Failed, i18n.FailLimit, string(claude.FailLimit)),
+		"42-died": worked(i18n.English).after(40*time.Second).ended(convo.Failed, i18n.FailDied,
 			turncard.FailDied),
-		"45-failed-too-long": newTurnRig(i18n.English).ended(db.Failed, i18n.FailTooLong, string(claude.FailTooLong)),
-		"46-stopped-at-once": newTurnRig(i18n.Chinese).ended(db.Cancelled, i18n.Stopped),
-		"71-taken-back": newTurnRig(i18n.Chinese).after(4*time.Second, says("第一，")).ended(db.Cancelled,
+		"45-failed-too-long": newTurnRig(i18n.English).ended(convo.Failed, i18n.FailTooLong, string(claude.FailTooLong)),
+		"46-stopped-at-once": newTurnRig(i18n.Chinese).ended(convo.Cancelled, i18n.Stopped),
+		"71-taken-back": newTurnRig(i18n.Chinese).after(4*time.Second, says("第一，")).ended(convo.Cancelled,
 			i18n.Recalled, turncard.FailRecalled),
-		"72-taken-back-mute-en": newTurnRig(i18n.English).ended(db.Cancelled, i18n.Recalled, turncard.FailRecalled),
+		"72-taken-back-mute-en": newTurnRig(i18n.English).ended(convo.Cancelled, i18n.Recalled, turncard.FailRecalled),
 		"43-begun-again":        worked(i18n.Chinese).with(func(v turncard.State) turncard.State { return v.Restarted(time.Now()) }).after(time.Second),
-		"44-restarting":         newTurnRig(i18n.Chinese).ended(db.Queued, i18n.Restarting),
+		"44-restarting":         newTurnRig(i18n.Chinese).ended(convo.Queued, i18n.Restarting),
 		"73-suggested": newTurnRig(i18n.Chinese).after(4*time.Second, says("测试都通过了。"), result("")).
 			with(func(v turncard.State) turncard.State { return v.WithSuggestion("提交这些改动") }).
-			ended(db.Done, i18n.Phrase{}),
+			ended(convo.Done, i18n.Phrase{}),
 		"74-in-the-background-en": newTurnRig(i18n.English).after(4*time.Second, says("The tests are running."), result("")).
-			with(turncard.State.WithFollowUp).ended(db.Done, i18n.Phrase{}),
-		"75-background-cut": newTurnRig(i18n.Chinese).ended(db.Interrupted, i18n.BackgroundCut),
+			with(turncard.State.WithFollowUp).ended(convo.Done, i18n.Phrase{}),
+		"75-background-cut": newTurnRig(i18n.Chinese).ended(convo.Interrupted, i18n.BackgroundCut),
 	}
 }
 
@@ -245,7 +246,7 @@ func askings() map[string]any {
 	asked := func(l i18n.Lang, tool, input string, always *db.Permit, become db.Settlement) chat.Card {
 		return approval.Card(of(tool, input, always, become), l)
 	}
-	waits, by := db.Settlement{State: db.Waiting}, chat.Actor{ID: "ou_1", Name: "小明"}
+	waits, by := db.Settlement{State: convo.Waiting}, chat.Actor{ID: "ou_1", Name: "小明"}
 	const (
 		remove   = `{"command":"rm -rf build","description":"Remove what was built"}`
 		edit     = `{"file_path":"/srv/work/magpie/feishu/split.go","old_string":"\treturn len(text) - 1","new_string":"\treturn len(text)"}`
@@ -254,8 +255,8 @@ func askings() map[string]any {
 		single   = `{"questions":[{"question":"用哪种格式？","header":"格式","options":[{"label":"TOML","description":"和现在一样"},{"label":"JSON","description":"更严格"},{"label":"YAML"}]}]}`
 		plan     = `{"plan":"1. 读 split.go\n2. 改边界判断\n3. 跑测试"}`
 	)
-	always := &db.Permit{Tool: "Bash", Kind: db.ExactRule, Content: "rm -rf build"}
-	answered := db.Settlement{State: db.Approved, By: by, Words: "JSON"}
+	always := &db.Permit{Tool: "Bash", Kind: "exact", Content: "rm -rf build"}
+	answered := db.Settlement{State: convo.Allowed, By: by, Words: "JSON"}
 	edited := of("Edit", edit, nil, waits)
 	steps := ""
 	for n := range 7 { // of tables one card takes three
@@ -277,10 +278,10 @@ func askings() map[string]any {
 		"54-asked-edit-en":               asked(i18n.English, "Edit", edit, nil, waits),
 		"55-asked-plan":                  asked(i18n.Chinese, claude.PlanTool, plan, nil, waits),
 		"56-allowed": asked(i18n.Chinese, "Bash", remove, always,
-			db.Settlement{State: db.Approved, By: by}),
+			db.Settlement{State: convo.Allowed, By: by}),
 		"48-refused-with-why": asked(i18n.Chinese, "Bash", remove, nil,
-			db.Settlement{State: db.Refused, By: by, Words: "先备份"}),
-		"49-nobody-decided-en": asked(i18n.English, "Bash", remove, nil, db.Settlement{State: db.Expired}),
+			db.Settlement{State: convo.Denied, By: by, Words: "先备份"}),
+		"49-nobody-decided-en": asked(i18n.English, "Bash", remove, nil, db.Settlement{State: convo.Expired}),
 	}
 }
 

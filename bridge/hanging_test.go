@@ -8,9 +8,9 @@ import (
 
 	"magpie/bridge/delivery/deliverytest"
 	"magpie/bridge/turncard"
-	"magpie/db"
 	"magpie/internal/chat"
 	"magpie/internal/claude"
+	"magpie/internal/convo"
 	"magpie/internal/i18n"
 )
 
@@ -110,7 +110,7 @@ func TestAnEventThatWaitsShows(t *testing.T) {
 	if at := l.bridge.OldestEvent(); !at.IsZero() {
 		t.Errorf("it still waits after %v", time.Since(at))
 	}
-	if got := l.statesOf(); len(got) != 1 || got[0] != db.Running {
+	if got := l.statesOf(); len(got) != 1 || got[0] != convo.Running {
 		t.Errorf("%v", got)
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"magpie/contextmgr/redact"
 	"magpie/db"
 	"magpie/internal/chat"
+	"magpie/internal/convo"
 	"magpie/internal/i18n"
 )
 
@@ -68,9 +69,10 @@ func (w historyWriter) redacted(ctx context.Context, e db.Inbound) db.Inbound {
 func (w historyWriter) finish(ctx context.Context, e db.TurnResult, view turncard.State, end turncard.Outcome) error {
 	e.State, e.Failure, e.Answer = end.State, end.Failure, w.cfg.redactForHistory(e.Answer)
 	e.Card = delivery.RedactCard(view.Finish(end).Card(time.Now()), w.cfg.Secrets)
-	if long := w.cfg.LongAnswer; long > 0 && e.State == db.Done && utf8.RuneCountInString(e.Answer) > long {
+	if long := w.cfg.LongAnswer; long > 0 && e.State == convo.Done && utf8.RuneCountInString(e.Answer) > long {
 		l, now := w.languages.OfChat(ctx, e.Turn.Key), time.Now().In(w.zone)
-		e.File = &db.LongAnswer{Name: fmt.Sprintf(i18n.AnswerFile.In(l), now.Format("20060102-150405")), Text: delivery.Shown(e.Answer, w.cfg.Secrets)}
+		e.FileName = fmt.Sprintf(i18n.AnswerFile.In(l), now.Format("20060102-150405"))
+		e.FileText = delivery.Shown(e.Answer, w.cfg.Secrets)
 	}
 	e.Notice = w.notice(ctx, e)
 	return w.db.Turns().Finish(ctx, e)

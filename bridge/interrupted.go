@@ -9,6 +9,7 @@ import (
 	"magpie/bridge/turncard"
 	"magpie/db"
 	"magpie/internal/chat"
+	"magpie/internal/convo"
 	"magpie/internal/i18n"
 )
 
@@ -51,7 +52,7 @@ func (r *cutOffTurns) continueNewest(ctx context.Context, e *db.Inbound, l i18n.
 	if err := r.turns.awaitRecovery(ctx, e.Key); err != nil {
 		return err
 	}
-	t, err := r.db.Turns().NewestInterrupted(ctx, e.Key)
+	t, err := r.db.Turns().Interrupted(ctx, e.Key, 0)
 	if errors.Is(err, db.ErrNotFound) {
 		return nil // an ordinary message
 	} else if err != nil {
@@ -70,19 +71,19 @@ func (r *cutOffTurns) decidedCard(
 	if err != nil {
 		return chat.Card{}, err
 	}
-	return v.Finish(turncard.Outcome{State: db.Done, Notice: notice}).Card(time.Now()), nil
+	return v.Finish(turncard.Outcome{State: convo.Done, Notice: notice}).Card(time.Now()), nil
 }
 
 // endWith adds to a command that ends the conversation what ends with it: the interrupted turns that wait for a
 // decision.
 func (r *cutOffTurns) endWith(ctx context.Context, o invocation, done commandResult) (commandResult, error) {
-	list, err := r.db.Turns().Undecided(ctx, o.Key)
-	for _, t := range list {
-		over, err := r.decidedCard(ctx, t.Key, t.ID, o.lang, i18n.ConversationOver)
+	life, err := r.db.Turns().Of(ctx, o.Key)
+	for _, t := range life.In(convo.Late, convo.Interrupted) {
+		over, err := r.decidedCard(ctx, o.Key, t.ID, o.lang, i18n.ConversationOver)
 		if err != nil {
 			return commandResult{}, err
 		}
-		done.effects = append(done.effects, db.DropTurn{Turn: t.ID, Over: over})
+		done.effects = append(done.effects, db.Happens{Event: convo.Decides{Turn: t.ID}, Over: over})
 	}
 	return done, err
 }
@@ -94,19 +95,19 @@ func (r *cutOffTurns) endOutdated(ctx context.Context, key chat.Key) error {
 	if err != nil {
 		return err
 	}
-	list, err := r.db.Turns().Undecided(ctx, key)
-	for _, t := range list {
+	life, err := r.db.Turns().Of(ctx, key)
+	for _, t := range life.In(convo.Late, convo.Interrupted) {
 		if t.Epoch == c.Epoch {
 			continue
 		}
-		over, err := r.decidedCard(ctx, t.Key, t.ID, r.cfg.langOf(c), i18n.ConversationOver)
+		over, err := r.decidedCard(ctx, key, t.ID, r.cfg.langOf(c), i18n.ConversationOver)
 		if err == nil {
-			err = r.db.Turns().Decide(ctx, db.Decision{Key: t.Key, Turn: t.ID, Over: over})
+			err = r.db.Turns().Decide(ctx, db.Decision{Key: key, Turn: t.ID, Over: over})
 		}
 		if err != nil && !errors.Is(err, db.ErrNotFound) { // somebody has dropped it just now
 			return err
 		}
-		r.outbox.Wake(t.Key)
+		r.outbox.Wake(key)
 	}
 	return err
 }

@@ -11,6 +11,7 @@ import (
 	"magpie/bridge/turncard"
 	"magpie/db"
 	"magpie/internal/chat"
+	"magpie/internal/convo"
 	"magpie/internal/i18n"
 )
 
@@ -24,7 +25,7 @@ func (l *bridgeRig) cutOff(id string) (turn int64) {
 	l.abandonedTurn(id, "hello")
 	left := l.left()
 	l.must(l.store.Turns().Finish(l.Context(),
-		db.TurnResult{Turn: left, State: db.Interrupted, Answer: "half", Card: chat.Card{Body: "half"}}))
+		db.TurnResult{Turn: left, State: convo.Interrupted, Answer: "half", Card: chat.Card{Body: "half"}}))
 	return left.ID
 }
 
@@ -125,16 +126,16 @@ func TestWhatWaitsEndsWithItsConversation(t *testing.T) {
 func TestAnEndedTurnGoesOnInItsConversation(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
-		state db.TurnState
+		state convo.Phase
 		then  string
 		told  string
 		asked int
 	}{
-		"stopped, then another question": {db.Cancelled, "and now?", "", 1},
-		"failed, then another question":  {db.Failed, "and now?", "", 1},
-		"stopped, then /new":             {db.Cancelled, "/new", i18n.ConversationOver.EN, 0},
-		"failed, then /new":              {db.Failed, "/new", i18n.ConversationOver.EN, 0},
-		"failed, then /new with it":      {db.Failed, "/new and now?", i18n.ConversationOver.EN, 0},
+		"stopped, then another question": {convo.Cancelled, "and now?", "", 1},
+		"failed, then another question":  {convo.Failed, "and now?", "", 1},
+		"stopped, then /new":             {convo.Cancelled, "/new", i18n.ConversationOver.EN, 0},
+		"failed, then /new":              {convo.Failed, "/new", i18n.ConversationOver.EN, 0},
+		"failed, then /new with it":      {convo.Failed, "/new and now?", i18n.ConversationOver.EN, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -214,11 +215,11 @@ func TestAnUnusedDecisionEndsWithItsConversation(t *testing.T) {
 	l.sql(`UPDATE turns SET acted = 1`)
 	a := db.Approval{
 		ID: "a_1", Key: room, Turn: 1, NeededBy: 1, Tool: "Bash", Input: []byte(`{"command":"ls"}`), Created: time.Now(),
-		Expires: time.Now().Add(time.Hour), Settlement: db.Settlement{State: db.Waiting},
+		Expires: time.Now().Add(time.Hour), Settlement: db.Settlement{State: convo.Waiting},
 	}
 	l.must(l.store.Access().Ask(t.Context(), a, chat.Card{}, "om_1"))
-	a.State = db.Approved
-	l.must(l.store.Access().Settle(t.Context(), a, db.Settling{From: db.Waiting}))
+	a.State = convo.Allowed
+	l.must(l.store.Access().Settle(t.Context(), a, db.Settling{From: convo.Waiting}))
 	l.say("om_2", "/new")
 	l.must(l.recover(t.Context()))
 	if n := l.count(`SELECT COUNT(*) FROM turns WHERE state = 'cancelled' AND failure = 'over'`); n != 1 {
@@ -263,9 +264,9 @@ func TestARecallEndsTheCardOfWhatWasInterrupted(t *testing.T) {
 		"an answer": cutOffAnswer,
 		"background work": func(l *bridgeRig) int64 {
 			l.abandonedTurn("om_1", "hello")
-			l.must(l.store.Turns().Finish(l.Context(), db.TurnResult{Turn: l.left(), State: db.Done, WorksOn: true}))
+			l.must(l.store.Turns().Finish(l.Context(), db.TurnResult{Turn: l.left(), State: convo.Done, WorksOn: true}))
 			l.must(l.store.Turns().Finish(l.Context(),
-				db.TurnResult{Turn: l.left(), State: db.Interrupted, Answer: "half", Card: chat.Card{Body: "half"}}))
+				db.TurnResult{Turn: l.left(), State: convo.Interrupted, Answer: "half", Card: chat.Card{Body: "half"}}))
 			return 2
 		},
 	} {

@@ -89,7 +89,7 @@ func (cs *commandSet) mention(_ context.Context, o invocation) (commandResult, e
 	case !ok:
 		return o.say(i18n.MentionUsage)
 	}
-	return o.do(db.SetMention{Mention: string(rule)}, i18n.MentionSet, ruleWords(rule).In(o.lang))
+	return o.set(func(s *db.Settings) { s.Mention = string(rule) }, i18n.MentionSet, ruleWords(rule).In(o.lang))
 }
 
 func ruleWords(r chat.MentionRule) i18n.Phrase {

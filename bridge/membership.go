@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"magpie/bridge/access"
 	"magpie/db"
 	"magpie/internal/chat"
+	"magpie/internal/convo"
 	"magpie/internal/i18n"
 )
 
@@ -55,7 +57,7 @@ func (b *Bridge) leave(ctx context.Context, c chat.Change) error {
 	for key, turns := range working {
 		b.turns.busy.halt(key, errStopped, turns...)
 		for _, turn := range turns {
-			b.approvals.EndTurnSoon(db.Turn{ID: turn, Key: key}, db.Cancelled)
+			b.approvals.EndTurnSoon(db.Turn{ID: turn, Key: key}, convo.Cancelled)
 		}
 		b.pool.Stop(key.String())
 	}
@@ -101,7 +103,10 @@ func (b *Bridge) open(ctx context.Context, c chat.Change) error {
 		return err
 	}
 	b.ahead.expectQuestion(c.Key)
-	fresh, err := b.db.Chats().RecordOpened(ctx, c, i18n.GreetingPrivate.In(b.languages.OfChat(ctx, c.Key)))
+	fresh, err := b.db.Chats().Join(ctx, c, &db.Post{
+		Key: c.Key, Idem: fmt.Sprintf("greeting:%v:%d", c.Key, time.Now().UnixMilli()),
+		Text: i18n.GreetingPrivate.In(b.languages.OfChat(ctx, c.Key)),
+	})
 	if err == nil && fresh {
 		b.outbox.Wake(c.Key)
 	}

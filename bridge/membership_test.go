@@ -12,6 +12,7 @@ import (
 	"magpie/bridge/delivery/deliverytest"
 	"magpie/db"
 	"magpie/internal/chat"
+	"magpie/internal/convo"
 	"magpie/internal/i18n"
 )
 
@@ -158,7 +159,7 @@ func TestRemovedAndAddedAgain(t *testing.T) {
 	l.start()
 	l.must(l.bridge.HandleMembership(t.Context(), changed(chat.Added, 3000)))
 	l.say("om_3", "hello again")
-	l.ended(db.Done, 1)
+	l.ended(convo.Done, 1)
 	l.sent()
 	if n := l.count(`SELECT COUNT(*) FROM turns`); n != 2 {
 		t.Errorf("%d turns", n)

@@ -48,7 +48,7 @@ func (cs *commandSet) rememberThis(_ context.Context, o invocation) (commandResu
 		x.Of, done = o.Actor.ID, i18n.RememberedForUser
 	}
 	if !cs.mayChange(o) {
-		x.State, done = db.ProposedMemory, i18n.RememberProposed
+		x.Proposed, done = true, i18n.RememberProposed
 	}
 	reply := memoryReply(o.lang, done)
 	reply.Done += redactionNote(o.args, kept, o.lang)
@@ -149,7 +149,7 @@ func (cs *commandSet) memoryProperties(x db.Memory, l i18n.Lang) string {
 	if x.Scope == db.ProjectScope {
 		scope += " " + projectName(x.Of)
 	}
-	if x.State == db.ProposedMemory {
+	if x.Proposed {
 		scope += i18n.Comma.In(l) + i18n.MemoryWaits.In(l)
 	}
 	return scope + i18n.Comma.In(l) + cs.day(x.Updated)
@@ -188,9 +188,9 @@ func (cs *commandSet) showOrigin(ctx context.Context, o invocation, x db.Memory)
 	}
 	var s strings.Builder
 	fmt.Fprintf(&s, i18n.MemoryWhy.In(o.lang), x.Number, x.Title)
-	for _, v := range versions {
+	for i, v := range versions {
 		act := i18n.MemoryWasChanged
-		if v.Act == db.MemoryCreated {
+		if i == 0 {
 			act = i18n.MemoryWasCreated
 		}
 		who, why := changedBy(o, v.By.Who, names), reasonText(v.By.Why, o.lang)
@@ -247,13 +247,14 @@ func reasonText(why string, l i18n.Lang) string {
 // saveMemory returns a result that saves x, unless it was changed meanwhile.
 func saveMemory(o invocation, x db.Memory, reply db.MemoryReply, why string) (commandResult, error) {
 	by := db.Change{Who: o.Actor.ID, Why: why}
-	return commandResult{effects: []db.Effect{db.SaveMemory{Memory: x, By: by, Reply: reply}}}, nil
+	return commandResult{effects: []db.Effect{db.ChangeMemory{Memory: x, By: by, Reply: reply}}}, nil
 }
 
 // dropMemory returns a result that deletes x, unless it was changed meanwhile.
 func dropMemory(o invocation, x db.Memory, done i18n.Phrase, why string) (commandResult, error) {
 	by := db.Change{Who: o.Actor.ID, Why: why}
-	return commandResult{effects: []db.Effect{db.ForgetMemory{Memory: x, By: by, Reply: memoryReply(o.lang, done)}}}, nil
+	reply := memoryReply(o.lang, done)
+	return commandResult{effects: []db.Effect{db.ChangeMemory{Memory: x, Forget: true, By: by, Reply: reply}}}, nil
 }
 
 // mayChange reports whether the sender may change the memories that he sees.
@@ -293,10 +294,10 @@ func (cs *commandSet) approveMemory(_ context.Context, o invocation, x db.Memory
 	switch {
 	case !cs.access.Load().InCharge(o.Incoming):
 		return o.say(i18n.ForAdminsInGroups)
-	case x.State != db.ProposedMemory:
+	case !x.Proposed:
 		return o.say(i18n.MemoryCounts)
 	}
-	x.State = db.ActiveMemory
+	x.Proposed = false
 	return saveMemory(o, x, memoryReply(o.lang, i18n.MemoryApproved), "/memory approve")
 }
 
@@ -304,7 +305,7 @@ func (cs *commandSet) rejectMemory(_ context.Context, o invocation, x db.Memory)
 	switch {
 	case !cs.access.Load().InCharge(o.Incoming):
 		return o.say(i18n.ForAdminsInGroups)
-	case x.State != db.ProposedMemory:
+	case !x.Proposed:
 		return o.say(i18n.MemoryCounts)
 	}
 	return dropMemory(o, x, i18n.MemoryRejected, "/memory reject")

@@ -31,6 +31,7 @@ import (
 	"magpie/internal/agenttools"
 	"magpie/internal/chat"
 	"magpie/internal/claude"
+	"magpie/internal/convo"
 	"magpie/internal/i18n"
 	"magpie/internal/racetest"
 )
@@ -98,7 +99,7 @@ func (w *memoryRig) chat(p place) db.Chat {
 // claim begins a chat's next turn.
 func (w *memoryRig) claim(p place) db.Claim {
 	w.Helper()
-	c, err := w.store.Turns().Claim(w.ctx, p.key, newIDs(), true)
+	c, err := w.store.Turns().Claim(w.ctx, p.key, newStart())
 	w.must(err)
 	return c
 }
@@ -167,7 +168,7 @@ func (w *memoryRig) ask(p place, text, answer string, during func()) contextmgr.
 		during()
 	}
 	leave()
-	w.must(w.store.Turns().Finish(w.ctx, db.TurnResult{Turn: c.Turn, State: db.Done, Answer: answer,
+	w.must(w.store.Turns().Finish(w.ctx, db.TurnResult{Turn: c.Turn, State: convo.Done, Answer: answer,
 		Session: db.Session{ID: c.Turn.Session}}))
 	w.delivered(p)
 	return prompt
@@ -613,9 +614,10 @@ func (w *memoryRig) embed() {
 	w.Helper()
 	list, err := w.store.Search().Unembedded(w.ctx, "model", 0, 0, 1<<62, 1000)
 	w.must(err)
-	var vectors []db.Embedding
+	var vectors []db.Unembedded
 	for _, u := range list {
-		vectors = append(vectors, db.Embedding{Of: u, Vector: []byte(fmt.Sprintf("%-100.100s", u.Text))})
+		u.Vector = []byte(fmt.Sprintf("%-100.100s", u.Text))
+		vectors = append(vectors, u)
 	}
 	w.must(w.store.Search().SaveEmbeddings(w.ctx, "model", vectors))
 }

@@ -90,7 +90,7 @@ func (rc *receiver) hasWaiting(ctx context.Context, key chat.Key) bool {
 
 // isCardOf reports whether a message is one of those that show the answer of a turn.
 func (rc *receiver) isCardOf(ctx context.Context, turn int64, message string) bool {
-	card, err := rc.db.Turns().CardOf(ctx, turn)
+	card, err := rc.db.Outbox().CardOf(ctx, turn, "")
 	if err != nil && !errors.Is(err, db.ErrNotFound) {
 		rc.log.Error().Err(err).Int64("turn", turn).Msg("card of a turn not found; taking its quote as a question")
 	}
@@ -99,24 +99,24 @@ func (rc *receiver) isCardOf(ctx context.Context, turn int64, message string) bo
 
 // give gives the agent the answer of a stored message, which is then done with. If somebody else has answered meanwhile,
 // the message is handed to the agent as an addition.
-func (rc *receiver) give(ctx context.Context, s db.Steer, m chat.Message, answer approval.TypedAnswer, l i18n.Lang) {
+func (rc *receiver) give(ctx context.Context, e db.Inbound, m chat.Message, answer approval.TypedAnswer, l i18n.Lang) {
 	failpoint.At("answer: typed")
-	settled, err := rc.approvals.Answer(ctx, answer, s.Prompt, l)
+	settled, err := rc.approvals.Answer(ctx, answer, e.Prompt, l)
 	if err != nil {
-		rc.log.Error().Err(err).Stringer("chat", m.Key).Int64("turn", s.Turn).
+		rc.log.Error().Err(err).Stringer("chat", m.Key).Int64("turn", e.Adds).
 			Msg("typed answer not stored; passing it to the agent as an addition")
 	}
 	if !settled {
-		rc.add(s, m)
+		rc.add(e.Adds, e.Prompt, m)
 		return
 	}
 	rc.reactions.Set([]chat.Message{m}, chat.Finished)
 }
 
 // add hands a stored message to the agent of its turn.
-func (rc *receiver) add(s db.Steer, m chat.Message) {
+func (rc *receiver) add(turn int64, prompt string, m chat.Message) {
 	failpoint.At("steer: stored")
-	rc.busy.hand(s.Turn, s.Prompt, m)
+	rc.busy.hand(turn, prompt, m)
 	failpoint.At("steer: handed")
 }
 

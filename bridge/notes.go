@@ -55,7 +55,7 @@ func (u *upkeep) extract(ctx context.Context, c db.Chat, ids []string) error {
 		}
 	}
 	if u.rules.Memory.Approval {
-		note.State = db.ProposedMemory
+		note.Proposed = true
 	}
 	known, err := u.visibleMemories(ctx, note)
 	if err != nil {
@@ -112,7 +112,7 @@ func (u *upkeep) storeNotes(ctx context.Context, note db.Memory, reply string) e
 			return err
 		}
 		known = append(known, saved)
-		zerolog.Ctx(ctx).Info().Str("memory", saved.ID).Str("state", string(saved.State)).Msg("memories made from a turn")
+		zerolog.Ctx(ctx).Info().Str("memory", saved.ID).Bool("proposed", saved.Proposed).Msg("memories made from a turn")
 	}
 	return nil
 }

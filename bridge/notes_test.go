@@ -113,7 +113,7 @@ func TestNotesBecomeMemories(t *testing.T) {
 	}
 	m := list[0]
 	if m.Title != "发布" || m.Text != "发布总是在星期二，问 [REDACTED_PHONE]。" || strings.Join(m.Keywords, "|") != "release|发布" ||
-		m.Scope != db.UserScope || m.Of != "ou_1" || m.State != db.ActiveMemory ||
+		m.Scope != db.UserScope || m.Of != "ou_1" || m.Proposed ||
 		strings.Join(m.Sources, "|") != "om_1|answer:1" {
 		t.Errorf("%+v", m)
 	}

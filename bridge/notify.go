@@ -7,6 +7,7 @@ import (
 	"magpie/bridge/turncard"
 	"magpie/db"
 	"magpie/internal/chat"
+	"magpie/internal/convo"
 	"magpie/internal/i18n"
 )
 
@@ -26,17 +27,17 @@ func (cs *commandSet) notify(_ context.Context, o invocation) (commandResult, er
 	case !known:
 		return o.say(i18n.NotifyUsage)
 	case on:
-		return o.do(db.SetNotify{}, i18n.NotifyOn)
+		return o.set(func(s *db.Settings) { s.Notify = "" }, i18n.NotifyOn)
 	}
-	return o.do(db.SetNotify{Notify: db.NotifyOff}, i18n.NotifyOff)
+	return o.set(func(s *db.Settings) { s.Notify = db.NotifyOff }, i18n.NotifyOff)
 }
 
 var onOff = map[string]bool{"on": true, "开": true, "开启": true, "off": false, "关": false, "关闭": false}
 
 // notice notifies the askers of a turn that has ended; nil = no notification.
 func (w historyWriter) notice(ctx context.Context, e db.TurnResult) *db.Notice {
-	says := map[db.TurnState]i18n.Phrase{
-		db.Done: i18n.NoticeDone, db.Failed: i18n.NoticeFailed, db.Interrupted: i18n.NoticeInterrupted,
+	says := map[convo.Phase]i18n.Phrase{
+		convo.Done: i18n.NoticeDone, convo.Failed: i18n.NoticeFailed, convo.Interrupted: i18n.NoticeInterrupted,
 	}
 	text, ok := says[e.State]
 	if !ok || w.cfg.NotifyAfter <= 0 {

@@ -369,7 +369,7 @@ func TestStatusTellsAdminsWhatWaitsToBeSent(t *testing.T) {
 	} {
 		p, err := w.store.Outbox().Next(w.ctx, team.key)
 		w.must(err)
-		w.must(w.store.Outbox().Delay(w.ctx, p, time.Now(), db.Failure{Obstacle: o, Why: "code 4711"}))
+		w.must(w.store.Outbox().Delay(w.ctx, p, time.Now(), db.Failure{Obstacle: o, Why: "code 4711"}, false))
 		words := obstaclePhrase(o)
 		told[words.EN] = true
 		w.order(boss, "/lang zh")

@@ -11,6 +11,7 @@ import (
 	"magpie/bridge/workqueue"
 	"magpie/db"
 	"magpie/internal/chat"
+	"magpie/internal/convo"
 )
 
 // slow is a messenger whose calls take their time, and which notes when two of them are under way for the same card.
@@ -73,7 +74,7 @@ func TestAnAnswerSurvivesAQuestionThatWasTakenBack(t *testing.T) {
 	l.say("om_1", "hello")
 	l.say("om_gone", "oops")
 	l.start()
-	l.ended(db.Done, 1)
+	l.ended(convo.Done, 1)
 	l.sent()
 	l.stop()
 	if len(out.Closed) != 1 || out.Closed[0].Body != "echo: oops" {
@@ -97,7 +98,7 @@ func TestTheCardOfTheTurnThatGoesOnIsNotThatOfTheOther(t *testing.T) {
 	out := &deliverytest.Recorder{Found: []chat.Sent{{ID: "om_old", Card: "om_old/card"}}}
 	l := newBridgeRig(t, out)
 	first := l.cutOff("om_1")
-	l.must(l.store.Turns().SetCard(t.Context(), first, "om_old/card"))
+	l.must(l.store.Outbox().SetCard(t.Context(), db.Post{Turn: first}, "om_old/card"))
 	_, err := l.bridge.HandlePress(t.Context(), pressed("ev_1", turncard.DoContinue, first))
 	l.must(err)
 	l.sql(`UPDATE turns SET created_at = created_at - 7200000, attempts = 1`)

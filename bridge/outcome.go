@@ -13,6 +13,7 @@ import (
 	"magpie/internal/chat"
 	"magpie/internal/claude"
 	"magpie/internal/claude/stream"
+	"magpie/internal/convo"
 	"magpie/internal/i18n"
 	"magpie/internal/text"
 )
@@ -24,35 +25,35 @@ func failedOutcome(log *zerolog.Logger, err error) turncard.Outcome {
 	// The order matters: a stop or a shutdown also ends the process, and the exit error that follows says nothing.
 	switch {
 	case errors.Is(err, errStopped):
-		return turncard.Outcome{State: db.Cancelled, Notice: i18n.Stopped}
+		return turncard.Outcome{State: convo.Cancelled, Notice: i18n.Stopped}
 	case errors.Is(err, context.Canceled):
-		return turncard.Outcome{State: db.Interrupted, Notice: i18n.Interrupted}
+		return turncard.Outcome{State: convo.Interrupted, Notice: i18n.Interrupted}
 	case errors.Is(err, claude.ErrSilent):
 		log.Error().Err(err).Msg("turn failed")
-		return turncard.Outcome{State: db.Failed, Failure: turncard.FailSilent, Notice: i18n.FailSilent}
+		return turncard.Outcome{State: convo.Failed, Failure: turncard.FailSilent, Notice: i18n.FailSilent}
 	case errors.Is(err, claude.ErrTurnEnd):
 		log.Error().Err(err).Msg("turn failed")
-		return turncard.Outcome{State: db.Failed, Failure: turncard.FailTurnEnd, Notice: i18n.FailTurnEnd}
+		return turncard.Outcome{State: convo.Failed, Failure: turncard.FailTurnEnd, Notice: i18n.FailTurnEnd}
 	case errors.As(err, &spent):
 		log.Info().Err(err).Msg("turn not begun")
-		return turncard.Outcome{State: db.Failed, Failure: turncard.FailBudget, Notice: spent.notice}
+		return turncard.Outcome{State: convo.Failed, Failure: turncard.FailBudget, Notice: spent.notice}
 	case errors.Is(err, errNoProject):
 		log.Error().Err(err).Msg("turn failed")
-		return turncard.Outcome{State: db.Failed, Failure: "project", Notice: i18n.ProjectGone}
+		return turncard.Outcome{State: convo.Failed, Failure: "project", Notice: i18n.ProjectGone}
 	case errors.As(err, new(*claude.StartError)) && !errors.As(err, &exit):
 		log.Error().Err(err).Msg("turn failed")
-		return turncard.Outcome{State: db.Failed, Failure: "internal", Notice: i18n.FailStart}
+		return turncard.Outcome{State: convo.Failed, Failure: "internal", Notice: i18n.FailStart}
 	case errors.As(err, &exit):
 		log.Error().Err(err).Msg("turn failed")
-		return turncard.Outcome{State: db.Failed, Failure: turncard.FailDied, Notice: i18n.FailDied}
+		return turncard.Outcome{State: convo.Failed, Failure: turncard.FailDied, Notice: i18n.FailDied}
 	}
 	log.Error().Err(err).Msg("turn failed")
-	return turncard.Outcome{State: db.Failed, Failure: "internal", Notice: i18n.FailUnknown}
+	return turncard.Outcome{State: convo.Failed, Failure: "internal", Notice: i18n.FailUnknown}
 }
 
 // conversationOver is the outcome of a turn that was cut off after its conversation had ended: nobody can continue it.
 var conversationOver = turncard.Outcome{
-	State: db.Cancelled, Failure: turncard.FailOver, Notice: i18n.ConversationOver,
+	State: convo.Cancelled, Failure: turncard.FailOver, Notice: i18n.ConversationOver,
 }
 
 // stoppedOutcome is the outcome of a turn that a user has stopped, or whose question was recalled.
@@ -62,9 +63,9 @@ func stoppedOutcome(ctx context.Context, turns db.Turns, t db.Turn) turncard.Out
 		zerolog.Ctx(ctx).Error().Err(err).Msg("cause of the stop not available")
 	}
 	if gone {
-		return turncard.Outcome{State: db.Cancelled, Failure: turncard.FailRecalled, Notice: i18n.Recalled}
+		return turncard.Outcome{State: convo.Cancelled, Failure: turncard.FailRecalled, Notice: i18n.Recalled}
 	}
-	return turncard.Outcome{State: db.Cancelled, Notice: i18n.Stopped}
+	return turncard.Outcome{State: convo.Cancelled, Notice: i18n.Stopped}
 }
 
 // resultOutcome is the outcome of a turn that gave a result.

@@ -8,9 +8,9 @@ import (
 
 	"magpie/bridge/access"
 	"magpie/bridge/turncard"
-	"magpie/db"
 	"magpie/internal/chat"
 	"magpie/internal/claude"
+	"magpie/internal/convo"
 )
 
 // failing makes the turns fail with a result.
@@ -64,7 +64,7 @@ func TestAFailureSaysWhoCanMendIt(t *testing.T) {
 			}
 			l.receive(m)
 			var card string
-			l.ended(db.Failed, 1)
+			l.ended(convo.Failed, 1)
 			l.until("its card", func() bool {
 				_, closed, _ := l.rec.SoFar()
 				data, err := json.Marshal(closed)

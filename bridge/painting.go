@@ -19,7 +19,7 @@ type turnDisplay struct {
 	out       delivery.Messenger
 	outbox    *delivery.Outbox
 	reactions *delivery.Reactions
-	turns     db.Turns
+	store     *db.DB
 	cfg       *Config
 }
 
@@ -85,13 +85,13 @@ func (d turnDisplay) paint(turn context.Context, t *turn) (stopPainting func()) 
 			}
 			searches++
 			return d.outbox.FindCard(ctx, to, db.Post{
-				Turn: id, KnownCard: db.KnownCard{Begun: t.Turn.Created}, Attempts: searches,
+				Turn: id, Begun: t.Turn.Created, Attempts: searches,
 			})
 		},
 		Posted: func(ctx context.Context, card string) {
 			failpoint.At("card: posted")
 			defer failpoint.At("card: stored")
-			if err := d.turns.SetCard(context.WithoutCancel(ctx), id, card); err != nil {
+			if err := d.store.Outbox().SetCard(context.WithoutCancel(ctx), db.Post{Turn: id}, card); err != nil {
 				zerolog.Ctx(ctx).Error().Err(err).Msg("card of the turn not stored")
 			}
 			d.outbox.Wake(to.Key) // the card before it is not the newest any more
@@ -104,7 +104,7 @@ func (d turnDisplay) paint(turn context.Context, t *turn) (stopPainting func()) 
 			draft = parts
 			failpoint.At("draft: storing")
 			defer failpoint.At("draft: stored")
-			if err := d.turns.SetDraft(ctx, id, parts...); err != nil && ctx.Err() == nil {
+			if err := d.store.Turns().SetDraft(ctx, id, parts...); err != nil && ctx.Err() == nil {
 				zerolog.Ctx(ctx).Error().Err(err).Msg("draft of the answer not stored")
 			}
 		},

@@ -89,7 +89,7 @@ func (r *turnRunner) takeSpare(ctx context.Context, t *turn) {
 	spec, err := r.specs.chatSpec(t.Chat)
 	if err == nil {
 		err = r.pool.Ahead().TakeSpare(key.String(), spec, func(folder string) (bool, error) {
-			id, err := r.db.Chats().BindFolder(context.WithoutCancel(ctx), key, folder)
+			id, err := r.db.Chats().MakeFolder(context.WithoutCancel(ctx), key, folder)
 			return id == folder, err
 		})
 	}

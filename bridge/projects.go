@@ -389,7 +389,7 @@ func (cs *commandSet) changeProject(ctx context.Context, o invocation) (commandR
 	c := o.chat
 	c.Settings.Project = p.name
 	mode := modeWords[cmp.Or(cfg.permissionMode(c), defaultMode)].In(o.lang)
-	return o.do(db.SetProject{Project: p.name}, i18n.ProjectChanged, p.label(), mode)
+	return o.set(func(s *db.Settings) { s.Project = p.name }, i18n.ProjectChanged, p.label(), mode)
 }
 
 // changeMode is the command /mode.
@@ -418,7 +418,7 @@ func (cs *commandSet) changeMode(_ context.Context, o invocation) (commandResult
 	case i > modeRank(p.Mode):
 		return o.say(i18n.ModeTooHigh, modeLabels(o.lang, modes[i]), modeLabels(o.lang, p.Mode))
 	}
-	return o.do(db.SetMode{Mode: modes[i]}, i18n.ModeChanged, modeLabels(o.lang, modes[i]))
+	return o.set(func(s *db.Settings) { s.Mode = modes[i] }, i18n.ModeChanged, modeLabels(o.lang, modes[i]))
 }
 
 // modeWords describe the modes.

@@ -12,6 +12,7 @@ import (
 	"magpie/bridge/turncard"
 	"magpie/db"
 	"magpie/internal/claude"
+	"magpie/internal/convo"
 )
 
 // However the path is written, no agent works in the root, in a home folder, or in the program's own folders.
@@ -218,7 +219,7 @@ func TestTheToolHandlersKnowWhereTheAgentWorks(t *testing.T) {
 		s, err := l.runner().specs.specFor(ctx, tn)
 		l.must(err)
 		known, works = a.Project, s.Dir
-		return turncard.Outcome{State: db.Done}
+		return turncard.Outcome{State: convo.Done}
 	})
 	if known != other || works != realPath(other) {
 		t.Errorf("the agent works in %s, its tools in %s", works, known)

@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"magpie/bridge/turncard"
-	"magpie/db"
 	"magpie/internal/chat"
+	"magpie/internal/convo"
 	"magpie/internal/i18n"
 )
 
@@ -54,7 +54,7 @@ func TestNothingOfAnInterruptedTurnLooksAnswered(t *testing.T) {
 			l.answerWith(func(ctx context.Context, _ *turn) turncard.Outcome {
 				close(begun)
 				<-ctx.Done()
-				return turncard.Outcome{State: db.Interrupted, Notice: i18n.Interrupted}
+				return turncard.Outcome{State: convo.Interrupted, Notice: i18n.Interrupted}
 			})
 			l.start()
 			l.must(l.awaitRecovery(t.Context()))
@@ -69,7 +69,7 @@ func TestNothingOfAnInterruptedTurnLooksAnswered(t *testing.T) {
 			t.Parallel()
 			l := newRig(t)
 			end(l)
-			l.ended(db.Interrupted, 1)
+			l.ended(convo.Interrupted, 1)
 			for _, id := range []string{"om_1", "om_2"} {
 				l.until("the last reaction to "+id, func() bool { return l.rec.Reaction(id) == chat.NoReaction })
 			}

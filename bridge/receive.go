@@ -157,7 +157,7 @@ func (rc *receiver) acceptQuestion(ctx context.Context, m chat.Incoming) error {
 			return err
 		}
 	case answer.Turn != 0:
-		e.Steer = db.Steer{Turn: answer.Turn, Prompt: uuid.NewString()}
+		e.Adds, e.Prompt = answer.Turn, uuid.NewString()
 	case goOn.MatchString(m.Text):
 		if err := rc.interrupted.continueNewest(ctx, &e, l); err != nil {
 			return err
@@ -169,9 +169,9 @@ func (rc *receiver) acceptQuestion(ctx context.Context, m chat.Incoming) error {
 		} else if err != nil {
 			return err
 		}
-		e.Steer = db.Steer{Turn: turn, Prompt: uuid.NewString()}
+		e.Adds, e.Prompt = turn, uuid.NewString()
 	}
-	if e.Steer.Turn == 0 && len(e.Effects) == 0 { // otherwise it has no files, and quotes what the agent is saying
+	if e.Adds == 0 && len(e.Effects) == 0 { // otherwise it has no files, and quotes what the agent is saying
 		if e.Files, err = rc.files.FilesOf(ctx, m); err != nil {
 			return err
 		}
@@ -193,9 +193,9 @@ func (rc *receiver) acceptQuestion(ctx context.Context, m chat.Incoming) error {
 	case got.Decided:
 		rc.approvals.Continued(ctx, answer)
 	case got.Steered && answer.Turn != 0:
-		rc.give(ctx, e.Steer, got.Message, answer, l)
+		rc.give(ctx, e, got.Message, answer, l)
 	case got.Steered:
-		rc.add(db.Steer{Turn: got.Turn, Prompt: e.Steer.Prompt}, got.Message)
+		rc.add(got.Turn, e.Prompt, got.Message)
 	}
 	return nil
 }

@@ -126,7 +126,7 @@ func (r *cutOffTurns) reopen(ctx context.Context, key chat.Key) error {
 
 // settleLeft settles a turn that an earlier process has left.
 func (r *cutOffTurns) settleLeft(ctx context.Context, t db.Turn) (err error) {
-	if t.Follows != 0 && t.State == db.Queued { // its agent was about to start it
+	if t.Follows != 0 && t.State == convo.Queued { // its agent was about to start it
 		_, err = r.db.Turns().Happens(ctx, t.Key, convo.Sleeps{Turn: t.ID})
 	}
 	if err == nil {
@@ -148,7 +148,7 @@ func (r *cutOffTurns) settle(ctx context.Context, t db.Turn, cut turncard.Outcom
 	c, noChat := r.db.Chats().Get(ctx, t.Key)
 	life, noLife := r.db.Turns().Of(ctx, t.Key)
 	seen, noParts := r.db.Turns().Parts(ctx, t.ID, t.Draft)
-	known, unknown := r.knownPrompts(ctx, t)
+	known, unknown := r.db.Turns().PromptIDs(ctx, t)
 	lost := errors.Join(noChat, noLife, noParts, unknown)
 	if lost != nil && !errors.Is(lost, db.ErrUnreadable) {
 		return lost
@@ -178,9 +178,9 @@ func (r *cutOffTurns) settle(ctx context.Context, t db.Turn, cut turncard.Outcom
 	text := cutOffText(t, did, life.Asks(t.ID))
 	if lost != nil {
 		log.Error().Err(lost).Msg("turn not recovered")
-		text, end = "", turncard.Outcome{State: db.Failed, Failure: "internal", Notice: i18n.FailUnknown}
+		text, end = "", turncard.Outcome{State: convo.Failed, Failure: "internal", Notice: i18n.FailUnknown}
 	}
-	log.Warn().Bool("finished", did.Ended).Str("state", string(end.State)).Msg("turn was cut off")
+	log.Warn().Bool("finished", did.Ended).Stringer("state", end.State).Msg("turn was cut off")
 	err = r.end(ctx, e, r.cfg.langOf(c), text, end)
 	if errors.Is(err, db.ErrStopped) {
 		t.Stopped = true
@@ -215,15 +215,6 @@ func (r *cutOffTurns) end(ctx context.Context, e db.TurnResult, l i18n.Lang, tex
 	}
 	r.display.ended(t.Key, asked, TurnEnd{State: end.State, Failure: end.Failure, Usage: e.Usage, Took: time.Since(t.Created)})
 	return nil
-}
-
-// knownPrompts are the names in the transcript of what belongs to a turn: the messages that its agent was handed, or, for
-// one that its agent has started by itself, what earlier ones have read.
-func (r *cutOffTurns) knownPrompts(ctx context.Context, t db.Turn) ([]string, error) {
-	if t.Follows != 0 {
-		return r.db.Turns().PromptIDs(ctx, t.Session)
-	}
-	return r.db.Turns().Steered(ctx, t.ID)
 }
 
 // outcomeOf is what the transcript says about a turn that ran in the folder dir.
@@ -267,9 +258,9 @@ func remainsOf(t db.Turn, did claude.Outcome, err error, seen []string) convo.Re
 // cutOutcome is the outcome of a turn that was cut off, and with which people may go on.
 func cutOutcome(t db.Turn) turncard.Outcome {
 	if t.Follows != 0 {
-		return turncard.Outcome{State: db.Interrupted, Notice: i18n.BackgroundCut}
+		return turncard.Outcome{State: convo.Interrupted, Notice: i18n.BackgroundCut}
 	}
-	return turncard.Outcome{State: db.Interrupted, Notice: i18n.Interrupted}
+	return turncard.Outcome{State: convo.Interrupted, Notice: i18n.Interrupted}
 }
 
 // outcome is the outcome of a turn that is not run again.
@@ -281,7 +272,7 @@ func (r *cutOffTurns) outcome(
 		end := replaced
 		end.Failure = conversationOver.Failure
 		return end
-	case cut.State != db.Interrupted:
+	case cut.State != convo.Interrupted:
 	case fate == convo.Done:
 		return ownOutcome(did.Failure)
 	case fate == convo.Cancelled && t.Stopped:

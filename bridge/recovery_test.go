@@ -16,6 +16,7 @@ import (
 	"magpie/db"
 	"magpie/internal/chat"
 	"magpie/internal/claude"
+	"magpie/internal/convo"
 	"magpie/internal/i18n"
 )
 
@@ -91,7 +92,7 @@ func TestRecoveryWaitsForTheStore(t *testing.T) {
 	l.start()
 	l.until("a try", func() bool { return strings.Contains(l.logs.String(), "turn was cut off") })
 	l.sql(`DROP TRIGGER broken`)
-	l.ended(db.Done, 1)
+	l.ended(convo.Done, 1)
 }
 
 // The usage of an interrupted agent is booked to its asker.
@@ -104,7 +105,7 @@ func TestWhatACutOffTurnUsedIsBooked(t *testing.T) {
 	l.append(path, l.left().Prompt, message("tool_use",
 		`{"type":"tool_use","id":"t1","name":"Bash","input":{}}`))
 	l.start()
-	l.ended(db.Interrupted, 1)
+	l.ended(convo.Interrupted, 1)
 	if n := l.count(`SELECT COUNT(*) FROM ledger WHERE user_id = 'ou_1' AND tokens = 10
 		AND cost_usd BETWEEN 0.099 AND 0.101`); n != 1 {
 		t.Error("it cost nothing")
@@ -119,7 +120,7 @@ func TestACardThatMayHaveBeenPostedLongAgoIsLookedFor(t *testing.T) {
 	l.abandonedTurn("om_1", "hello")
 	l.sql(`UPDATE turns SET created_at = created_at - 7200000`)
 	l.start()
-	l.ended(db.Done, 1)
+	l.ended(convo.Done, 1)
 	l.sent()
 	if _, _, posts := out.SoFar(); posts != 0 ||
 		l.count(`SELECT COUNT(*) FROM turns WHERE card_id = 'om_card/1'`) != 1 {
@@ -141,7 +142,7 @@ func TestContinueWaitsForRecovery(t *testing.T) {
 	})
 	l.start()
 	said.Wait()
-	l.ended(db.Done, 1)
+	l.ended(convo.Done, 1)
 	if n := l.count(`SELECT continues FROM turns WHERE state = 'done'`); n != 1 {
 		t.Error("it was taken for a question of its own")
 	}
@@ -307,7 +308,7 @@ func TestAStoppedTurnIsNotBegunAgain(t *testing.T) {
 			l.say("om_2", "/stop")
 			l.forget()
 			l.start()
-			l.ended(db.Cancelled, 1)
+			l.ended(convo.Cancelled, 1)
 			l.sent()
 			if n := l.pool.Stats().Started; n != 0 {
 				t.Errorf("%d agents were started", n)
@@ -339,7 +340,7 @@ func TestATurnWhoseQuestionWasTakenBackIsNotOffered(t *testing.T) {
 			l.must(l.bridge.HandleRecall(t.Context(), room, "om_1"))
 			l.forget()
 			l.start()
-			l.ended(db.Cancelled, 1)
+			l.ended(convo.Cancelled, 1)
 			l.sent()
 			_, closed, _ := l.rec.SoFar()
 			if len(closed) != 1 || closed[0].Body != "half" || closed[0].Status != tc.status ||
@@ -398,7 +399,7 @@ func TestARecoveredAnswerIsStoredRedacted(t *testing.T) {
 	l.abandonedTurn("om_1", "hello, I am bob@example.com")
 	l.sql(`UPDATE turns SET draft = 'Mail to bob@example.com', card_id = 'card', acted = 1`)
 	l.start()
-	l.ended(db.Interrupted, 1)
+	l.ended(convo.Interrupted, 1)
 	l.sent()
 	if n := l.count(`SELECT COUNT(*) FROM messages WHERE content IN ('hello, I am [REDACTED_EMAIL]',
 		'Mail to [REDACTED_EMAIL]')`); n != 2 {
@@ -505,11 +506,13 @@ func TestNoChatWaitsForTheRecoveryOfAnother(t *testing.T) {
 func TestATurnThatCannotBeRecoveredEnds(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
-		damage, repair, state, body string
-		reaction                    chat.Reaction
+		damage, repair string
+		state          convo.Phase
+		body           string
+		reaction       chat.Reaction
 	}{
-		"its messages": {"UPDATE turns SET draft = 'half', part_ends = '{', acted = 1", "", "interrupted", "half", chat.NoReaction},
-		"its chat": {"UPDATE chats SET settings = 'x'", "UPDATE chats SET settings = '{}'", "failed",
+		"its messages": {"UPDATE turns SET draft = 'half', part_ends = '{', acted = 1", "", convo.Interrupted, "half", chat.NoReaction},
+		"its chat": {"UPDATE chats SET settings = 'x'", "UPDATE chats SET settings = '{}'", convo.Failed,
 			i18n.FailUnknown.ZH, chat.Failed}, // its language is not known
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -522,14 +525,14 @@ func TestATurnThatCannotBeRecoveredEnds(t *testing.T) {
 				`{"type":"tool_use","id":"t1","name":"Bash","input":{"command":"touch a"}}`))
 			l.sql(tc.damage)
 			l.start()
-			l.ended(db.TurnState(tc.state), 1)
+			l.ended(tc.state, 1)
 			if u := (<-counted).Usage; u == nil || u.Output != 3 {
 				t.Errorf("counted: %+v", u)
 			}
 			l.until("the last reaction", func() bool { return l.rec.Reaction("om_1") == tc.reaction })
 			l.sayIn(elsewhere, "om_2", "hello")
 			l.isAnswered("om_2")
-			l.ended(db.TurnState(tc.state), 1)
+			l.ended(tc.state, 1)
 			l.sent()
 			_, closed, _ := l.rec.SoFar()
 			if !slices.ContainsFunc(closed, func(c chat.Card) bool { return strings.Contains(c.Body, tc.body) }) {

@@ -20,6 +20,7 @@ import (
 	"magpie/internal/chat"
 	"magpie/internal/claude"
 	"magpie/internal/claude/claudetest"
+	"magpie/internal/convo"
 )
 
 // bridgeRig is a bridge with a real store and the scripted agent, between a test and a messenger.
@@ -140,10 +141,10 @@ func (l *bridgeRig) until(what string, cond func() bool) {
 }
 
 // ended waits until that many turns have ended in a state.
-func (l *bridgeRig) ended(state db.TurnState, n int) {
+func (l *bridgeRig) ended(state convo.Phase, n int) {
 	l.Helper()
-	l.until("the end of turns: "+string(state), func() bool {
-		return l.count(`SELECT COUNT(*) FROM turns WHERE state = '`+string(state)+`'`) == n
+	l.until("the end of turns: "+state.String(), func() bool {
+		return l.count(`SELECT COUNT(*) FROM turns WHERE state = '`+state.String()+`'`) == n
 	})
 }
 
@@ -166,7 +167,7 @@ func (l *bridgeRig) awaitTurns(turns int) {
 // settled waits until that many turns are done, and everything is delivered.
 func (l *bridgeRig) settled(n int) {
 	l.Helper()
-	l.ended(db.Done, n)
+	l.ended(convo.Done, n)
 	l.sent()
 }
 
@@ -198,13 +199,13 @@ func (l *bridgeRig) accept(m chat.Incoming) db.AcceptResult {
 // claim begins a chat's next turn as another process does.
 func (l *bridgeRig) claim(key chat.Key) db.Claim {
 	l.Helper()
-	c, err := l.store.Turns().Claim(l.Context(), key, newIDs(), true)
+	c, err := l.store.Turns().Claim(l.Context(), key, newStart())
 	l.must(err)
 	return c
 }
 
-func newIDs() db.TurnIDs {
-	return db.TurnIDs{Session: uuid.NewString(), Prompt: uuid.NewString(), Node: "here"}
+func newStart() db.Start {
+	return db.Start{Session: uuid.NewString(), Prompt: uuid.NewString(), Node: "here", Resume: true}
 }
 
 // left is the only turn that runs by the database, such as one whose process is dead.

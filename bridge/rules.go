@@ -107,7 +107,7 @@ func (cs *commandSet) decisionLine(r db.RecordedAction, l i18n.Lang) string {
 	}
 	switch reason := i18n.Excerpt(r.Reason, decisionColumn); {
 	case reason == "" || r.By.ID == "":
-	case stream.AsksPeople(r.Tool) && r.Decision == db.AllowedOnce: // the answers, which are without effect already
+	case stream.AsksPeople(r.Tool) && r.Decision == approval.AllowedOnce: // the answers, which are without effect already
 		text += " · " + reason
 	default:
 		text += " · " + fmt.Sprintf(i18n.ApprovalSaid.In(l), i18n.PlainText(reason))
@@ -116,10 +116,10 @@ func (cs *commandSet) decisionLine(r db.RecordedAction, l i18n.Lang) string {
 }
 
 // decidedByPerson is how people decide about what is no use of a tool to them.
-var decidedByPerson = map[string]map[db.Outcome]i18n.Phrase{
-	claude.QuestionTool: {db.AllowedOnce: i18n.ApprovalWasAnswered, db.Denied: i18n.ApprovalWasSkipped},
-	claude.FormTool:     {db.AllowedOnce: i18n.ApprovalWasAnswered, db.Denied: i18n.ApprovalWasSkipped},
-	claude.PlanTool:     {db.AllowedOnce: i18n.ApprovalWasApproved, db.Denied: i18n.ApprovalWasNotApproved},
+var decidedByPerson = map[string]map[string]i18n.Phrase{
+	claude.QuestionTool: {approval.AllowedOnce: i18n.ApprovalWasAnswered, approval.Denied: i18n.ApprovalWasSkipped},
+	claude.FormTool:     {approval.AllowedOnce: i18n.ApprovalWasAnswered, approval.Denied: i18n.ApprovalWasSkipped},
+	claude.PlanTool:     {approval.AllowedOnce: i18n.ApprovalWasApproved, approval.Denied: i18n.ApprovalWasNotApproved},
 }
 
 // decisionText names who decided what.
@@ -127,7 +127,7 @@ func decisionText(r db.RecordedAction, l i18n.Lang) string {
 	who := cmp.Or(i18n.SafeName(r.By.Name), i18n.ApprovalSomebody.In(l))
 	if rule := r.Of; rule.Number != 0 {
 		allows := approval.RuleText(rule.Permit, l)
-		if r.Decision == db.AllowedAlways {
+		if r.Decision == approval.AllowedAlways {
 			return i18n.DecidedAlwaysRule.Sprintf(l, who, r.Rule, allows)
 		}
 		maker := cmp.Or(i18n.SafeName(rule.By.Name), i18n.ApprovalSomebody.In(l))
@@ -137,15 +137,15 @@ func decisionText(r db.RecordedAction, l i18n.Lang) string {
 		return says.Sprintf(l, who)
 	}
 	switch r.Decision {
-	case db.AllowedOnce:
+	case approval.AllowedOnce:
 		return i18n.DecidedAllowed.Sprintf(l, who)
-	case db.AllowedAlways:
+	case approval.AllowedAlways:
 		return i18n.DecidedAlways.Sprintf(l, who)
-	case db.AllowedByRule:
+	case approval.AllowedByRule:
 		return i18n.DecidedByRule.Sprintf(l, r.Rule)
-	case db.Unanswered:
+	case approval.Unanswered:
 		return i18n.DecidedByNobody.In(l)
-	case db.NotNeeded:
+	case approval.NotNeeded:
 		return i18n.DecidedTooLate.In(l)
 	}
 	if r.By.ID == "" {

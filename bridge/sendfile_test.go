@@ -22,6 +22,7 @@ import (
 	"magpie/db"
 	"magpie/internal/agenttools"
 	"magpie/internal/chat"
+	"magpie/internal/convo"
 	"magpie/internal/i18n"
 )
 
@@ -140,10 +141,10 @@ func TestAFileThatIsSentAtTheStart(t *testing.T) {
 	var gone error
 	s.answerWith(func(context.Context, *turn) turncard.Outcome {
 		_, gone = os.Stat(left)
-		return turncard.Outcome{State: db.Done}
+		return turncard.Outcome{State: convo.Done}
 	})
 	s.start()
-	s.ended(db.Done, 1)
+	s.ended(convo.Done, 1)
 	s.stop()
 	if !errors.Is(gone, os.ErrNotExist) {
 		t.Errorf("tidied up while turns run: %v", gone)
@@ -178,10 +179,10 @@ func TestALongAnswerAlsoComesAsAFile(t *testing.T) {
 	s.deliver()
 	for i, tt := range []struct {
 		answer string
-		state  db.TurnState
+		state  convo.Phase
 		file   bool
-	}{{strings.Repeat("字", 10), db.Done, false}, {strings.Repeat("字", 11), db.Done, true},
-		{strings.Repeat("字", 11), db.Cancelled, false}} {
+	}{{strings.Repeat("字", 10), convo.Done, false}, {strings.Repeat("字", 11), convo.Done, true},
+		{strings.Repeat("字", 11), convo.Cancelled, false}} {
 		s.startTurn(fmt.Sprint("om_", i))
 		before := len(s.out.Order())
 		view := turncard.New(s.claim.Turn.ID, i18n.Chinese, time.Now()).WithAnswer(tt.answer)

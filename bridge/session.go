@@ -19,7 +19,7 @@ type session struct {
 	*db.Claim
 	resume  bool             // it already exists
 	lost    claude.LostCause // why an earlier one was given up; empty = there was none
-	refused db.TurnIDs       // the one before, and the prompt in it, if the model's API did not take what it held
+	refused db.Start         // the one before, and the prompt in it, if the model's API did not take what it held
 	prompts []db.Prompt      // the prompts that its transcript was compared with
 	kept    db.Session       // stored at the end of the turn; no ID = no session holds the turn
 	logged  atomic.Value     // the ID for log lines
@@ -104,7 +104,7 @@ func (s *session) forget(ctx context.Context, lost *claude.LostError) error {
 	case claude.LostMachine: // where it can still be resumed
 		return s.renew(ctx)
 	case claude.LostTooLong, claude.LostRefused: // or is it the question?
-		s.refused = db.TurnIDs{Session: lost.Session, Prompt: s.Turn.Prompt}
+		s.refused = db.Start{Session: lost.Session, Prompt: s.Turn.Prompt}
 		return s.renew(ctx)
 	}
 	return errors.Join(s.drop(ctx, lost.Session), s.renew(ctx))
@@ -154,6 +154,5 @@ func (s *session) renew(ctx context.Context) error {
 func (s *session) rename(ctx context.Context, id string) error {
 	s.Turn.Session, s.Turn.Prompt = id, uuid.NewString()
 	s.logged.Store(id)
-	names := db.TurnIDs{Session: id, Prompt: s.Turn.Prompt}
-	return s.db.Turns().SetIDs(context.WithoutCancel(ctx), s.Turn.ID, names)
+	return s.db.Turns().SetIDs(context.WithoutCancel(ctx), s.Turn.ID, id, s.Turn.Prompt)
 }

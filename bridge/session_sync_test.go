@@ -11,6 +11,7 @@ import (
 	"magpie/contextmgr"
 	"magpie/db"
 	"magpie/internal/claude"
+	"magpie/internal/convo"
 	"magpie/internal/i18n"
 )
 
@@ -21,7 +22,7 @@ func (l *bridgeRig) answered(id, text string) db.Session {
 	turn := l.left()
 	l.append(transcript, turn.Prompt, message("end_turn", `{"type":"text","text":"yes"}`))
 	s := db.Session{ID: turn.Session, Node: "here", Cwd: realPath(l.config.Project)}
-	l.must(l.store.Turns().Finish(l.Context(), db.TurnResult{Turn: turn, State: db.Done, Answer: "yes", Session: s}))
+	l.must(l.store.Turns().Finish(l.Context(), db.TurnResult{Turn: turn, State: convo.Done, Answer: "yes", Session: s}))
 	return s
 }
 
@@ -69,7 +70,7 @@ func TestAQuestionThatIsAskedAgainIsKnownToTheSession(t *testing.T) {
 	}
 	l.append(path, c.Turn.Prompt)
 	l.start()
-	l.ended(db.Done, 2)
+	l.ended(convo.Done, 2)
 	if got := l.sessionOfTheLastTurn(); got != s.ID || strings.Contains(l.logs.String(), "session lost") {
 		t.Errorf("answered in session %s, want %s", got, s.ID)
 	}
@@ -85,12 +86,12 @@ func TestASessionThatCannotBeComparedIsResumed(t *testing.T) {
 	l.sql(`UPDATE turns SET prompt_id = ''`)
 	l.start()
 	l.say("om_2", "and now?")
-	l.ended(db.Done, 2)
+	l.ended(convo.Done, 2)
 	if got := l.sessionOfTheLastTurn(); got != s.ID {
 		t.Errorf("answered in session %s, want %s", got, s.ID)
 	}
 	report, err := l.store.Turns().LastReport(t.Context(), room, 0)
-	if want := (db.ContextReport{Session: db.Resumed, Unsure: true, Messages: 2}); err != nil || report != want {
+	if want := (db.ContextReport{Session: sessionResumed, Unsure: true, Messages: 2}); err != nil || report != want {
 		t.Errorf("report %+v, want %+v (%v)", report, want, err)
 	}
 }
@@ -145,23 +146,23 @@ func TestWhatStatusSaysOfTheLastTurn(t *testing.T) {
 		report db.ContextReport
 		zh, en string
 	}{
-		{db.ContextReport{Session: db.Live}, "会话进行中", "live session"},
-		{db.ContextReport{Session: db.Live, Messages: 2}, "会话进行中 + 2 条历史消息",
+		{db.ContextReport{Session: sessionLive}, "会话进行中", "live session"},
+		{db.ContextReport{Session: sessionLive, Messages: 2}, "会话进行中 + 2 条历史消息",
 			"live session + 2 earlier messages"},
-		{db.ContextReport{Session: db.Live, Messages: 1}, "会话进行中 + 1 条历史消息", "live session + 1 earlier message"},
-		{db.ContextReport{Session: db.Resumed, Messages: 12}, "续接会话 + 12 条历史消息",
+		{db.ContextReport{Session: sessionLive, Messages: 1}, "会话进行中 + 1 条历史消息", "live session + 1 earlier message"},
+		{db.ContextReport{Session: sessionResumed, Messages: 12}, "续接会话 + 12 条历史消息",
 			"resumed session + 12 earlier messages"},
-		{db.ContextReport{Session: db.Resumed, Unread: true}, "续接会话（历史读取失败）",
+		{db.ContextReport{Session: sessionResumed, Unread: true}, "续接会话（历史读取失败）",
 			"resumed session (history unavailable)"},
-		{db.ContextReport{Session: db.Resumed, Incomplete: true, Messages: 2}, "续接会话，补上了缺少的消息 + 2 条历史消息",
+		{db.ContextReport{Session: sessionResumed, Incomplete: true, Messages: 2}, "续接会话，补上了缺少的消息 + 2 条历史消息",
 			"resumed session, missing messages added + 2 earlier messages"},
-		{db.ContextReport{Session: db.Resumed, Unsure: true}, "续接会话，未能核对",
+		{db.ContextReport{Session: sessionResumed, Unsure: true}, "续接会话，未能核对",
 			"resumed session, not verified"},
-		{db.ContextReport{Session: db.Begun}, "新会话", "new session"},
-		{db.ContextReport{Session: db.Begun, Messages: 4}, "新会话 + 4 条历史消息", "new session + 4 earlier messages"},
-		{db.ContextReport{Session: db.Begun, Lost: string(claude.LostMachine), Messages: 48}, "会话在另一台电脑上，已恢复 48 条消息",
+		{db.ContextReport{Session: sessionBegun}, "新会话", "new session"},
+		{db.ContextReport{Session: sessionBegun, Messages: 4}, "新会话 + 4 条历史消息", "new session + 4 earlier messages"},
+		{db.ContextReport{Session: sessionBegun, Lost: string(claude.LostMachine), Messages: 48}, "会话在另一台电脑上，已恢复 48 条消息",
 			"session is on another machine – restored 48 messages"},
-		{db.ContextReport{Session: db.Begun, Lost: string(claude.LostTooLong), Unread: true}, "会话过长，历史也读取失败",
+		{db.ContextReport{Session: sessionBegun, Lost: string(claude.LostTooLong), Unread: true}, "会话过长，历史也读取失败",
 			"session too long, history unavailable"},
 	} {
 		if got := describe(tc.report, i18n.Chinese); got != tc.zh {
@@ -192,15 +193,15 @@ func TestTheContextReportFollowsThePrompt(t *testing.T) {
 		want db.ContextReport
 	}{
 		"a living process": {contextmgr.Request{Live: true, Synced: contextmgr.Synced{Verified: true}}, resumed, "",
-			db.ContextReport{Session: db.Live, Messages: 3}},
+			db.ContextReport{Session: sessionLive, Messages: 3}},
 		"resumed": {contextmgr.Request{Synced: contextmgr.Synced{Verified: true}}, resumed, "",
-			db.ContextReport{Session: db.Resumed, Messages: 3}},
+			db.ContextReport{Session: sessionResumed, Messages: 3}},
 		"behind": {contextmgr.Request{Synced: contextmgr.Synced{Verified: true, Incomplete: true}}, resumed, "",
-			db.ContextReport{Session: db.Resumed, Messages: 3, Incomplete: true}},
+			db.ContextReport{Session: sessionResumed, Messages: 3, Incomplete: true}},
 		"not compared": {contextmgr.Request{}, resumed, "",
-			db.ContextReport{Session: db.Resumed, Messages: 3, Unsure: true}},
+			db.ContextReport{Session: sessionResumed, Messages: 3, Unsure: true}},
 		"lost": {contextmgr.Request{Lost: true}, contextmgr.Prompt{Unread: true}, claude.LostMissing,
-			db.ContextReport{Session: db.Begun, Lost: string(claude.LostMissing), Unread: true}},
+			db.ContextReport{Session: sessionBegun, Lost: string(claude.LostMissing), Unread: true}},
 	} {
 		if got := reportOf(tc.r, tc.p, tc.lost); *got != tc.want {
 			t.Errorf("%s: %+v, want %+v", name, *got, tc.want)

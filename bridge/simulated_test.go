@@ -8,6 +8,7 @@ import (
 	"magpie/bridge/turncard"
 	"magpie/db"
 	"magpie/internal/claude"
+	"magpie/internal/convo"
 	"magpie/internal/i18n"
 )
 
@@ -19,7 +20,7 @@ func TestACostThatNobodyPaysIsMarked(t *testing.T) {
 		turn := newTurn(&Config{Lang: string(i18n.English)}, &db.DB{}, db.Claim{})
 		for _, v := range []turncard.State{turn.view, turn.view.Restarted(time.Now())} {
 			card := v.Apply(claude.Result{CostUSD: 0.02}, time.Now()).
-				Finish(turncard.Outcome{State: db.Done}).Card(time.Now())
+				Finish(turncard.Outcome{State: convo.Done}).Card(time.Now())
 			if !regexp.MustCompile(want).MatchString(card.Footer) {
 				t.Errorf("simulated %t: %q", simulated, card.Footer)
 			}

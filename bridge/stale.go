@@ -127,7 +127,7 @@ func (u *upkeep) captureKeyPoints(ctx context.Context, c db.Claim) error {
 	}
 	x := db.Memory{Key: c.Turn.Key, Scope: db.ChatScope, Text: contextmgr.Points(u.cfg.clean(points), db.MaxMemoryText)}
 	if u.rules.Memory.Approval {
-		x.State = db.ProposedMemory
+		x.Proposed = true
 	}
 	x.Sources = idsOf(said)
 	_, err = u.db.Memories().Learn(ctx, x, db.Change{Who: byItself, Why: whyStale})

@@ -20,12 +20,12 @@ func (cs *commandSet) status(ctx context.Context, o invocation) (commandResult, 
 	state, session := i18n.StatusIdle, i18n.StatusNoSession
 	turn := cs.turns.busy.running(c.Key)
 	if turn != 0 {
-		asks, err := cs.db.Access().HasUnanswered(ctx, turn)
+		life, err := cs.db.Turns().Of(ctx, c.Key)
 		if err != nil {
 			return commandResult{}, err
 		}
 		state = i18n.StatusRunning
-		if asks {
+		if life.Asks(turn) {
 			state = i18n.StatusAsking
 		}
 	} else if doing := cs.pool.Unasked(c.Key.String()); doing != nil && doing.IsBusy() {

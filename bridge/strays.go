@@ -26,7 +26,7 @@ func (r *cutOffTurns) working(ctx context.Context, left []db.Turn) map[string]cl
 		if !ok || t.Stopped || t.Follows != 0 {
 			continue
 		}
-		if asks, err := r.db.Access().UndeliveredTo(ctx, t.ID); err == nil && len(asks) == 0 {
+		if asks, err := r.db.Access().OpenApprovals(ctx, t.Key, t.ID); err == nil && len(asks) == 0 {
 			alone[t.Session] = stray
 		}
 	}
@@ -84,7 +84,7 @@ func (r *cutOffTurns) await(ctx context.Context, t db.Turn, stray claude.Stray) 
 	r.turns.busy.begin(t.Key, t.ID, stop)
 	stopPainting := r.display.startPainting(work, one)
 	dir := r.transcriptDir(c, t)
-	steers, err := r.db.Turns().Steered(work, t.ID)
+	steers, err := r.db.Turns().PromptIDs(work, t)
 	if err != nil {
 		log.Error().Err(err).Msg("additions of a turn not read")
 	}

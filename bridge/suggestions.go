@@ -15,6 +15,7 @@ import (
 	"magpie/db"
 	"magpie/internal/chat"
 	"magpie/internal/claude"
+	"magpie/internal/convo"
 	"magpie/internal/i18n"
 	"magpie/internal/text"
 )
@@ -63,7 +64,7 @@ func (a *awaitedSuggestion) offerWhenReady(offer func(claude.Suggestion)) {
 
 // suggestAfter offers the suggestion of a turn whose end is stored as a button below its answer. Nothing waits for it.
 func (u *upkeep) suggestAfter(ctx context.Context, t *turn, end turncard.Outcome) {
-	if end.State != db.Done || t.Chat.Kind != chat.Private {
+	if end.State != convo.Done || t.Chat.Kind != chat.Private {
 		return
 	}
 	log, view := zerolog.Ctx(ctx).With().Logger(), t.view

@@ -15,6 +15,7 @@ import (
 	"magpie/contextmgr"
 	"magpie/db"
 	"magpie/internal/claude"
+	"magpie/internal/convo"
 	"magpie/internal/failpoint"
 	"magpie/internal/i18n"
 )
@@ -45,8 +46,8 @@ func newTurn(cfg *Config, store *db.DB, c db.Claim) *turn {
 }
 
 // goesOn reports whether the agent still works in the background after a turn that ended like this.
-func (t *turn) goesOn(end db.TurnState) bool {
-	return t.worksOn && (end == db.Done || end == db.Failed)
+func (t *turn) goesOn(end convo.Phase) bool {
+	return t.worksOn && (end == convo.Done || end == convo.Failed)
 }
 
 // noteForAgent is a line for the agent below the question; empty = none.
@@ -129,18 +130,18 @@ func (r *turnRunner) runWith(ctx context.Context, t *turn, answer func(context.C
 	}
 	end := answer(work, t)
 	r.busy.end(key) // nothing is left to stop from here on
-	if end.State == db.Cancelled {
+	if end.State == convo.Cancelled {
 		r.pool.StopTasks(taskOwner(t.Turn)) // what it has started since it was recalled
 		end = stoppedOutcome(ctx, r.db.Turns(), t.Turn)
 	}
-	if end.State == db.Interrupted {
+	if end.State == convo.Interrupted {
 		end = r.cutOffOutcome(context.WithoutCancel(ctx), t.Turn, end)
 	}
 	// What subagents ask that go on after a follow-up is needed by the next one; see [followUps.turnEnded].
 	if t.Turn.Follows == 0 || !t.goesOn(end.State) {
 		r.approvals.EndTurn(ctx, t.Turn, end.State)
 	}
-	if t.worksOn && end.State == db.Done {
+	if t.worksOn && end.State == convo.Done {
 		t.view = t.view.WithFollowUp()
 	}
 	failpoint.At("end: storing")
@@ -149,19 +150,19 @@ func (r *turnRunner) runWith(ctx context.Context, t *turn, answer func(context.C
 	if t.Turn.Follows != 0 {
 		failpoint.At("follow-up: stored")
 	}
-	if err == nil && end.State != db.Queued {
+	if err == nil && end.State != convo.Queued {
 		r.ahead.afterTurn(ctx, t.Claim)
 	}
 	stopPainting()
 	failpoint.At("end: painter at rest")
 	switch {
-	case end.State == db.Queued:
-		r.display.draw(ctx, t, t.view.Finish(turncard.Outcome{State: db.Queued, Notice: i18n.Restarting}))
+	case end.State == convo.Queued:
+		r.display.draw(ctx, t, t.view.Finish(turncard.Outcome{State: convo.Queued, Notice: i18n.Restarting}))
 	case err != nil:
 		r.display.draw(ctx, t, t.view.Finish(end)) // users should not have to wait because the disk is full
 		err = r.retryStore(ctx, t, end, err)
 	}
-	if end.State == db.Cancelled || end.State == db.Interrupted { // otherwise they are asked next
+	if end.State == convo.Cancelled || end.State == convo.Interrupted { // otherwise they are asked next
 		t.Asked = append(t.Asked, r.busy.unread(key)...)
 	}
 	took := time.Since(t.began)
@@ -178,7 +179,7 @@ func (r *turnRunner) runWith(ctx context.Context, t *turn, answer func(context.C
 	if err != nil { // the end could not be stored
 		log = zerolog.Ctx(ctx).Error().Err(err)
 	}
-	log.Str("state", string(end.State)).Str("failure", end.Failure).
+	log.Stringer("state", end.State).Str("failure", end.Failure).
 		Dur("first_text", t.firstText).Dur("took", took).Msg("turn ended")
 }
 
@@ -242,7 +243,7 @@ func (r *turnRunner) retryStore(ctx context.Context, t *turn, end turncard.Outco
 // store stores the end of the turn, even during shutdown. A turn in which nothing ran goes back to the queue.
 func (r *turnRunner) store(ctx context.Context, t *turn, end turncard.Outcome) error {
 	ctx = context.WithoutCancel(ctx)
-	if end.State == db.Queued {
+	if end.State == convo.Queued {
 		if t.usage != nil {
 			if err := r.db.Access().BookTurn(ctx, t.Turn, *t.usage); err != nil {
 				zerolog.Ctx(ctx).Error().Err(err).Msg("cost of a turn that runs again not booked")

@@ -70,8 +70,7 @@ func (q *turnQueue) runReserved(key chat.Key, claim *db.Claim) {
 // startParams returns the parameters of a claim.
 func (q *turnQueue) startParams() db.Start {
 	return db.Start{
-		TurnIDs: db.TurnIDs{Session: uuid.NewString(), Prompt: uuid.NewString(), Node: q.cfg.Node},
-		Resume:  q.cfg.Context.Resumes(),
+		Session: uuid.NewString(), Prompt: uuid.NewString(), Node: q.cfg.Node, Resume: q.cfg.Context.Resumes(),
 	}
 }
 
@@ -93,9 +92,8 @@ func (q *turnQueue) work(ctx context.Context, key chat.Key) {
 		return
 	}
 	for !q.busy.Closed() { // turns left at shutdown are found at the next start
-		start := q.startParams()
 		failpoint.At("turn: claiming")
-		claim, err := q.store.Claim(ctx, key, start.TurnIDs, start.Resume)
+		claim, err := q.store.Claim(ctx, key, q.startParams())
 		switch {
 		case err == nil:
 			q.busy.claimed(key, claim.Turn.ID)

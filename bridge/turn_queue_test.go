@@ -7,15 +7,15 @@ import (
 	"time"
 
 	"magpie/bridge/turncard"
-	"magpie/db"
 	"magpie/internal/chat"
+	"magpie/internal/convo"
 )
 
 // statesOf are the states of all turns, in order.
-func (l *bridgeRig) statesOf() (list []db.TurnState) {
+func (l *bridgeRig) statesOf() (list []convo.Phase) {
 	l.Helper()
 	for id := 1; id <= l.count(`SELECT COUNT(*) FROM turns`); id++ {
-		for _, state := range []db.TurnState{db.Queued, db.Running, db.Done, db.Interrupted} {
+		for _, state := range []convo.Phase{convo.Queued, convo.Running, convo.Done, convo.Interrupted} {
 			if l.count(fmt.Sprintf(`SELECT COUNT(*) FROM turns WHERE id = %d AND state = '%s'`, id, state)) == 1 {
 				list = append(list, state)
 			}
@@ -34,7 +34,7 @@ func newHeldRig(t *testing.T) (l *bridgeRig, release func()) {
 		case <-hold:
 		case <-ctx.Done():
 		}
-		return turncard.Outcome{State: db.Done}
+		return turncard.Outcome{State: convo.Done}
 	})
 	l.start()
 	l.must(l.awaitRecovery(t.Context()))
@@ -46,12 +46,12 @@ func TestAQuestionInAnIdleChatIsClaimedAsItIsStored(t *testing.T) {
 	t.Parallel()
 	l, release := newHeldRig(t)
 	l.say("om_1", "one")
-	if got := l.statesOf(); len(got) != 1 || got[0] != db.Running {
+	if got := l.statesOf(); len(got) != 1 || got[0] != convo.Running {
 		t.Errorf("in an idle chat: %v", got)
 	}
 	l.say("om_2", "two")
 	l.say("om_2", "two") // the platform delivers it again
-	if got := l.statesOf(); len(got) != 2 || got[1] != db.Queued {
+	if got := l.statesOf(); len(got) != 2 || got[1] != convo.Queued {
 		t.Errorf("behind another question: %v", got)
 	}
 	release()
@@ -72,12 +72,12 @@ func TestAQuestionWithoutAPlaceQueues(t *testing.T) {
 	free := l.takePlaces()
 	l.say("om_1", "one")
 	l.say("om_2", "two")
-	if got := l.statesOf(); len(got) != 1 || got[0] != db.Queued {
+	if got := l.statesOf(); len(got) != 1 || got[0] != convo.Queued {
 		t.Errorf("%v", got)
 	}
 	free()
 	release()
-	l.ended(db.Done, 1)
+	l.ended(convo.Done, 1)
 }
 
 // A message is stored even if its turn cannot be claimed, which is retried.
@@ -88,12 +88,12 @@ func TestAQuestionIsStoredThoughItsTurnCannotBegin(t *testing.T) {
 	l.sql(`CREATE TRIGGER broken BEFORE UPDATE OF state ON turns WHEN NEW.state <> OLD.state BEGIN SELECT RAISE(FAIL, 'broken'); END`)
 	l.sql(`CREATE TRIGGER claimed BEFORE INSERT ON turns WHEN NEW.state = 'running' BEGIN SELECT RAISE(FAIL, 'broken'); END`)
 	l.say("om_1", "one")
-	if got := l.statesOf(); len(got) != 1 || got[0] != db.Queued {
+	if got := l.statesOf(); len(got) != 1 || got[0] != convo.Queued {
 		t.Errorf("%v", got)
 	}
 	l.sql(`DROP TRIGGER broken`)
 	l.sql(`DROP TRIGGER claimed`)
-	l.ended(db.Done, 1)
+	l.ended(convo.Done, 1)
 }
 
 // A question that is stopped between claim and start is not answered.
@@ -102,12 +102,12 @@ func TestAQuestionIsStoppedBeforeItsTurnBegins(t *testing.T) {
 	l := newRig(t)
 	l.open() // nobody runs the turns yet
 	l.say("om_1", "one")
-	if got := l.statesOf(); len(got) != 1 || got[0] != db.Running {
+	if got := l.statesOf(); len(got) != 1 || got[0] != convo.Running {
 		t.Fatalf("%v", got)
 	}
 	l.say("om_2", "/stop")
 	l.start()
-	l.ended(db.Cancelled, 1)
+	l.ended(convo.Cancelled, 1)
 	l.stopsQuietly()
 }
 
@@ -116,7 +116,7 @@ func TestAQuestionBeforeTheRecoveryQueues(t *testing.T) {
 	t.Parallel()
 	l := newRig(t)
 	l.say("om_1", "one")
-	if got := l.statesOf(); len(got) != 1 || got[0] != db.Queued {
+	if got := l.statesOf(); len(got) != 1 || got[0] != convo.Queued {
 		t.Errorf("%v", got)
 	}
 }
@@ -132,7 +132,7 @@ func TestALateQuestionIsNotClaimed(t *testing.T) {
 	file := incoming("om_2", "")
 	file.Files = []chat.File{{Kind: chat.Picture, Of: "om_2", Key: "img_1"}}
 	l.receive(file)
-	if got := l.statesOf(); len(got) != 2 || got[0] != db.Interrupted || got[1] != db.Queued {
+	if got := l.statesOf(); len(got) != 2 || got[0] != convo.Interrupted || got[1] != convo.Queued {
 		t.Errorf("%v", got)
 	}
 }
@@ -153,7 +153,7 @@ func TestAgesAreThoseOfThePlatform(t *testing.T) {
 			m = incoming("om_2", "are you there now?")
 			m.Time = theirs()
 			l.receive(m)
-			if got := l.statesOf(); len(got) != 2 || got[0] != db.Interrupted || got[1] == db.Interrupted {
+			if got := l.statesOf(); len(got) != 2 || got[0] != convo.Interrupted || got[1] == convo.Interrupted {
 				t.Errorf("%v", got)
 			}
 			if n := l.count(`SELECT COUNT(*) FROM outbox WHERE content LIKE '%2 h%'`); n != 1 {

@@ -16,6 +16,7 @@ import (
 	"magpie/db"
 	"magpie/internal/chat"
 	"magpie/internal/claude"
+	"magpie/internal/convo"
 )
 
 // upkeep does for chats what nobody waits for: summaries, titles, memories, suggestions, and the reset of stale
@@ -160,7 +161,7 @@ func (u *upkeep) isDue(c db.Chat) bool {
 type endedTurn struct {
 	db.Turn
 	asked      []chat.Message
-	state      db.TurnState
+	state      convo.Phase
 	answer     string
 	ownCommand bool // the turn was one of the agent's own commands
 }
@@ -179,7 +180,7 @@ func idsOf(list []chat.Message) (ids []string) {
 // afterTurn does the work that is due after a turn.
 func (u *upkeep) afterTurn(ctx context.Context, t endedTurn) {
 	u.leave(t.Key)
-	if t.state == db.Queued || ctx.Err() != nil {
+	if t.state == convo.Queued || ctx.Err() != nil {
 		return // shutdown; what is due is found before the next turn
 	}
 	c, err := u.db.Chats().Get(ctx, t.Key)
@@ -195,13 +196,13 @@ func (u *upkeep) afterTurn(ctx context.Context, t endedTurn) {
 	if t.ownCommand {
 		return // nothing worth a title or a memory was said
 	}
-	if t.state == db.Done {
+	if t.state == convo.Done {
 		u.learn(c, t)
 	}
 	if c.Epoch != t.Epoch {
 		return // after /new, the old question is no title for the new conversation
 	}
-	if c.Topic == "" && t.state == db.Done && t.answer != "" && u.rules.Titles {
+	if c.Topic == "" && t.state == convo.Done && t.answer != "" && u.rules.Titles {
 		u.enqueueTitle(t.Key, t.Epoch, func(ctx context.Context) { u.makeTitle(ctx, t) })
 	}
 }

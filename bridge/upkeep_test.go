@@ -16,6 +16,7 @@ import (
 	"magpie/db"
 	"magpie/internal/chat"
 	"magpie/internal/claude"
+	"magpie/internal/convo"
 )
 
 // upkept is an scheduler whose summaries take a while.
@@ -244,7 +245,7 @@ func TestTheLengthOfAChatIsEstimated(t *testing.T) {
 		return l.count(`SELECT COUNT(*) FROM chats WHERE summary <> '' AND session_id = ''`) == 1
 	})
 	l.say("om_2", "go on")
-	l.ended(db.Done, 2)
+	l.ended(convo.Done, 2)
 	nobody := chat.FeishuChat("oc_nobody")
 	if err := l.upkeep().compact(t.Context(), nobody, nil); !errors.Is(err, db.ErrNotFound) {
 		t.Errorf("a chat that does not exist: %v", err)

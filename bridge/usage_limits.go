@@ -56,7 +56,7 @@ func (u *usageLimits) postpone(ctx context.Context, c db.Claim) bool {
 		return false
 	}
 	at := u.clock(until)
-	end := turncard.Outcome{State: db.Queued, Until: at, Notice: i18n.AsksLater.With(at)}
+	end := turncard.Outcome{State: convo.Queued, Until: at, Notice: i18n.AsksLater.With(at)}
 	card := turncard.New(c.Turn.ID, u.cfg.langOf(c.Chat), time.Now()).Finish(end).Card(time.Now())
 	err := u.store.Turns().Postpone(context.WithoutCancel(ctx), c.Turn, until, card)
 	if err != nil {
@@ -122,7 +122,9 @@ func (u *usageLimits) lift(ctx context.Context, c db.Chat, before time.Time) {
 }
 
 // loggedIn ends all waits: the limits were those of another account.
-func (u *usageLimits) loggedIn() { u.lifted(u.store.Turns().LiftAll(context.Background())) }
+func (u *usageLimits) loggedIn() {
+	u.lifted(u.store.Turns().Lift(context.Background(), "", time.Time{}))
+}
 
 // lifted begins the turns that wait, if limits were lifted.
 func (u *usageLimits) lifted(some bool, err error) {
@@ -148,14 +150,14 @@ func (u *usageLimits) askAgain(ctx context.Context, p chat.Press, l i18n.Lang) (
 	if err != nil {
 		return "", err
 	}
-	w := db.AskAgain{Key: p.Key, Turn: p.Action.Turn, Event: p.ID, Until: u.until(ctx, c)}
-	end := turncard.Outcome{State: db.Queued, Notice: i18n.SuggestionAsked}
+	w := db.Decision{Key: p.Key, Turn: p.Action.Turn, Event: p.ID, GoOn: true, Until: u.until(ctx, c)}
+	end := turncard.Outcome{State: convo.Queued, Notice: i18n.SuggestionAsked}
 	if !w.Until.IsZero() {
 		end.Until = u.clock(w.Until)
 		end.Notice = i18n.AsksAgain.With(end.Until)
 	}
-	w.Card = turncard.New(w.Turn, l, time.Now()).Finish(end).Card(time.Now())
-	switch err := u.store.Turns().AskAgain(ctx, w); {
+	w.Over = turncard.New(w.Turn, l, time.Now()).Finish(end).Card(time.Now())
+	switch err := u.store.Turns().Decide(ctx, w); {
 	case errors.Is(err, db.ErrRepeated):
 		return "", nil
 	case errors.Is(err, db.ErrNotFound):

@@ -9,9 +9,9 @@ import (
 	"github.com/rs/zerolog"
 
 	"magpie/bridge/turncard"
-	"magpie/db"
 	"magpie/internal/chat"
 	"magpie/internal/claude"
+	"magpie/internal/convo"
 )
 
 // limitRig is a bridge whose first question was refused until two hours from now.
@@ -184,7 +184,7 @@ func TestStatusShowsTheLimits(t *testing.T) {
 func TestALimitInTheMiddleOfATurn(t *testing.T) {
 	t.Parallel()
 	v := turncard.New(7, "zh", time.Now()).WithAnswer("先做了一半").
-		Finish(turncard.Outcome{State: db.Failed, Failure: string(claude.FailRateLimit), Until: "17:29"})
+		Finish(turncard.Outcome{State: convo.Failed, Failure: string(claude.FailRateLimit), Until: "17:29"})
 	b := v.Card(time.Now()).Buttons
 	if len(b) != 1 || b[0].Action.Do != turncard.DoGoOn || !strings.Contains(b[0].Label, "17:29") {
 		t.Errorf("buttons %+v", b)

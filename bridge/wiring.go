@@ -36,7 +36,7 @@ func New(config Config, store *db.DB, pool *claude.Pool, messenger delivery.Mess
 	history := historyWriter{cfg, store, languages, zone}
 	outbox := delivery.NewOutbox(store, out, cfg.spool(), languages.OfChat, log)
 	reactions := delivery.NewReactions(out, log)
-	display := turnDisplay{out, outbox, reactions, store.Turns(), cfg}
+	display := turnDisplay{out, outbox, reactions, store, cfg}
 	busy := &busyChats{}
 	turns := &turnQueue{
 		busy: busy, cfg: cfg, store: store.Turns(), turns: store.Turns(),

@@ -90,7 +90,7 @@ func TestAttackPrefixTexts(t *testing.T) {
 					want = append(want, Parsed{Part: Recent, Role: role, Text: validUTF8(text)})
 				}
 			}
-			if _, err := d.Messages().NewImporter().Import(t.Context(), records); err != nil {
+			if _, err := d.Messages().Importer()(t.Context(), records); err != nil {
 				t.Fatal(err)
 			}
 			for _, lang := range bothLanguages {

@@ -247,10 +247,10 @@ func (b *backlog) work(ctx context.Context) error {
 // embed creates and stores the vectors of messages. Messages without text need none.
 func (b *backlog) embed(ctx context.Context, list []db.Unembedded) error {
 	var texts []string
-	var done []db.Embedding
+	var done []db.Unembedded
 	for _, u := range list {
 		if text := sendable(u.Text); text != "" {
-			texts, done = append(texts, text), append(done, db.Embedding{Of: u})
+			texts, done = append(texts, text), append(done, u)
 		}
 	}
 	if len(texts) == 0 {

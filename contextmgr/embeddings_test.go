@@ -81,7 +81,7 @@ func (s *embeddingsRig) store(key chat.Key, texts ...string) {
 			Time: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC),
 		}})
 	}
-	if _, err := s.d.Messages().NewImporter().Import(s.Context(), list); err != nil {
+	if _, err := s.d.Messages().Importer()(s.Context(), list); err != nil {
 		s.Fatal(err)
 	}
 }
@@ -443,9 +443,10 @@ func BenchmarkNearest(b *testing.B) {
 		b.Fatal(len(list), err)
 	}
 	for part := range slices.Chunk(list, 2000) {
-		var made []db.Embedding
+		var made []db.Unembedded
 		for _, u := range part {
-			made = append(made, db.Embedding{Of: u, Vector: random()})
+			u.Vector = random()
+			made = append(made, u)
 		}
 		if err := d.Search().SaveEmbeddings(b.Context(), "m", made); err != nil {
 			b.Fatal(err)

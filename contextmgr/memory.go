@@ -69,7 +69,7 @@ type Audience struct {
 // includes reports whether a memory is for the audience.
 func (a Audience) includes(m db.Memory) bool {
 	switch {
-	case m.Key != a.Key || m.State != db.ActiveMemory:
+	case m.Key != a.Key || m.Proposed:
 		return false
 	case m.Scope == db.UserScope:
 		return slices.Contains(a.Users, m.Of)

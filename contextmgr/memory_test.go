@@ -82,7 +82,7 @@ func TestOnlyMemoriesOfTheScopeAreInThePrompt(t *testing.T) {
 	m.save(db.Memory{Title: "hers", Text: "x", Scope: db.UserScope, Of: "ou_2"})
 	m.save(db.Memory{Title: "here", Text: "x", Scope: db.ProjectScope, Of: "/srv/a"})
 	m.save(db.Memory{Title: "elsewhere", Text: "x", Scope: db.ProjectScope, Of: "/srv/b"})
-	m.save(db.Memory{Title: "waiting", Text: "x", State: db.ProposedMemory})
+	m.save(db.Memory{Title: "waiting", Text: "x", Proposed: true})
 	inProject := func(project string) func(*contextmgr.Request) {
 		return func(r *contextmgr.Request) { r.Project = project }
 	}

@@ -25,7 +25,7 @@ func managerOf(t *testing.T, mode Mode, texts ...string) (*Manager, chat.Key) {
 			Text: text, Time: newYear.Add(time.Duration(i) * 30 * time.Minute),
 		}}
 	}
-	if _, err := d.Messages().NewImporter().Import(t.Context(), list); err != nil {
+	if _, err := d.Messages().Importer()(t.Context(), list); err != nil {
 		t.Fatal(err)
 	}
 	cfg := Defaults()

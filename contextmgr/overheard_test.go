@@ -13,6 +13,7 @@ import (
 	"magpie/db"
 	"magpie/db/dbtest"
 	"magpie/internal/chat"
+	"magpie/internal/convo"
 )
 
 func TestTheNewestOfWhatWasOverheardFits(t *testing.T) {
@@ -60,10 +61,10 @@ func group(t *testing.T, n int) (*db.DB, chat.Key) {
 			t.Fatal(err)
 		}
 		if e.Class == chat.Talk {
-			c, err := d.Turns().Claim(t.Context(), key, db.TurnIDs{Session: "s"}, true)
+			c, err := d.Turns().Claim(t.Context(), key, db.Start{Session: "s", Resume: true})
 			if err == nil {
 				err = d.Turns().Finish(t.Context(), db.TurnResult{
-					Turn: c.Turn, State: db.Done, Session: db.Session{ID: "s"},
+					Turn: c.Turn, State: convo.Done, Session: db.Session{ID: "s"},
 				})
 			}
 			if err != nil {

@@ -12,6 +12,7 @@ import (
 
 	"magpie/db"
 	"magpie/internal/chat"
+	"magpie/internal/convo"
 )
 
 // remembered is a chat with old messages, followed by many later ones.
@@ -139,12 +140,12 @@ func TestASessionDoesNotGetItsOwnTurns(t *testing.T) {
 		if _, err := d.Messages().Accept(t.Context(), e); err != nil {
 			t.Fatal(err)
 		}
-		c, err := d.Turns().Claim(t.Context(), key, db.TurnIDs{Session: session, Prompt: "p"}, false)
+		c, err := d.Turns().Claim(t.Context(), key, db.Start{Session: session, Prompt: "p"})
 		if err != nil {
 			t.Fatal(err)
 		}
 		end := db.TurnResult{
-			Turn: c.Turn, State: db.Done, Answer: strings.Repeat("好的。", 400), Session: db.Session{ID: session},
+			Turn: c.Turn, State: convo.Done, Answer: strings.Repeat("好的。", 400), Session: db.Session{ID: session},
 		}
 		if err := d.Turns().Finish(t.Context(), end); err != nil {
 			t.Fatal(err)
@@ -211,9 +212,9 @@ func TestTheQuestionIsNotRetrieved(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		c, err := d.Turns().Claim(t.Context(), key, db.TurnIDs{Session: "s", Prompt: "p"}, true)
+		c, err := d.Turns().Claim(t.Context(), key, db.Start{Session: "s", Prompt: "p", Resume: true})
 		if err == nil {
-			err = d.Turns().Finish(t.Context(), db.TurnResult{Turn: c.Turn, State: db.Done})
+			err = d.Turns().Finish(t.Context(), db.TurnResult{Turn: c.Turn, State: convo.Done})
 		}
 		if err != nil {
 			t.Fatal(err)

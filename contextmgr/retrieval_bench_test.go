@@ -82,7 +82,7 @@ func grow(b *testing.B, d *db.DB, key chat.Key, sentences []string, n int) (byte
 	b.Helper()
 	r := rand.New(rand.NewPCG(1, 2))
 	began := time.Date(2024, 1, 1, 0, 0, 0, 0, time.UTC)
-	im := d.Messages().NewImporter()
+	im := d.Messages().Importer()
 	for i := 0; i < n; {
 		var list []db.Record
 		for ; len(list) < 2000 && i < n; i++ {
@@ -94,7 +94,7 @@ func grow(b *testing.B, d *db.DB, key chat.Key, sentences []string, n int) (byte
 				Actor: chat.Actor{Name: []string{"小明", ""}[i%2]}, Time: began.Add(time.Duration(i) * time.Minute),
 			}})
 		}
-		if _, err := im.Import(b.Context(), list); err != nil {
+		if _, err := im(b.Context(), list); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -114,7 +114,7 @@ func storeChats(tb testing.TB, list ...evalChat) *db.DB {
 		for _, m := range t.msgs {
 			records = append(records, db.Record{Message: m, Kind: t.kind})
 		}
-		if n, err := d.Messages().NewImporter().Import(tb.Context(), records); err != nil || n != len(t.msgs) {
+		if n, err := d.Messages().Importer()(tb.Context(), records); err != nil || n != len(t.msgs) {
 			tb.Fatalf("%d of %d messages of %s stored, %v", n, len(t.msgs), t.name, err)
 		}
 	}

@@ -8,22 +8,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"magpie/internal/chat"
 	"magpie/internal/convo"
-)
-
-// ApprovalState is the state of an approval.
-type ApprovalState string
-
-// The states of an approval. All but Waiting are final.
-const (
-	Waiting   ApprovalState = "waiting"
-	Approved  ApprovalState = "approved" // or answered
-	Refused   ApprovalState = "refused"
-	Expired   ApprovalState = "expired"   // nobody decided in time
-	Withdrawn ApprovalState = "withdrawn" // its turn ended first
 )
 
 // Approval is an agent's request that people are asked about.
@@ -46,7 +35,7 @@ type Approval struct {
 
 // Settlement is the outcome of an approval.
 type Settlement struct {
-	State   ApprovalState
+	State   convo.Verdict
 	By      chat.Actor      // who decided; an empty ID = nobody
 	Words   string          // the reason of a refusal, or the answers
 	Answers json.RawMessage // the tool's input with the answers to its questions; nil = the input is unchanged
@@ -80,7 +69,7 @@ func (as Access) Ask(ctx context.Context, a Approval, card chat.Card, replyTo st
 			encodeList(a.Askers), millis(a.Created), millis(a.Expires)); err != nil {
 			return err
 		}
-		return as.enqueueCard(ctx, tx, a, Waiting, card, replyTo)
+		return as.enqueueCard(ctx, tx, a, stateOfVerdict(convo.Waiting), card, replyTo)
 	})
 	if err != nil {
 		return fmt.Errorf("ask for approval: %w", err)
@@ -112,10 +101,10 @@ func (as Access) Redraw(ctx context.Context, a Approval, card chat.Card) error {
 
 // enqueueCard enqueues the card of an approval.
 func (as Access) enqueueCard(
-	ctx context.Context, tx *sql.Tx, a Approval, state ApprovalState, card chat.Card, replyTo string,
+	ctx context.Context, tx *sql.Tx, a Approval, state string, card chat.Card, replyTo string,
 ) error {
 	return as.db.Outbox().post(ctx, tx, Post{
-		Key: a.Key, Approval: a.ID, Idem: "approval:" + a.ID + ":" + string(state), ReplyTo: replyTo, Card: &card,
+		Key: a.Key, Approval: a.ID, Idem: "approval:" + a.ID + ":" + state, ReplyTo: replyTo, Card: &card,
 	})
 }
 
@@ -126,15 +115,16 @@ const approvalColumns = `id, chat_key, turn_id, needed_by, tool, input, hash, pr
 // scanApproval checks the hash of the input: a tool must get exactly what a person has approved.
 func scanApproval(scan scanner) (Approval, error) {
 	var a Approval
-	var key, input, hash, rule, askers, answers string
+	var key, input, hash, rule, askers, state, answers string
 	var created, expires int64
 	err := scan(&a.ID, &key, &a.Turn, &a.NeededBy, &a.Tool, &input, &hash, &a.Project, &rule, &askers,
-		&a.State, &a.By.ID, &a.By.Name,
+		&state, &a.By.ID, &a.By.Name,
 		&a.Words, &answers, &created, &expires, &a.Continued)
 	if err != nil {
 		return Approval{}, err
 	}
 	a.Input, a.Created, a.Expires = json.RawMessage(input), fromMillis(created), fromMillis(expires)
+	a.State = verdicts[state]
 	if a.Hash() != hash {
 		return Approval{}, fmt.Errorf("approval %s: its input has changed since it was stored", a.ID)
 	}
@@ -167,47 +157,19 @@ func (as Access) Approval(ctx context.Context, id string) (Approval, error) {
 	return a, nil
 }
 
-const undeliveredTo = `SELECT ` + approvalColumns + ` FROM approvals INDEXED BY approvals_undelivered
-	WHERE needed_by = ?1 AND delivered = 0
-	ORDER BY created_at, id`
-
-// UndeliveredTo lists the approvals of earlier turns whose decision a turn's agent does not know: those decided after
-// their agent had gone, and the undecided ones.
-func (as Access) UndeliveredTo(ctx context.Context, turn int64) ([]Approval, error) {
-	list, err := queryAll(ctx, as.db.read, scanApproval, undeliveredTo, turn)
-	if err != nil {
-		return nil, fmt.Errorf("decisions for turn %d: %w", turn, err)
-	}
-	return list, nil
-}
-
 const openApprovals = `SELECT ` + approvalColumns + ` FROM approvals INDEXED BY approvals_open
 	WHERE chat_key = ?1 AND delivered = 0 ORDER BY created_at, id`
 
 // OpenApprovals lists the approvals of a chat that are not over: the undecided ones, and those whose decision no agent
-// was told.
-func (as Access) OpenApprovals(ctx context.Context, key chat.Key) ([]Approval, error) {
+// was told. If turns are given, it lists only those that one of them needs.
+func (as Access) OpenApprovals(ctx context.Context, key chat.Key, neededBy ...int64) ([]Approval, error) {
 	list, err := queryAll(ctx, as.db.read, scanApproval, openApprovals, key.String())
 	if err != nil {
 		return nil, fmt.Errorf("approvals of %v: %w", key, err)
 	}
-	return list, nil
-}
-
-// MarkDelivered records that an agent is about to be told a decision, before that happens: each decision is used once.
-// It returns [ErrNotFound] if an agent was told before, or there is no decision.
-func (as Access) MarkDelivered(ctx context.Context, a Approval) error {
-	err := as.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
-		effects, err := as.db.decide(ctx, tx, a.Key, convo.Tells{ID: a.ID})
-		if err == nil && len(effects) == 0 {
-			return ErrNotFound
-		}
-		return err
-	})
-	if err != nil {
-		return fmt.Errorf("tell the decision about %s: %w", a.ID, err)
-	}
-	return nil
+	return slices.DeleteFunc(list, func(a Approval) bool {
+		return len(neededBy) > 0 && !slices.Contains(neededBy, a.NeededBy)
+	}), nil
 }
 
 const (
@@ -221,24 +183,18 @@ const (
 
 // Settling is a change to a Settlement.
 type Settling struct {
-	From         ApprovalState // the required current state
+	From         convo.Verdict // the required current state
 	Event        string        // the platform's ID of the press, each of which counts once; empty = no press
 	Card         chat.Card     // the new card
 	Always       bool          // creates the permanent rule
 	AgentWaiting bool          // an agent is waiting for it; otherwise the turn that continues gets it
-	GoOn         *Continuation // continues an interrupted turn; nil = none
+	GoOn         *Decision     // by which the interrupted turn goes on; nil = it does not
 	Action       Action        // the decision for the History; without a Decision it is not recorded
 	// prompt ID of the steered message that decides: its agent has read it with the decision; empty = none
 	Prompt string
 	// not empty: the decision cannot be passed on to an agent, of which people are told with this text. Its turn must be
 	// interrupted and undecided
 	GiveUp string
-}
-
-// Continuation describes how an interrupted turn continues.
-type Continuation struct {
-	ContinueMessage chat.Message // the request to continue, as shown in the History: who, when and in which words
-	Over            chat.Card    // the final card of the interrupted turn
 }
 
 // Settle stores the decision about a. An approval that was never used leaves no rule behind. It returns [ErrNotFound]
@@ -256,18 +212,18 @@ func (as Access) settle(ctx context.Context, tx *sql.Tx, a Approval, s Settling)
 		return err
 	}
 	// The approval was given but could not take effect, so its permanent rule is withdrawn with it.
-	if s.From == Approved && a.Always != nil {
+	if s.From == convo.Allowed && a.Always != nil {
 		if err := as.undoRule(ctx, tx, a); err != nil {
 			return err
 		}
 	}
 	effects, err := as.db.decide(ctx, tx, a.Key, convo.Settles{
-		ID: a.ID, From: verdicts[s.From], As: verdicts[a.State], Told: s.AgentWaiting,
+		ID: a.ID, From: s.From, As: a.State, Told: s.AgentWaiting,
 	})
 	switch {
 	case err != nil:
-	case len(effects) == 0 && s.From == Approved:
-		_, err = queryOne(ctx, tx, scanText, takeBack, a.ID, a.State)
+	case len(effects) == 0 && s.From == convo.Allowed:
+		_, err = queryOne(ctx, tx, scanText, takeBack, a.ID, stateOfVerdict(a.State))
 	case len(effects) == 0:
 		err = ErrNotFound
 	}
@@ -278,7 +234,8 @@ func (as Access) settle(ctx context.Context, tx *sql.Tx, a Approval, s Settling)
 	var neededBy, epoch int64
 	now := as.db.now()
 	row := tx.QueryRowContext(
-		ctx, describeSettlement, a.ID, a.By.ID, a.By.Name, a.Words, string(a.Answers), millis(now), a.State,
+		ctx, describeSettlement, a.ID, a.By.ID, a.By.Name, a.Words, string(a.Answers), millis(now),
+		stateOfVerdict(a.State),
 	)
 	if err := row.Scan(&neededBy, &replyTo, &epoch); errors.Is(err, sql.ErrNoRows) {
 		return ErrNotFound
@@ -320,19 +277,11 @@ func (as Access) settle(ctx context.Context, tx *sql.Tx, a Approval, s Settling)
 	if _, err := tx.ExecContext(ctx, forgetCall, reminderIdem(a.ID)); err != nil {
 		return err
 	}
-	return as.enqueueCard(ctx, tx, a, a.State, s.Card, replyTo)
+	return as.enqueueCard(ctx, tx, a, stateOfVerdict(a.State), s.Card, replyTo)
 }
 
 const unansweredApproval = `SELECT EXISTS (SELECT 1 FROM approvals INDEXED BY approvals_undelivered
 	WHERE needed_by = ?1 AND delivered = 0 AND state = 'waiting')`
-
-// HasUnanswered reports whether a turn needs an approval that is still undecided.
-func (as Access) HasUnanswered(ctx context.Context, turn int64) (yes bool, err error) {
-	if err := as.db.read.QueryRowContext(ctx, unansweredApproval, turn).Scan(&yes); err != nil {
-		return false, fmt.Errorf("approvals of turn %d: %w", turn, err)
-	}
-	return yes, nil
-}
 
 const earlierAskers = `WITH RECURSIVE earlier (id) AS (
 	SELECT continues FROM turns WHERE id = ?2 UNION SELECT (
@@ -348,40 +297,6 @@ func (as Access) EarlierAskers(ctx context.Context, key chat.Key, turn int64) ([
 		return nil, fmt.Errorf("who asked before turn %d: %w", turn, err)
 	}
 	return list, nil
-}
-
-const askerName = `SELECT actor_name FROM messages WHERE chat_key = ?1 AND turn_id = ?2 AND turn_id > 0
-	AND role = 'user' AND actor_id = ?3
-	AND actor_name <> '' LIMIT 1`
-
-// AskerName is the name of a user who asked for an approval's turn; empty = unknown.
-func (as Access) AskerName(ctx context.Context, a Approval, user string) (name string, err error) {
-	err = as.db.read.QueryRowContext(ctx, askerName, a.Key.String(), a.Turn, user).Scan(&name)
-	if err != nil && !errors.Is(err, sql.ErrNoRows) {
-		return "", fmt.Errorf("name of who asked for turn %d: %w", a.Turn, err)
-	}
-	return name, nil
-}
-
-const setApprovalCard = `UPDATE approvals SET card_id = ?2 WHERE id = ?1`
-
-// SetApprovalCard stores the ID of the approval's card.
-func (as Access) SetApprovalCard(ctx context.Context, id, card string) error {
-	if _, err := as.db.engine.Exec(ctx, setApprovalCard, id, card); err != nil {
-		return fmt.Errorf("set card of approval %s: %w", id, err)
-	}
-	return nil
-}
-
-const approvalCard = `SELECT card_id FROM approvals WHERE id = ?1`
-
-// CardOfApproval is the ID of an approval's card; empty = none yet. It returns [ErrNotFound] for an unknown approval.
-func (as Access) CardOfApproval(ctx context.Context, id string) (string, error) {
-	card, err := queryOne(ctx, as.db.read, scanText, approvalCard, id)
-	if err != nil && !errors.Is(err, ErrNotFound) {
-		return "", fmt.Errorf("card of approval %s: %w", id, err)
-	}
-	return card, err
 }
 
 const forgetApprovals = `DELETE FROM approvals WHERE state <> 'waiting' AND decided_at < ?1`

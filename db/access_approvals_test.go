@@ -14,9 +14,10 @@ import (
 
 	"magpie/db"
 	"magpie/internal/chat"
+	"magpie/internal/convo"
 )
 
-var touch = db.Permit{Tool: "Bash", Kind: db.ExactRule, Content: "touch x"}
+var touch = db.Permit{Tool: "Bash", Kind: "exact", Content: "touch x"}
 
 // asking stores an approval that the chat's running turn waits for.
 func asking(t *testing.T, d *db.DB, turn int64) db.Approval {
@@ -26,7 +27,7 @@ func asking(t *testing.T, d *db.DB, turn int64) db.Approval {
 		ID: uuid.NewString(), Key: oc, Turn: turn, NeededBy: turn, Tool: "Bash",
 		Input: json.RawMessage(`{"command": "touch x",  "n": 1e3}`), Project: "/p",
 		Always: &touch, Askers: []string{"ou_1", "ou_2"}, Created: now, Expires: now.Add(time.Minute),
-		Settlement: db.Settlement{State: db.Waiting},
+		Settlement: db.Settlement{State: convo.Waiting},
 	}
 	if err := d.Access().Ask(t.Context(), a, chat.Card{Body: "may I?"}, "om_1"); err != nil {
 		t.Fatal(err)
@@ -97,13 +98,13 @@ func TestAnApprovalIsSettledOnce(t *testing.T) {
 	turn := accept(t, d, say("om_1", "go")).Turn
 	claim(t, d, "s")
 	a := asking(t, d, turn)
-	if err := d.Access().SetApprovalCard(t.Context(), a.ID, "card_1"); err != nil {
+	if err := d.Outbox().SetCard(t.Context(), db.Post{Approval: a.ID}, "card_1"); err != nil {
 		t.Fatal(err)
 	}
 	deliver(t, d)
-	a.Settlement = db.Settlement{State: db.Approved, By: chat.Actor{ID: "ou_1", Name: "小明"}, Words: "ok"}
+	a.Settlement = db.Settlement{State: convo.Allowed, By: chat.Actor{ID: "ou_1", Name: "小明"}, Words: "ok"}
 	settling := db.Settling{
-		From: db.Waiting, Event: "ev_1", Card: chat.Card{Body: "allowed"}, Always: true, AgentWaiting: true,
+		From: convo.Waiting, Event: "ev_1", Card: chat.Card{Body: "allowed"}, Always: true, AgentWaiting: true,
 	}
 	if err := d.Access().Settle(t.Context(), a, settling); err != nil {
 		t.Fatal(err)
@@ -112,8 +113,8 @@ func TestAnApprovalIsSettledOnce(t *testing.T) {
 		t.Errorf("the same press: %v", err)
 	}
 	denied := a
-	denied.State = db.Refused
-	if err := d.Access().Settle(t.Context(), denied, db.Settling{From: db.Waiting, Event: "ev_2"}); !errors.Is(err,
+	denied.State = convo.Denied
+	if err := d.Access().Settle(t.Context(), denied, db.Settling{From: convo.Waiting, Event: "ev_2"}); !errors.Is(err,
 		db.ErrNotFound) {
 		t.Errorf("another press: %v", err)
 	}
@@ -141,8 +142,8 @@ func TestRulesOfAChat(t *testing.T) {
 	always := func() {
 		t.Helper()
 		a := asking(t, d, turn)
-		a.Settlement = db.Settlement{State: db.Approved, By: chat.Actor{ID: "ou_1"}}
-		if err := d.Access().Settle(t.Context(), a, db.Settling{From: db.Waiting, Always: true}); err != nil {
+		a.Settlement = db.Settlement{State: convo.Allowed, By: chat.Actor{ID: "ou_1"}}
+		if err := d.Access().Settle(t.Context(), a, db.Settling{From: convo.Waiting, Always: true}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -187,8 +188,8 @@ func TestALateApprovalLeavesNoRule(t *testing.T) {
 	always := func(told bool) db.Approval {
 		t.Helper()
 		a := asking(t, d, turn)
-		a.Settlement = db.Settlement{State: db.Approved, By: chat.Actor{ID: "ou_1"}}
-		if err := d.Access().Settle(t.Context(), a, db.Settling{From: db.Waiting, Always: true,
+		a.Settlement = db.Settlement{State: convo.Allowed, By: chat.Actor{ID: "ou_1"}}
+		if err := d.Access().Settle(t.Context(), a, db.Settling{From: convo.Waiting, Always: true,
 			AgentWaiting: told}); err != nil {
 			t.Fatal(err)
 		}
@@ -196,9 +197,9 @@ func TestALateApprovalLeavesNoRule(t *testing.T) {
 	}
 	withdraw := func(a db.Approval, want int) {
 		t.Helper()
-		a.Settlement = db.Settlement{State: db.Withdrawn}
+		a.Settlement = db.Settlement{State: convo.Withdrawn}
 		for _, want := range []error{nil, db.ErrNotFound} { // once
-			if err := d.Access().Settle(t.Context(), a, db.Settling{From: db.Approved}); !errors.Is(err, want) {
+			if err := d.Access().Settle(t.Context(), a, db.Settling{From: convo.Allowed}); !errors.Is(err, want) {
 				t.Fatalf("%v, want %v", err, want)
 			}
 		}
@@ -226,15 +227,15 @@ func TestUnansweredApprovals(t *testing.T) {
 	turn := accept(t, d, say("om_1", "go")).Turn
 	unanswered := func() bool {
 		t.Helper()
-		yes, err := d.Access().HasUnanswered(t.Context(), turn)
+		c, err := d.Turns().Of(t.Context(), oc)
 		if err != nil {
 			t.Fatal(err)
 		}
-		return yes
+		return c.Asks(turn)
 	}
 	a := asking(t, d, turn)
-	a.State = db.Refused
-	if err := d.Access().Settle(t.Context(), a, db.Settling{From: db.Waiting}); err != nil {
+	a.State = convo.Denied
+	if err := d.Access().Settle(t.Context(), a, db.Settling{From: convo.Waiting}); err != nil {
 		t.Fatal(err)
 	}
 	if unanswered() {
@@ -244,8 +245,8 @@ func TestUnansweredApprovals(t *testing.T) {
 	if !unanswered() {
 		t.Error("a waiting approval counts as answered")
 	}
-	a.State = db.Withdrawn
-	if err := d.Access().Settle(t.Context(), a, db.Settling{From: db.Waiting}); err != nil {
+	a.State = convo.Withdrawn
+	if err := d.Access().Settle(t.Context(), a, db.Settling{From: convo.Waiting}); err != nil {
 		t.Fatal(err)
 	}
 	if unanswered() {
@@ -262,8 +263,8 @@ func TestAMessageDecidesAnApproval(t *testing.T) {
 	}{
 		"in time": {func(*db.DB, db.Approval) error { return nil }, true},
 		"settled before": {func(d *db.DB, a db.Approval) error {
-			a.State = db.Expired
-			return d.Access().Settle(t.Context(), a, db.Settling{From: db.Waiting})
+			a.State = convo.Expired
+			return d.Access().Settle(t.Context(), a, db.Settling{From: convo.Waiting})
 		}, false},
 		"turn dropped before": {func(d *db.DB, a db.Approval) error {
 			return d.Turns().Decide(t.Context(), db.Decision{Key: oc, Turn: a.Turn})
@@ -272,12 +273,12 @@ func TestAMessageDecidesAnApproval(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			d := fresh(t)
 			accept(t, d, say("om_1", "go"))
-			claim, err := d.Turns().Claim(t.Context(), oc, db.TurnIDs{Session: "s", Prompt: "p"}, true)
+			claim, err := d.Turns().Claim(t.Context(), oc, db.Start{Session: "s", Prompt: "p", Resume: true})
 			if err != nil {
 				t.Fatal(err)
 			}
 			a := asking(t, d, claim.Turn.ID)
-			if err := d.Turns().Finish(t.Context(), db.TurnResult{Turn: claim.Turn, State: db.Interrupted}); err != nil {
+			if err := d.Turns().Finish(t.Context(), db.TurnResult{Turn: claim.Turn, State: convo.Interrupted}); err != nil {
 				t.Fatal(err)
 			}
 			if err := tc.before(d, a); err != nil {
@@ -287,15 +288,15 @@ func TestAMessageDecidesAnApproval(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			a.Settlement = db.Settlement{State: db.Approved, By: chat.Actor{ID: "ou_1"}, Words: "green"}
+			a.Settlement = db.Settlement{State: convo.Allowed, By: chat.Actor{ID: "ou_1"}, Words: "green"}
 			e := say("om_2", "green")
 			e.Continues = a.Turn
-			e.Effects = []db.Effect{db.DecideApproval{Approval: a, Settling: db.Settling{From: db.Waiting}}}
+			e.Effects = []db.Effect{db.DecideApproval{Approval: a, Settling: db.Settling{From: convo.Waiting}}}
 			got, err := d.Messages().Accept(t.Context(), e)
 			if err != nil || !got.Fresh || got.Turn == 0 || got.Decided != tc.want {
 				t.Fatalf("%+v, %v", got, err)
 			}
-			next, err := d.Turns().Claim(t.Context(), oc, db.TurnIDs{Session: "s2", Prompt: "p2"}, true)
+			next, err := d.Turns().Claim(t.Context(), oc, db.Start{Session: "s2", Prompt: "p2", Resume: true})
 			if err != nil || next.Turn.ID != got.Turn || (next.Turn.Continues == a.Turn) != tc.want {
 				t.Errorf("%+v, %v", next.Turn, err)
 			}
@@ -311,8 +312,8 @@ func TestOldApprovalsAreSwept(t *testing.T) {
 	d := fresh(t)
 	turn := accept(t, d, say("om_1", "go")).Turn
 	settled, waits := asking(t, d, turn), asking(t, d, turn)
-	settled.State = db.Expired
-	if err := d.Access().Settle(t.Context(), settled, db.Settling{From: db.Waiting}); err != nil {
+	settled.State = convo.Expired
+	if err := d.Access().Settle(t.Context(), settled, db.Settling{From: convo.Waiting}); err != nil {
 		t.Fatal(err)
 	}
 	cfg := db.Defaults()
@@ -333,14 +334,14 @@ func TestCardsOfApprovalsAreDistinct(t *testing.T) {
 	d := fresh(t)
 	turn := accept(t, d, say("om_1", "go")).Turn
 	a := asking(t, d, turn)
-	if err := d.Access().SetApprovalCard(t.Context(), a.ID, "card_of_the_approval"); err != nil {
+	if err := d.Outbox().SetCard(t.Context(), db.Post{Approval: a.ID}, "card_of_the_approval"); err != nil {
 		t.Fatal(err)
 	}
-	if cards, err := d.Outbox().ContinuedCards(t.Context(), turn); err != nil ||
+	if cards, err := d.Outbox().OtherCards(t.Context(), db.Post{Key: oc, Turn: turn}); err != nil ||
 		!reflect.DeepEqual(cards, []string{"card_of_the_approval"}) {
 		t.Errorf("%q, %v", cards, err)
 	}
-	if cards, err := d.Outbox().ContinuedCards(t.Context(), turn+1); err != nil || cards != nil {
+	if cards, err := d.Outbox().OtherCards(t.Context(), db.Post{Key: oc, Turn: turn + 1}); err != nil || cards != nil {
 		t.Errorf("of another turn: %q, %v", cards, err)
 	}
 }
@@ -359,8 +360,8 @@ func TestTheCardOfAnApprovalIsRedrawn(t *testing.T) {
 		t.Errorf("delivery %+v", p)
 	}
 	done := a
-	done.State = db.Refused
-	err := d.Access().Settle(t.Context(), done, db.Settling{From: db.Waiting, Card: chat.Card{Body: "no"}})
+	done.State = convo.Denied
+	err := d.Access().Settle(t.Context(), done, db.Settling{From: convo.Waiting, Card: chat.Card{Body: "no"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -403,7 +404,7 @@ func TestTheCardOfAnInterruptedTurnIsRedrawn(t *testing.T) {
 			d := fresh(t)
 			turn := interruptedTurn(t, d)
 			read, err := d.Turns().Interrupted(t.Context(), oc, turn.ID)
-			if err != nil || read.ID != turn.ID || read.State != db.Interrupted {
+			if err != nil || read.ID != turn.ID || read.State != convo.Interrupted {
 				t.Fatalf("%+v, %v", read, err)
 			}
 			tc.since(d, turn)

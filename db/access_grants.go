@@ -11,27 +11,17 @@ import (
 	"magpie/internal/chat"
 )
 
-// GrantState is the state of a grant.
-type GrantState string
-
-// The states. Without a request there is none.
-const (
-	Asked   GrantState = "asked" // undecided
-	Allowed GrantState = "allowed"
-	Ignored GrantState = "ignored"
-)
-
 // Grant is a decision made in the chat about the access of a user, or of everyone in a chat.
 type Grant struct {
 	Subject string // the platform's ID of the user or the chat
-	State   GrantState
+	Allowed bool   // otherwise it is ignored, once it is decided
 	Name    string
 	Key     chat.Key // the chat of the request; zero = there was no request
 	Message string   // the message of the request; empty = there was nobody to ask
 	Card    string   // the card of the request; empty = none yet
 	By      string   // who decided
 	Asked   time.Time
-	Decided time.Time
+	Decided time.Time // zero = it waits for a decision
 }
 
 // Access stores what people may do and what it costs: the owner of each app, the decisions about access that were made
@@ -111,16 +101,6 @@ func (as Access) enqueueNotices(ctx context.Context, tx *sql.Tx, list []Post) er
 	return nil
 }
 
-const setGrantCard = `UPDATE grants SET card_id = ?2 WHERE subject = ?1`
-
-// SetGrantCard stores the ID of a request's card.
-func (as Access) SetGrantCard(ctx context.Context, subject, card string) error {
-	if _, err := as.db.engine.Exec(ctx, setGrantCard, subject, card); err != nil {
-		return fmt.Errorf("note the card of a request: %w", err)
-	}
-	return nil
-}
-
 // Grant returns the decision about a subject, or [ErrNotFound].
 func (as Access) Grant(ctx context.Context, subject string) (Grant, error) {
 	who, err := scanGrant(as.db.read.QueryRowContext(ctx, selectGrants+` WHERE subject = ?1`, subject).Scan)
@@ -137,9 +117,13 @@ const decideGrant = `UPDATE grants SET state = ?2, decided_by = ?3, decided_at =
 
 // DecideGrant answers a request, and enqueues the notices about it. It returns [ErrNotFound] if the request is not
 // waiting.
-func (as Access) DecideGrant(ctx context.Context, subject string, s GrantState, by string, tell ...Post) error {
+func (as Access) DecideGrant(ctx context.Context, subject string, allowed bool, by string, tell ...Post) error {
+	state := "ignored"
+	if allowed {
+		state = "allowed"
+	}
 	err := as.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
-		waited, err := rowsChanged(tx.ExecContext(ctx, decideGrant, subject, s, by, millis(as.db.now())))
+		waited, err := rowsChanged(tx.ExecContext(ctx, decideGrant, subject, state, by, millis(as.db.now())))
 		if err == nil && !waited {
 			err = ErrNotFound
 		}
@@ -186,13 +170,13 @@ func (as Access) Grants(ctx context.Context) ([]Grant, error) {
 
 func scanGrant(scan scanner) (Grant, error) {
 	var one Grant
-	var key string
+	var key, state string
 	var asked, decided int64
-	err := scan(&one.Subject, &one.State, &one.Name, &key, &one.Message, &one.Card, &one.By, &asked, &decided)
+	err := scan(&one.Subject, &state, &one.Name, &key, &one.Message, &one.Card, &one.By, &asked, &decided)
 	if err != nil {
 		return Grant{}, err
 	}
-	one.Asked, one.Decided = fromMillis(asked), fromMillis(decided)
+	one.Allowed, one.Asked, one.Decided = state == "allowed", fromMillis(asked), fromMillis(decided)
 	if key != "" {
 		one.Key, err = chat.ParseKey(key)
 	}

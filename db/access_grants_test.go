@@ -100,7 +100,7 @@ func TestAStrangerAsksOnceADay(t *testing.T) {
 	if !asks(t, d, "om_3") {
 		t.Error("a request without a card is not repeated")
 	}
-	if err := d.Access().SetGrantCard(t.Context(), "ou_9", "card-1"); err != nil {
+	if err := d.Outbox().SetCard(t.Context(), db.Post{Grant: "ou_9"}, "card-1"); err != nil {
 		t.Fatal(err)
 	}
 	d.At(t, now.Add(48*time.Hour))
@@ -110,21 +110,21 @@ func TestAStrangerAsksOnceADay(t *testing.T) {
 	if allowed(t, d, "ou_9", "oc_9") {
 		t.Error("a stranger has access before the decision")
 	}
-	if err := d.Access().DecideGrant(t.Context(), "ou_9", db.Ignored, "ou_boss"); err != nil {
+	if err := d.Access().DecideGrant(t.Context(), "ou_9", false, "ou_boss"); err != nil {
 		t.Fatal(err)
 	}
 	got, err := d.Access().Grant(t.Context(), "ou_9")
-	if err != nil || got.State != db.Ignored || got.By != "ou_boss" || got.Message != "om_3" || got.Card != "card-1" ||
+	if err != nil || got.Allowed || got.Decided.IsZero() || got.By != "ou_boss" || got.Message != "om_3" || got.Card != "card-1" ||
 		got.Key.ID != "oc_9" || got.Name != "小红" {
 		t.Fatalf("%+v, %v", got, err)
 	}
-	if err := d.Access().DecideGrant(t.Context(), "ou_9", db.Allowed, "ou_boss"); !errors.Is(err, db.ErrNotFound) {
+	if err := d.Access().DecideGrant(t.Context(), "ou_9", true, "ou_boss"); !errors.Is(err, db.ErrNotFound) {
 		t.Errorf("decided twice: %v", err)
 	}
 	if !asks(t, d, "om_5") { // more than a day after the last request
 		t.Error("there is no further request after a day")
 	}
-	if err := d.Access().DecideGrant(t.Context(), "ou_9", db.Ignored, "ou_boss"); err != nil {
+	if err := d.Access().DecideGrant(t.Context(), "ou_9", false, "ou_boss"); err != nil {
 		t.Fatal(err)
 	}
 	d.At(t, now.Add(71*time.Hour))
@@ -139,11 +139,11 @@ func TestGrantsComeAndGo(t *testing.T) {
 	if allowed(t, d, "ou_9", "oc_9") || allowed(t, d, "", "") {
 		t.Fatal("everybody has access")
 	}
-	if err := d.Access().DecideGrant(t.Context(), "ou_9", db.Allowed, "ou_boss"); !errors.Is(err, db.ErrNotFound) {
+	if err := d.Access().DecideGrant(t.Context(), "ou_9", true, "ou_boss"); !errors.Is(err, db.ErrNotFound) {
 		t.Errorf("nobody has asked: %v", err)
 	}
 	asks(t, d, "om_1")
-	if err := d.Access().DecideGrant(t.Context(), "ou_9", db.Allowed, "ou_boss"); err != nil {
+	if err := d.Access().DecideGrant(t.Context(), "ou_9", true, "ou_boss"); err != nil {
 		t.Fatal(err)
 	}
 	if !allowed(t, d, "ou_9", "oc_1") || allowed(t, d, "ou_8", "oc_9") || asks(t, d, "om_2") {
@@ -154,15 +154,15 @@ func TestGrantsComeAndGo(t *testing.T) {
 		e.Class, e.Effects = chat.Command, []db.Effect{change}
 		return e
 	}
-	accept(t, d, order("om_3", db.GrantAccess{Subject: "oc_7", Name: "产品群", By: "ou_boss"}))
-	accept(t, d, order("om_4", db.RevokeAccess{Subject: "ou_9"}))
-	accept(t, d, order("om_3", db.GrantAccess{Subject: "ou_9", By: "ou_boss"})) // the message is known
+	accept(t, d, order("om_3", db.SetAccess{Subject: "oc_7", Allowed: true, Name: "产品群", By: "ou_boss"}))
+	accept(t, d, order("om_4", db.SetAccess{Subject: "ou_9"}))
+	accept(t, d, order("om_3", db.SetAccess{Subject: "ou_9", Allowed: true, By: "ou_boss"})) // the message is known
 	if allowed(t, d, "ou_9", "oc_1") || !allowed(t, d, "ou_8", "oc_7") {
 		t.Error("the effects of messages are lost, or applied twice")
 	}
 	list, err := d.Access().Grants(t.Context())
 	if err != nil || len(list) != 1 || list[0].Subject != "oc_7" || list[0].Name != "产品群" || list[0].By != "ou_boss" ||
-		list[0].State != db.Allowed {
+		!list[0].Allowed {
 		t.Errorf("%+v, %v", list, err)
 	}
 }
@@ -190,13 +190,13 @@ func TestPostsOfARequestAreDropped(t *testing.T) {
 	if err != nil || p.Grant != "ou_9" || p.CardID != "" || p.Card.Body != "request" {
 		t.Fatalf("%+v, %v", p, err)
 	}
-	if err := d.Access().SetGrantCard(t.Context(), "ou_9", "card-1"); err != nil {
+	if err := d.Outbox().SetCard(t.Context(), db.Post{Grant: "ou_9"}, "card-1"); err != nil {
 		t.Fatal(err)
 	}
-	if err := d.Access().DecideGrant(t.Context(), "ou_9", db.Allowed, "ou_boss", card("decided")); err != nil {
+	if err := d.Access().DecideGrant(t.Context(), "ou_9", true, "ou_boss", card("decided")); err != nil {
 		t.Fatal(err)
 	}
-	if err := d.Access().DecideGrant(t.Context(), "ou_9", db.Ignored, "ou_boss", card("late")); !errors.Is(err,
+	if err := d.Access().DecideGrant(t.Context(), "ou_9", false, "ou_boss", card("late")); !errors.Is(err,
 		db.ErrNotFound) {
 		t.Fatal(err)
 	}

@@ -154,13 +154,11 @@ const spent = `SELECT COALESCE(SUM(tokens), 0), COALESCE(SUM(cost_usd), 0) FROM 
 // ofChat matches a chat with all its topics.
 const ofChat = `(chat_key = ?2 OR chat_key >= ?2 || ':' AND chat_key < ?2 || ';')`
 
-// SpentByUser is what a user has spent since a time, in all chats.
-func (as Access) SpentByUser(ctx context.Context, user string, since time.Time) (Spending, error) {
-	return as.sum(ctx, spent+`user_id = ?2`, millis(since), user)
-}
-
-// SpentInChat is what was spent since a time in a chat with all its topics.
-func (as Access) SpentInChat(ctx context.Context, key chat.Key, since time.Time) (Spending, error) {
+// Spent is what was spent since a time: by a user in all chats, or if none is given, in a chat with all its topics.
+func (as Access) Spent(ctx context.Context, user string, key chat.Key, since time.Time) (Spending, error) {
+	if user != "" {
+		return as.sum(ctx, spent+`user_id = ?2`, millis(since), user)
+	}
 	key.Thread = ""
 	return as.sum(ctx, spent+ofChat, millis(since), key.String())
 }
@@ -207,47 +205,36 @@ func scanInterval(scan scanner) (m SpendingInterval, err error) {
 	return m, err
 }
 
-const byUser = `SELECT user_id, COALESCE((SELECT actor_name FROM messages m WHERE m.chat_key = s.somewhere
-	AND m.actor_id = s.user_id AND m.actor_name <> ''
-		ORDER BY m.seq DESC LIMIT 1), ''), tokens, usd
-	FROM (SELECT user_id, MAX(chat_key) AS somewhere, SUM(tokens) AS tokens, SUM(cost_usd) AS usd
-		FROM ledger WHERE at >= ?1 GROUP BY user_id) s ORDER BY usd DESC, tokens DESC, user_id LIMIT ?2`
+// inChatOrAny matches a chat with all its topics, or if it is empty, every chat.
+const inChatOrAny = `(?3 = '' OR chat_key = ?3 OR chat_key >= ?3 || ':' AND chat_key < ?3 || ';')`
 
-const byChat = `SELECT chat_key, COALESCE((SELECT CASE WHEN title <> '' THEN title ELSE topic END FROM chats
-	WHERE key = l.chat_key), ''),
-		SUM(tokens), SUM(cost_usd) AS usd
-	FROM ledger l WHERE at >= ?1 GROUP BY chat_key ORDER BY usd DESC, 3 DESC, 1 LIMIT ?2`
+// spenders are the lists of those who have spent most.
+var spenders = map[string]string{
+	"user": `SELECT user_id, COALESCE((SELECT actor_name FROM messages m WHERE m.chat_key = s.somewhere
+		AND m.actor_id = s.user_id AND m.actor_name <> '' ORDER BY m.seq DESC LIMIT 1), ''), tokens, usd
+		FROM (SELECT user_id, MAX(chat_key) AS somewhere, SUM(tokens) AS tokens, SUM(cost_usd) AS usd
+			FROM ledger WHERE at >= ?1 AND ` + inChatOrAny + ` GROUP BY user_id) s
+		ORDER BY usd DESC, tokens DESC, user_id LIMIT ?2`,
+	"chat": `SELECT chat_key, COALESCE((SELECT CASE WHEN title <> '' THEN title ELSE topic END FROM chats
+		WHERE key = l.chat_key), ''), SUM(tokens), SUM(cost_usd) AS usd
+		FROM ledger l WHERE at >= ?1 AND ` + inChatOrAny + ` GROUP BY chat_key ORDER BY usd DESC, 3 DESC, 1 LIMIT ?2`,
+	"model": `SELECT model, '', SUM(tokens), SUM(cost_usd) AS usd FROM ledger WHERE at >= ?1 AND ` + inChatOrAny + `
+		GROUP BY model ORDER BY usd DESC, 3 DESC, 1 LIMIT ?2`,
+}
 
-const byModel = `SELECT model, '', SUM(tokens), SUM(cost_usd) AS usd FROM ledger WHERE at >= ?1
-	AND (?3 = '' OR chat_key = ?3 OR
-	chat_key >= ?3 || ':' AND chat_key < ?3 || ';') GROUP BY model ORDER BY usd DESC, 3 DESC, 1 LIMIT ?2`
-
-// SpendingByModel lists the models with the highest spending since a time in a chat with all its topics; the zero key
-// means all chats. Each ID is the model's name.
-func (as Access) SpendingByModel(ctx context.Context, key chat.Key, since time.Time, most int) ([]Spender, error) {
+// Spenders lists the users, chats or models, as by says ("user", "chat", "model"), with the highest spending since a time
+// in a chat with all its topics; the zero key means all chats.
+func (as Access) Spenders(
+	ctx context.Context, by string, key chat.Key, since time.Time, most int,
+) ([]Spender, error) {
 	of := ""
 	if key != (chat.Key{}) {
 		key.Thread = ""
 		of = key.String()
 	}
-	return as.spenders(ctx, byModel, since, most, of)
-}
-
-// SpendingByUser lists the users with the highest spending since a time.
-func (as Access) SpendingByUser(ctx context.Context, since time.Time, most int) ([]Spender, error) {
-	return as.spenders(ctx, byUser, since, most)
-}
-
-// SpendingByChat lists the chats with the highest spending since a time.
-func (as Access) SpendingByChat(ctx context.Context, since time.Time, most int) ([]Spender, error) {
-	return as.spenders(ctx, byChat, since, most)
-}
-
-func (as Access) spenders(ctx context.Context, query string, since time.Time, most int, more ...any) ([]Spender,
-	error) {
-	list, err := queryAll(ctx, as.db.read, scanSpender, query, append([]any{millis(since), most}, more...)...)
+	list, err := queryAll(ctx, as.db.read, scanSpender, spenders[by], millis(since), most, of)
 	if err != nil {
-		return nil, fmt.Errorf("list spenders: %w", err)
+		return nil, fmt.Errorf("list spenders by %s: %w", by, err)
 	}
 	return list, nil
 }

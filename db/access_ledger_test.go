@@ -37,13 +37,13 @@ func TestTheLedgerSumsUp(t *testing.T) {
 			t.Errorf("%s: %+v, %v", what, got, err)
 		}
 	}
-	s, err := d.Access().SpentByUser(t.Context(), "ou_1", since)
+	s, err := d.Access().Spent(t.Context(), "ou_1", chat.Key{}, since)
 	want("a user", s, err, 2, 4.5)
-	s, err = d.Access().SpentInChat(t.Context(), oc, since)
+	s, err = d.Access().Spent(t.Context(), "", oc, since)
 	want("a chat", s, err, 3, 0.875)
-	s, err = d.Access().SpentInChat(t.Context(), topic, since)
+	s, err = d.Access().Spent(t.Context(), "", topic, since)
 	want("a topic counts as its chat", s, err, 3, 0.875)
-	s, err = d.Access().SpentInChat(t.Context(), chat.FeishuChat("oc_3"), since)
+	s, err = d.Access().Spent(t.Context(), "", chat.FeishuChat("oc_3"), since)
 	want("another chat", s, err, 0, 0)
 
 	list, err := d.Access().SpendingIntervals(t.Context(), oc, since)
@@ -59,11 +59,11 @@ func TestTheLedgerSumsUp(t *testing.T) {
 		list[2].USD != 4.125 {
 		t.Errorf("%+v, %v", list, err)
 	}
-	users, err := d.Access().SpendingByUser(t.Context(), since, 2)
+	users, err := d.Access().Spenders(t.Context(), "user", chat.Key{}, since, 2)
 	if err != nil || len(users) != 2 || users[0].ID != "ou_1" || users[0].USD != 4.5 || users[1].ID != "ou_2" {
 		t.Errorf("%+v, %v", users, err)
 	}
-	chats, err := d.Access().SpendingByChat(t.Context(), since, 10)
+	chats, err := d.Access().Spenders(t.Context(), "chat", chat.Key{}, since, 10)
 	if err != nil || len(chats) != 3 || chats[0].ID != "feishu:chat:oc_12" || chats[1].ID != oc.String() {
 		t.Errorf("%+v, %v", chats, err)
 	}
@@ -99,18 +99,18 @@ func TestTurnsAreBooked(t *testing.T) {
 		accept(t, d, m)
 	}
 	c := claim(t, d, "s")
-	end := db.TurnResult{Turn: c.Turn, State: db.Done, Usage: &db.Usage{Model: "m", Input: 101, Output: 20, CostUSD: 0.5}}
+	end := db.TurnResult{Turn: c.Turn, State: convo.Done, Usage: &db.Usage{Model: "m", Input: 101, Output: 20, CostUSD: 0.5}}
 	finish(t, d, end)
 	if err := d.Turns().Finish(t.Context(), end); err == nil {
 		t.Error("finished twice")
 	}
-	users, err := d.Access().SpendingByUser(t.Context(), time.Time{}, 10)
+	users, err := d.Access().Spenders(t.Context(), "user", chat.Key{}, time.Time{}, 10)
 	if err != nil || len(users) != 2 || users[0] != (db.Spender{ID: "ou_1", Name: "小明",
 		Spending: db.Spending{Tokens: 61, USD: 0.25}}) ||
 		users[1] != (db.Spender{ID: "ou_2", Name: "小红", Spending: db.Spending{Tokens: 60, USD: 0.25}}) {
 		t.Errorf("%+v, %v", users, err)
 	}
-	if s, err := d.Access().SpentInChat(t.Context(), oc, time.Time{}); err != nil ||
+	if s, err := d.Access().Spent(t.Context(), "", oc, time.Time{}); err != nil ||
 		s != (db.Spending{Tokens: 121, USD: 0.5}) {
 		t.Errorf("the chat: %+v, %v", s, err)
 	}
@@ -118,7 +118,7 @@ func TestTurnsAreBooked(t *testing.T) {
 		list[0].Answers != 1 || list[0].Background.Tokens != 0 {
 		t.Errorf("%+v, %v", list, err)
 	}
-	if list, err := d.Access().SpendingByChat(t.Context(), time.Time{}, 10); err != nil || len(list) != 1 ||
+	if list, err := d.Access().Spenders(t.Context(), "chat", chat.Key{}, time.Time{}, 10); err != nil || len(list) != 1 ||
 		list[0].Tokens != 121 {
 		t.Errorf("%+v, %v", list, err)
 	}
@@ -162,8 +162,8 @@ func TestWhoPaysForATurnOfWhichAQuestionIsRecalled(t *testing.T) {
 		for _, id := range tc.running {
 			recall(t, d, id)
 		}
-		finish(t, d, db.TurnResult{Turn: c.Turn, State: db.Done, Usage: &db.Usage{Model: "m", Input: 2, CostUSD: 0.5}})
-		users, err := d.Access().SpendingByUser(t.Context(), time.Time{}, 10)
+		finish(t, d, db.TurnResult{Turn: c.Turn, State: convo.Done, Usage: &db.Usage{Model: "m", Input: 2, CostUSD: 0.5}})
+		users, err := d.Access().Spenders(t.Context(), "user", chat.Key{}, time.Time{}, 10)
 		got := map[string]float64{}
 		for _, u := range users {
 			got[u.ID] = u.USD

@@ -7,21 +7,11 @@ import (
 	"time"
 )
 
-// OwnerSource is how the owner of an app was found.
-type OwnerSource string
-
-// The sources.
-const (
-	Creator    OwnerSource = "creator" // the platform named the owner
-	CodeBearer OwnerSource = "code"    // the user sent the code from the log
-	Configured OwnerSource = "config"
-)
-
 // Owner is the user who owns an app.
 type Owner struct {
 	App     string // the platform's ID of the app; users have a different ID for each app
 	User    string
-	Source  OwnerSource
+	Source  string // how it was found; "config" is kept for those of the configuration
 	Message string // the platform's ID of the message with the code
 	Since   time.Time
 }
@@ -56,7 +46,7 @@ const insertFound = `INSERT INTO owners (app_id, user_id, source, message_id, si
 // SetOwner stores an owner. It returns false and changes nothing if the app already has one.
 func (as Access) SetOwner(ctx context.Context, owner Owner) (bool, error) {
 	res, err := as.db.engine.Exec(
-		ctx, insertFound, owner.App, owner.User, string(owner.Source), owner.Message, millis(as.db.now()),
+		ctx, insertFound, owner.App, owner.User, owner.Source, owner.Message, millis(as.db.now()),
 	)
 	if err != nil {
 		return false, fmt.Errorf("store the owner of %s: %w", owner.App, err)

@@ -21,7 +21,7 @@ func TestAnAppHasOneOwner(t *testing.T) {
 	for _, user := range []string{"ou_1", "ou_2", "ou_3", "ou_4"} {
 		all.Go(func() {
 			ok, err := d.Access().SetOwner(t.Context(),
-				db.Owner{App: "cli_1", User: user, Source: db.CodeBearer, Message: "om_" + user})
+				db.Owner{App: "cli_1", User: user, Source: "code", Message: "om_" + user})
 			if err != nil {
 				t.Error(err)
 			}
@@ -32,12 +32,12 @@ func TestAnAppHasOneOwner(t *testing.T) {
 	}
 	all.Wait()
 	first, err := d.Access().Owner(t.Context(), "cli_1")
-	if err != nil || won.Load() != 1 || first.Message != "om_"+first.User || first.Source != db.CodeBearer ||
+	if err != nil || won.Load() != 1 || first.Message != "om_"+first.User || first.Source != "code" ||
 		first.Since.IsZero() {
 		t.Errorf("%d of them became owner: %+v, %v", won.Load(), first, err)
 	}
 	if ok, err := d.Access().SetOwner(t.Context(),
-		db.Owner{App: "cli_2", User: first.User, Source: db.Creator}); !ok || err != nil {
+		db.Owner{App: "cli_2", User: first.User, Source: "creator"}); !ok || err != nil {
 		t.Errorf("another app: %v, %v", ok, err)
 	}
 	if err := d.Close(); err != nil {
@@ -66,7 +66,7 @@ func TestAnOwnerIsWelcomedOnce(t *testing.T) {
 
 	accept(t, d, say("om_1", "hello"))
 	due("cli_2", "ou_config", false) // the owner was configured long ago
-	if ok, err := o.SetOwner(t.Context(), db.Owner{App: "cli_1", User: "ou_found", Source: db.Creator}); !ok ||
+	if ok, err := o.SetOwner(t.Context(), db.Owner{App: "cli_1", User: "ou_found", Source: "creator"}); !ok ||
 		err != nil {
 		t.Fatal(ok, err)
 	}
@@ -77,12 +77,12 @@ func TestAnOwnerIsWelcomedOnce(t *testing.T) {
 	due("cli_1", "ou_found", false)
 
 	// An owner who was first configured and later detected counts as welcomed.
-	if ok, err := o.SetOwner(t.Context(), db.Owner{App: "cli_2", User: "ou_config", Source: db.Creator}); !ok ||
+	if ok, err := o.SetOwner(t.Context(), db.Owner{App: "cli_2", User: "ou_config", Source: "creator"}); !ok ||
 		err != nil {
 		t.Fatal(ok, err)
 	}
 	due("cli_2", "ou_config", false)
-	if got, err := o.Owner(t.Context(), "cli_2"); err != nil || got.Source != db.Creator {
+	if got, err := o.Owner(t.Context(), "cli_2"); err != nil || got.Source != "creator" {
 		t.Errorf("%+v, %v", got, err)
 	}
 }

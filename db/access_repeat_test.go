@@ -7,6 +7,7 @@ import (
 
 	"magpie/db"
 	"magpie/internal/chat"
+	"magpie/internal/convo"
 )
 
 // An approval is repeated once, as an answer to its card, and only while it can be decided. A repetition that is still
@@ -19,7 +20,7 @@ func TestAnApprovalIsRepeatedOnce(t *testing.T) {
 	if err := repeat(); !errors.Is(err, db.ErrNotFound) {
 		t.Errorf("before its card was posted: %v", err)
 	}
-	must(t, d.Access().SetApprovalCard(t.Context(), a.ID, "om_card/entity/x"))
+	must(t, d.Outbox().SetCard(t.Context(), db.Post{Approval: a.ID}, "om_card/entity/x"))
 	deliver(t, d)
 	must(t, d.Chats().Set(t.Context(), oc, func(s *db.Settings) { s.Notify = db.NotifyOff }))
 	if err := repeat(); !errors.Is(err, db.ErrNotFound) {
@@ -34,9 +35,9 @@ func TestAnApprovalIsRepeatedOnce(t *testing.T) {
 	if p.ReplyTo != "om_card" || p.Text != "still waiting" || !slices.Equal(p.Mentions, a.Askers) || p.Approval != "" {
 		t.Errorf("delivery %+v", p)
 	}
-	a.Settlement = db.Settlement{State: db.Approved, By: chat.Actor{ID: "ou_1"}}
+	a.Settlement = db.Settlement{State: convo.Allowed, By: chat.Actor{ID: "ou_1"}}
 	must(t, d.Access().Settle(t.Context(), a,
-		db.Settling{From: db.Waiting, AgentWaiting: true, Card: chat.Card{Body: "allowed"}}))
+		db.Settling{From: convo.Waiting, AgentWaiting: true, Card: chat.Card{Body: "allowed"}}))
 	if list := deliver(t, d); len(list) != 1 || list[0].Approval != a.ID {
 		t.Errorf("deliveries after the decision: %+v", list)
 	}

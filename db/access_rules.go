@@ -10,24 +10,11 @@ import (
 	"magpie/internal/chat"
 )
 
-// RuleKind is how a rule is matched with a tool call.
-type RuleKind string
-
-// The kinds of rules, most restrictive first.
-const (
-	ExactRule  RuleKind = "exact"  // this exact command
-	PrefixRule RuleKind = "prefix" // commands with this prefix
-	PathRule   RuleKind = "path"   // this file
-	InsideRule RuleKind = "inside" // files in the project
-	HostRule   RuleKind = "host"   // pages of this host
-	ToolRule   RuleKind = "tool"   // any use of the tool
-)
-
 // Permit is the content of a rule.
 type Permit struct {
-	Tool    string   `json:"tool"`
-	Kind    RuleKind `json:"kind"`
-	Content string   `json:"content"`
+	Tool    string `json:"tool"`
+	Kind    string `json:"kind"` // how it is matched with a tool call
+	Content string `json:"content"`
 }
 
 // Rule allows an agent something without asking, in one chat while it works in one project.

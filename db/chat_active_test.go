@@ -59,7 +59,7 @@ func TestImportedMessagesAreNoActivity(t *testing.T) {
 	said := db.Record{Message: chat.Message{
 		Key: oc, ID: db.ForeignID("other", "1"), Role: chat.User, Class: chat.Talk, Text: "你好", Time: time.UnixMilli(1000),
 	}}
-	if _, err := d.Messages().NewImporter().Import(t.Context(), []db.Record{said}); err != nil {
+	if _, err := d.Messages().Importer()(t.Context(), []db.Record{said}); err != nil {
 		t.Fatal(err)
 	}
 	active := func() []chat.Activity {

@@ -1,6 +1,7 @@
 package db
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -28,21 +29,15 @@ func (cs Chats) Folder(ctx context.Context, key chat.Key) (id string, err error)
 	return id, nil
 }
 
-// MakeFolder is the ID of a chat's folder, which it creates if necessary.
-func (cs Chats) MakeFolder(ctx context.Context, key chat.Key) (id string, err error) {
-	if id, err = cs.Folder(ctx, key); !errors.Is(err, ErrNotFound) {
-		return id, err
+// MakeFolder is the ID of a chat's folder. A chat without one gets this one, or a new one if id is empty.
+func (cs Chats) MakeFolder(ctx context.Context, key chat.Key, id string) (string, error) {
+	if is, err := cs.Folder(ctx, key); !errors.Is(err, ErrNotFound) {
+		return is, err
 	}
-	return cs.BindFolder(ctx, key, uuid.NewString())
-}
-
-// BindFolder assigns an unassigned folder to a chat, and returns the ID of the chat's folder: a different one if the
-// chat already had one.
-func (cs Chats) BindFolder(ctx context.Context, key chat.Key, id string) (string, error) {
-	if _, err := cs.db.engine.Exec(ctx, insertFolder, key.String(), id); err != nil {
+	if _, err := cs.db.engine.Exec(ctx, insertFolder, key.String(), cmp.Or(id, uuid.NewString())); err != nil {
 		return "", fmt.Errorf("folder of %v: %w", key, err)
 	}
-	return cs.Folder(ctx, key)
+	return cs.Folder(ctx, key) // another one may have come first
 }
 
 // ChatOfFolder is the chat of a folder, or [ErrNotFound].

@@ -27,7 +27,7 @@ func TestEachChatHasOneFolderOfARandomName(t *testing.T) {
 		var all sync.WaitGroup
 		for i := range ids {
 			all.Go(func() {
-				id, err := d.Chats().MakeFolder(t.Context(), key)
+				id, err := d.Chats().MakeFolder(t.Context(), key, "")
 				if err != nil {
 					t.Error(err)
 				}
@@ -55,13 +55,13 @@ func TestEachChatHasOneFolderOfARandomName(t *testing.T) {
 func TestAFolderIsBoundToAChatThatHasNone(t *testing.T) {
 	d := fresh(t)
 	early, late := uuid.NewString(), uuid.NewString()
-	if id, err := d.Chats().BindFolder(t.Context(), oc, early); id != early || err != nil {
+	if id, err := d.Chats().MakeFolder(t.Context(), oc, early); id != early || err != nil {
 		t.Errorf("the first folder: %q, %v", id, err)
 	}
-	if id, err := d.Chats().BindFolder(t.Context(), oc, late); id != early || err != nil {
+	if id, err := d.Chats().MakeFolder(t.Context(), oc, late); id != early || err != nil {
 		t.Errorf("the second folder: %q, %v", id, err)
 	}
-	if _, err := d.Chats().BindFolder(t.Context(), chat.Key{Channel: "feishu", Kind: "chat", ID: "oc_2"},
+	if _, err := d.Chats().MakeFolder(t.Context(), chat.Key{Channel: "feishu", Kind: "chat", ID: "oc_2"},
 		early); err == nil {
 		t.Error("two chats share a folder")
 	}

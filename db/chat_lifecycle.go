@@ -40,9 +40,12 @@ type Compaction struct {
 // Compact stores a summary and drops the session: the next one starts with the summary and the messages after it.
 // Whoever asked for it gets the reply. No turn of the chat may be running. If the chat has started a new conversation,
 // has another summary, or one of the summarized messages was recalled, nothing is changed and Compact returns
-// [ErrNotFound].
+// [ErrNotFound]. Without a new summary it only replies.
 func (cs Chats) Compact(ctx context.Context, c Compaction) error {
 	err := cs.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
+		if c.Summary == (Summary{}) {
+			return cs.answerCompaction(ctx, tx, c.Key, c.Reply)
+		}
 		if err := cs.db.Messages().requireAll(ctx, tx, c.Key, c.Of); err != nil {
 			return err
 		}
@@ -63,17 +66,6 @@ func (cs Chats) Compact(ctx context.Context, c Compaction) error {
 	})
 	if err != nil {
 		return fmt.Errorf("compact %v: %w", c.Key, err)
-	}
-	return nil
-}
-
-// AnswerCompaction replies to whoever asked for a summary, if anybody has.
-func (cs Chats) AnswerCompaction(ctx context.Context, key chat.Key, reply string) error {
-	err := cs.db.engine.Tx(
-		ctx, func(ctx context.Context, tx *sql.Tx) error { return cs.answerCompaction(ctx, tx, key, reply) },
-	)
-	if err != nil {
-		return fmt.Errorf("answer a compaction of %v: %w", key, err)
 	}
 	return nil
 }

@@ -90,7 +90,7 @@ func TestASummaryTakesThePlaceOfTheSession(t *testing.T) {
 			t.Errorf("%+v: %v", late, err)
 		}
 	}
-	if err := d.Chats().AnswerCompaction(t.Context(), oc, "again"); err != nil || replies(t, d, "om_3") != 1 ||
+	if err := d.Chats().Compact(t.Context(), db.Compaction{Key: oc, Reply: "again"}); err != nil || replies(t, d, "om_3") != 1 ||
 		chatOf(t, d).Summary != s {
 		t.Errorf("told again: %v", err)
 	}
@@ -141,7 +141,7 @@ func TestASummaryOfWhatWasImported(t *testing.T) {
 			Class: chat.Talk,
 			Text:  fmt.Sprint("old ", i), Time: time.UnixMilli(int64(i + 1))}})
 	}
-	if _, err := d.Messages().NewImporter().Import(t.Context(), old); err != nil {
+	if _, err := d.Messages().Importer()(t.Context(), old); err != nil {
 		t.Fatal(err)
 	}
 	list, err := d.Messages().Answered(t.Context(), oc, 0, 0, 100)
@@ -298,7 +298,7 @@ func TestSessionsOfOtherMachinesAreDropped(t *testing.T) {
 			d := fresh(t)
 			for i, node := range []string{"here", "there"} {
 				accept(t, d, say(fmt.Sprint("om_", i), "hello"))
-				c, err := d.Turns().Claim(t.Context(), oc, db.TurnIDs{Session: "s-" + node, Prompt: node, Node: node}, true)
+				c, err := d.Turns().Claim(t.Context(), oc, db.Start{Session: "s-" + node, Prompt: node, Node: node, Resume: true})
 				if err != nil || c.Turn.Session != "s-"+node && i == 0 {
 					t.Fatalf("%+v %v", c.Turn, err)
 				}
@@ -309,8 +309,7 @@ func TestSessionsOfOtherMachinesAreDropped(t *testing.T) {
 			}
 			for _, node := range []string{"there", "here"} {
 				accept(t, d, say("om_"+node, "hello"))
-				c, err := d.Turns().Claim(t.Context(), oc, db.TurnIDs{Session: "new-" + node, Prompt: "p-" + node, Node: node},
-					true)
+				c, err := d.Turns().Claim(t.Context(), oc, db.Start{Session: "new-" + node, Prompt: "p-" + node, Node: node, Resume: true})
 				if err != nil || c.Resume && c.Turn.Session != "new-there" {
 					t.Errorf("%s resumes %s, %v", node, c.Turn.Session, err)
 				}

@@ -41,26 +41,14 @@ const (
 		AND (state = 'running' OR follows > 0)` + isOpen
 )
 
-// Join records that the bot was added to a chat, and enqueues say; nil enqueues nothing. It reports
-// false and changes nothing for an event that is repeated or out of date.
+// Join records that the bot was added to a chat, or that a user has opened the private chat, and enqueues a greeting; nil
+// enqueues nothing. It reports false and changes nothing for an event that is repeated or out of date, or if something
+// was said in the private chat before. A chat in which the bot might not write, before it was removed, is tried again.
 func (cs Chats) Join(ctx context.Context, c chat.Change, greeting *Post) (fresh bool, err error) {
-	return cs.recordEntry(ctx, c, setJoined, c.Time, greeting)
-}
-
-// RecordOpened records that a user has opened the private chat, and enqueues a greeting the first time, if nothing was
-// said there before.
-func (cs Chats) RecordOpened(ctx context.Context, c chat.Change, greeting string) (fresh bool, err error) {
-	now := cs.db.now()
-	return cs.recordEntry(ctx, c, setGreeted, now, &Post{
-		Key: c.Key, Idem: fmt.Sprintf("greeting:%v:%d", c.Key, millis(now)), Text: greeting,
-	})
-}
-
-// recordEntry stores the greeting in the transaction that records the event, so that a repeated event greets once. A
-// chat in which the bot might not write, before it was removed, is tried again.
-func (cs Chats) recordEntry(
-	ctx context.Context, c chat.Change, note string, at time.Time, greeting *Post,
-) (fresh bool, err error) {
+	note, at := setJoined, c.Time
+	if c.Did == chat.Opened {
+		note, at = setGreeted, cs.db.now()
+	}
 	err = cs.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
 		if fresh, err = recordChange(ctx, tx, c, note, at); err != nil || !fresh {
 			return err

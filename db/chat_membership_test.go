@@ -102,7 +102,7 @@ func TestAPrivateChatIsGreetedOnce(t *testing.T) {
 		t.Helper()
 		c := change(chat.Opened, 1000)
 		c.Kind = chat.Private
-		news, err := d.Chats().RecordOpened(t.Context(), c, "hello")
+		news, err := d.Chats().Join(t.Context(), c, &db.Post{Key: oc, Idem: "greeting", Text: "hello"})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -113,7 +113,7 @@ func TestAPrivateChatIsGreetedOnce(t *testing.T) {
 	}
 	other := fresh(t)
 	accept(t, other, say("om_1", "hi"))
-	greeted, err := other.Chats().RecordOpened(t.Context(), change(chat.Opened, 1000), "hello")
+	greeted, err := other.Chats().Join(t.Context(), change(chat.Opened, 1000), &db.Post{Key: oc, Idem: "greeting", Text: "hello"})
 	if err != nil || greeted {
 		t.Errorf("greeted during a conversation: %v", err)
 	}

@@ -10,15 +10,16 @@ import (
 
 	"magpie/db"
 	"magpie/internal/chat"
+	"magpie/internal/convo"
 )
 
 // onNode runs a complete turn on a machine, and returns its claim.
 func onNode(t *testing.T, d *db.DB, node, message string) db.Claim {
 	t.Helper()
 	accept(t, d, say(message, "q"))
-	n := turnIDs("s-" + message)
+	n := startIn("s-" + message)
 	n.Node = node
-	c, err := d.Turns().Claim(t.Context(), oc, n, true)
+	c, err := d.Turns().Claim(t.Context(), oc, n)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -36,9 +37,9 @@ func TestEachMachineHasASession(t *testing.T) {
 		t.Errorf("a machine without a session is offered %+v", other.Chat.Session)
 	}
 	accept(t, d, say("om_3", "q"))
-	n := turnIDs("s-b")
+	n := startIn("s-b")
 	n.Node = "b"
-	c, err := d.Turns().Claim(t.Context(), oc, n, true)
+	c, err := d.Turns().Claim(t.Context(), oc, n)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -102,7 +103,7 @@ func TestAllNamesOfAQuestionAreKnown(t *testing.T) {
 	finish(t, d, db.TurnResult{Turn: first, Answer: "a1"})
 	accept(t, d, say("om_2", "q2"))
 	second := claim(t, d, "2").Turn
-	if err := d.Turns().SetIDs(t.Context(), second.ID, db.TurnIDs{Session: "2", Prompt: "p-2b"}); err != nil {
+	if err := d.Turns().SetIDs(t.Context(), second.ID, "2", "p-2b"); err != nil {
 		t.Fatal(err)
 	}
 	if err := d.Turns().Requeue(t.Context(), second, db.Session{}); err != nil {
@@ -145,11 +146,11 @@ func TestTheLastContextReportIsKept(t *testing.T) {
 	if _, err := d.Turns().LastReport(t.Context(), oc, 0); !errors.Is(err, db.ErrNotFound) {
 		t.Errorf("before the first turn: %v", err)
 	}
-	want := db.ContextReport{Session: db.Begun, Lost: "transcript missing", Messages: 12, Unread: true}
+	want := db.ContextReport{Session: "begun", Lost: "transcript missing", Messages: 12, Unread: true}
 	accept(t, d, say("om_1", "q1"))
 	finish(t, d, db.TurnResult{Turn: claim(t, d, "s").Turn, Answer: "a", Report: &want})
 	accept(t, d, say("om_2", "q2"))
-	finish(t, d, db.TurnResult{Turn: claim(t, d, "s").Turn, State: db.Cancelled}) // before a prompt was sent
+	finish(t, d, db.TurnResult{Turn: claim(t, d, "s").Turn, State: convo.Cancelled}) // before a prompt was sent
 	got, err := d.Turns().LastReport(t.Context(), oc, 0)
 	if err != nil || got != want {
 		t.Errorf("%+v, %v", got, err)

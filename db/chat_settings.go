@@ -1,12 +1,12 @@
 package db
 
 import (
+	"bytes"
 	"context"
 	"database/sql"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 
 	"magpie/internal/chat"
@@ -33,30 +33,31 @@ func parseSettings(stored string) (Settings, error) {
 	return s, nil
 }
 
-// mergedInto returns s merged into the stored settings. Members that this version does not know are kept: a newer
-// version has written them and will read them again.
-func (s Settings) mergedInto(stored string) (string, error) {
-	old, err := parseSettings(stored)
-	if err != nil {
-		return "", err
-	}
+// changeStored returns the stored settings with those of to that differ from those of from. Members that this version
+// does not know are kept: a newer version has written them and will read them again.
+func changeStored(stored string, from, to Settings) (string, error) {
 	all := map[string]json.RawMessage{}
 	if err := json.Unmarshal([]byte(stored), &all); err != nil {
 		return "", fmt.Errorf("settings: %w", err)
 	}
-	known, err := old.fields()
+	was, err := from.fields()
 	if err != nil {
 		return "", err
 	}
-	// Removed first: a setting that was cleared is omitted from fields, and would otherwise remain.
-	for name := range known {
-		delete(all, name)
-	}
-	set, err := s.fields()
+	is, err := to.fields()
 	if err != nil {
 		return "", err
 	}
-	maps.Copy(all, set)
+	for name := range was {
+		if _, set := is[name]; !set { // one that is cleared is none of the fields
+			delete(all, name)
+		}
+	}
+	for name, value := range is {
+		if !bytes.Equal(was[name], value) {
+			all[name] = value
+		}
+	}
 	data, err := json.Marshal(all)
 	return string(data), err
 }
@@ -78,17 +79,21 @@ const updateSettings = `UPDATE chats SET settings = ?2 WHERE key = ?1`
 
 // Set changes the settings of a chat, or returns [ErrNotFound]. change may be called more than once.
 func (cs Chats) Set(ctx context.Context, key chat.Key, change func(*Settings)) error {
-	err := cs.db.engine.Tx(
-		ctx, func(ctx context.Context, tx *sql.Tx) error { return changeSettings(ctx, tx, key, change) },
-	)
+	err := cs.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
+		return changeSettings(ctx, tx, key, func(now Settings) (from, to Settings) {
+			to = now
+			change(&to)
+			return now, to
+		})
+	})
 	if err != nil {
 		return fmt.Errorf("set up %v: %w", key, err)
 	}
 	return nil
 }
 
-// changeSettings keeps members that this version does not know: a newer one may have written them.
-func changeSettings(ctx context.Context, tx *sql.Tx, key chat.Key, change func(*Settings)) error {
+// changeSettings stores what differs between two settings that how makes of the present ones.
+func changeSettings(ctx context.Context, tx *sql.Tx, key chat.Key, how func(now Settings) (from, to Settings)) error {
 	var stored string
 	err := tx.QueryRowContext(ctx, selectSettings, key.String()).Scan(&stored)
 	if errors.Is(err, sql.ErrNoRows) {
@@ -96,12 +101,12 @@ func changeSettings(ctx context.Context, tx *sql.Tx, key chat.Key, change func(*
 	} else if err != nil {
 		return fmt.Errorf("settings: %w", err)
 	}
-	s, err := parseSettings(stored)
+	now, err := parseSettings(stored)
 	if err != nil {
 		return err
 	}
-	change(&s)
-	changed, err := s.mergedInto(stored)
+	from, to := how(now)
+	changed, err := changeStored(stored, from, to)
 	if err != nil {
 		return err
 	}

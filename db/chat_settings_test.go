@@ -42,7 +42,7 @@ func TestRulesOfGroups(t *testing.T) {
 	for i, rule := range []string{"", "all", "commands", "all", "mention"} {
 		e := say(fmt.Sprintf("om_%d", i), "hello")
 		e.Key, e.Kind = chat.FeishuChat(fmt.Sprintf("oc_%d", i)), chat.Group
-		e.Effects = []db.Effect{db.SetModel{Model: "opus"}, db.SetMention{Mention: rule}}
+		e.Effects = []db.Effect{db.ChangeSettings{To: db.Settings{Model: "opus", Mention: rule}}}
 		accept(t, d, e)
 	}
 	rules := func() []string {
@@ -71,7 +71,7 @@ func TestRulesOfGroups(t *testing.T) {
 func TestAMessageChangesSettingsOnce(t *testing.T) {
 	d := fresh(t)
 	e := say("om_1", "/model opus")
-	e.Effects = []db.Effect{db.SetModel{Model: "opus"}}
+	e.Effects = []db.Effect{db.ChangeSettings{To: db.Settings{Model: "opus"}}}
 	accept(t, d, e)
 	model := func() string {
 		t.Helper()
@@ -93,7 +93,7 @@ func TestAMessageChangesSettingsOnce(t *testing.T) {
 	}
 
 	broken := say("om_2", "/model haiku")
-	broken.Effects = []db.Effect{db.SetModel{Model: "haiku"}}
+	broken.Effects = []db.Effect{db.ChangeSettings{To: db.Settings{Model: "haiku"}}}
 	broken.Reply = "haiku it is"
 	if err := d.Tx(t.Context(), func(ctx context.Context, tx *sql.Tx) error {
 		_, err := tx.ExecContext(ctx, `CREATE TRIGGER shut BEFORE INSERT ON outbox BEGIN

@@ -23,7 +23,7 @@ var (
 	fresh   = dbtest.New
 	say     = dbtest.Say
 	accept  = dbtest.Accept
-	turnIDs = dbtest.TurnIDs
+	startIn = dbtest.StartIn
 	claim   = dbtest.Claim
 	finish  = dbtest.Finish
 	texts   = dbtest.Texts
@@ -56,21 +56,21 @@ func TestAMessageIsClaimedAsItIsAccepted(t *testing.T) {
 	d := fresh(t)
 	in := say("om_1", "hi")
 	in.Files = []chat.File{{Kind: chat.Document, Of: "om_1", Key: "file_1", Name: "a.txt"}}
-	in.Start = &db.Start{TurnIDs: turnIDs("s"), Resume: true}
+	in.Start = new(startIn("s"))
 	a := accept(t, d, in)
-	if a.Claim == nil || a.Claim.Turn.ID != a.Turn || a.Claim.Turn.State != db.Running || a.Claim.Turn.Session != "s" ||
+	if a.Claim == nil || a.Claim.Turn.ID != a.Turn || a.Claim.Turn.State != convo.Running || a.Claim.Turn.Session != "s" ||
 		a.Claim.Resume || texts(a.Claim.Asked) != "u:hi" || len(a.Claim.Asked[0].Files) != 1 || a.Claim.Chat.Key != oc {
 		t.Fatalf("%+v", a.Claim)
 	}
 	if again := accept(t, d, in); again.Fresh || again.Claim != nil {
 		t.Errorf("delivered again: %+v", again)
 	}
-	if _, err := d.Turns().Claim(t.Context(), oc, turnIDs("x"), true); !errors.Is(err, db.ErrNotFound) {
+	if _, err := d.Turns().Claim(t.Context(), oc, startIn("x")); !errors.Is(err, db.ErrNotFound) {
 		t.Errorf("claimed twice: %v", err)
 	}
 	finish(t, d, db.TurnResult{Turn: a.Claim.Turn, Answer: "yes", Session: db.Session{ID: "s"}})
 	next := say("om_2", "and now?")
-	next.Start = &db.Start{TurnIDs: turnIDs("s2"), Resume: true}
+	next.Start = new(startIn("s2"))
 	if c := accept(t, d, next).Claim; c == nil || !c.Resume || c.Turn.Session != "s" || c.Chat.Session.ID != "s" {
 		t.Errorf("the session is not resumed: %+v", c)
 	}
@@ -86,13 +86,13 @@ func TestMessagesThatComeWhileATurnRunsAreAskedTogetherByTheNext(t *testing.T) {
 	early := say("om_3", "two")
 	early.Time = time.UnixMilli(2000)
 	accept(t, d, early)
-	if _, err := d.Turns().Claim(t.Context(), oc, turnIDs("x"), true); !errors.Is(err, db.ErrNotFound) {
+	if _, err := d.Turns().Claim(t.Context(), oc, startIn("x")); !errors.Is(err, db.ErrNotFound) {
 		t.Fatalf("two turns at once: %v", err)
 	}
 	finish(t, d, db.TurnResult{Turn: first.Turn, Answer: "1"})
 	second := claim(t, d, "x")
 	finish(t, d, db.TurnResult{Turn: second.Turn, Answer: "2"})
-	if _, err := d.Turns().Claim(t.Context(), oc, turnIDs("x"), true); !errors.Is(err, db.ErrNotFound) {
+	if _, err := d.Turns().Claim(t.Context(), oc, startIn("x")); !errors.Is(err, db.ErrNotFound) {
 		t.Fatalf("a third turn: %v", err)
 	}
 	if texts(second.Asked) != "u:two u:three" {
@@ -154,7 +154,7 @@ func TestAClaimMayRefuseTheSession(t *testing.T) {
 	accept(t, d, say("om_1", "q1"))
 	finish(t, d, db.TurnResult{Turn: claim(t, d, "s").Turn, Session: db.Session{ID: "s"}})
 	accept(t, d, say("om_2", "q2"))
-	c, err := d.Turns().Claim(t.Context(), oc, turnIDs("new"), false)
+	c, err := d.Turns().Claim(t.Context(), oc, db.Start{Session: "new", Prompt: "p-new"})
 	if err != nil || c.Resume || c.Turn.Session != "new" {
 		t.Errorf("claim = %+v, %v", c, err)
 	}
@@ -239,7 +239,7 @@ func TestATurnEndsOnce(t *testing.T) {
 	accept(t, d, say("om_1", "q"))
 	c := claim(t, d, "s")
 	finish(t, d, db.TurnResult{Turn: c.Turn, Answer: "a", Usage: &db.Usage{Model: "m", Input: 1}})
-	if err := d.Turns().Finish(t.Context(), db.TurnResult{Turn: c.Turn, State: db.Done, Answer: "b"}); !errors.Is(err,
+	if err := d.Turns().Finish(t.Context(), db.TurnResult{Turn: c.Turn, State: convo.Done, Answer: "b"}); !errors.Is(err,
 		db.ErrNotFound) {
 		t.Errorf("second end: %v", err)
 	}
@@ -271,7 +271,7 @@ func TestUnseen(t *testing.T) {
 	if got := unseen(c.Session.Turn, second.Turn.ID); got != "" {
 		t.Errorf("before the second turn: %q", got)
 	}
-	finish(t, d, db.TurnResult{Turn: second.Turn, State: db.Cancelled}) // stopped before its prompt was sent
+	finish(t, d, db.TurnResult{Turn: second.Turn, State: convo.Cancelled}) // stopped before its prompt was sent
 	accept(t, d, say("om_3", "q3"))
 	third := claim(t, d, "s")
 	if got := unseen(c.Session.Turn, third.Turn.ID); got != "u:q2" {
@@ -283,7 +283,7 @@ func TestATurnCanBeRequeued(t *testing.T) {
 	d := fresh(t)
 	accept(t, d, say("om_1", "q1"))
 	c := claim(t, d, "s")
-	if err := errors.Join(d.Turns().SetCard(t.Context(), c.Turn.ID, "card_1"),
+	if err := errors.Join(d.Outbox().SetCard(t.Context(), db.Post{Turn: c.Turn.ID}, "card_1"),
 		d.Turns().Requeue(t.Context(), c.Turn, db.Session{})); err != nil {
 		t.Fatal(err)
 	}
@@ -296,7 +296,7 @@ func TestATurnCanBeRequeued(t *testing.T) {
 	if err := d.Turns().Requeue(t.Context(), c.Turn, db.Session{}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := d.Turns().Claim(t.Context(), oc, turnIDs("s3"), true); !errors.Is(err, db.ErrNotFound) {
+	if _, err := d.Turns().Claim(t.Context(), oc, startIn("s3")); !errors.Is(err, db.ErrNotFound) {
 		t.Errorf("a turn that has ended was put back: %v", err)
 	}
 }
@@ -309,11 +309,11 @@ func TestAStopBeforeTheEndCounts(t *testing.T) {
 	if unended, err := d.Turns().Happens(t.Context(), oc, convo.Stops{Turns: []int64{c.Turn.ID}}); err != nil || len(unended) == 0 {
 		t.Fatalf("stopped: %v, %v", unended, err)
 	}
-	end := db.TurnResult{Turn: c.Turn, State: db.Interrupted, Unstopped: true}
+	end := db.TurnResult{Turn: c.Turn, State: convo.Interrupted, Unstopped: true}
 	if err := d.Turns().Finish(t.Context(), end); !errors.Is(err, db.ErrStopped) || db.Permanent(err) {
 		t.Errorf("finished: %v", err)
 	}
-	end.State, end.Unstopped = db.Cancelled, false
+	end.State, end.Unstopped = convo.Cancelled, false
 	finish(t, d, end)
 	if unended, err := d.Turns().Happens(t.Context(), oc, convo.Stops{Turns: []int64{c.Turn.ID}}); err != nil || len(unended) > 0 {
 		t.Errorf("stopped again: %v, %v", unended, err)
@@ -337,7 +337,7 @@ func TestARestartFindsWhatWasOpen(t *testing.T) {
 	d := open(t, path)
 	accept(t, d, say("om_1", "q1"))
 	c := claim(t, d, "s")
-	if err := d.Turns().SetCard(t.Context(), c.Turn.ID, "card_1"); err != nil {
+	if err := d.Outbox().SetCard(t.Context(), db.Post{Turn: c.Turn.ID}, "card_1"); err != nil {
 		t.Fatal(err)
 	}
 	accept(t, d, say("om_2", "q2"))
@@ -353,7 +353,7 @@ func TestARestartFindsWhatWasOpen(t *testing.T) {
 	if err != nil || len(keys) != 1 || keys[0] != oc {
 		t.Fatalf("queued = %v, %v", keys, err)
 	}
-	finish(t, again, db.TurnResult{Turn: cut[0], State: db.Interrupted})
+	finish(t, again, db.TurnResult{Turn: cut[0], State: convo.Interrupted})
 	if c := claim(t, again, "s2"); texts(c.Asked) != "u:q2" {
 		t.Errorf("next turn asks %q", texts(c.Asked))
 	}

@@ -10,8 +10,8 @@ import (
 	"magpie/internal/chat"
 )
 
-// Digest is a daily report to the owner.
-type Digest struct {
+// digest is a daily report to the owner.
+type digest struct {
 	Key    chat.Key // its destination
 	Minute int      // of the day
 	Day    string   // the last day done, such as "2026-05-04"
@@ -20,8 +20,8 @@ type Digest struct {
 const selectDigests = `SELECT chat_key, minute, day FROM digests`
 
 // Digests lists all digests.
-func (cs Chats) Digests(ctx context.Context) ([]Digest, error) {
-	list, err := queryAll(ctx, cs.db.read, func(scan scanner) (d Digest, err error) {
+func (cs Chats) Digests(ctx context.Context) ([]digest, error) {
+	list, err := queryAll(ctx, cs.db.read, func(scan scanner) (d digest, err error) {
 		var key string
 		if err := scan(&key, &d.Minute, &d.Day); err != nil {
 			return d, err
@@ -84,22 +84,22 @@ func (cs Chats) Totals(ctx context.Context, from, to time.Time) (b Totals, err e
 	return b, nil
 }
 
-// SetDigest sends a digest to the chat every day at this minute. Day is the last day that counts as done.
+// SetDigest sends a digest to the chat every day at this minute. Day is the last day that counts as done; without one,
+// the digest is cancelled.
 type SetDigest struct {
 	Minute int
 	Day    string
 }
 
-const setDigest = `INSERT INTO digests (chat_key, minute, day) VALUES (?1, ?2, ?3)
-	ON CONFLICT (chat_key) DO UPDATE SET minute = excluded.minute, day = MAX(day, excluded.day)`
+const (
+	setDigest = `INSERT INTO digests (chat_key, minute, day) VALUES (?1, ?2, ?3)
+		ON CONFLICT (chat_key) DO UPDATE SET minute = excluded.minute, day = MAX(day, excluded.day)`
+	endDigest = `DELETE FROM digests WHERE chat_key = ?1`
+)
 
 func (e SetDigest) apply(ctx context.Context, tx *sql.Tx, a *acceptance) error {
+	if e.Day == "" {
+		return a.exec(ctx, tx, "end a digest", endDigest)
+	}
 	return a.exec(ctx, tx, "order a digest", setDigest, e.Minute, e.Day)
-}
-
-// EndDigest cancels the chat's digest.
-type EndDigest struct{}
-
-func (EndDigest) apply(ctx context.Context, tx *sql.Tx, a *acceptance) error {
-	return a.exec(ctx, tx, "end a digest", `DELETE FROM digests WHERE chat_key = ?1`)
 }

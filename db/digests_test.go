@@ -7,6 +7,7 @@ import (
 
 	"magpie/db"
 	"magpie/internal/chat"
+	"magpie/internal/convo"
 )
 
 // A digest is queued once a day, and never for a day that is over.
@@ -31,11 +32,11 @@ func TestADigestIsSentOnceADay(t *testing.T) {
 		}
 	}
 	list, err := d.Chats().Digests(t.Context())
-	if want := (db.Digest{Key: oc, Minute: 570, Day: "2026-05-05"}); err != nil || len(list) != 1 || list[0] != want {
+	if err != nil || len(list) != 1 || list[0].Key != oc || list[0].Minute != 570 || list[0].Day != "2026-05-05" {
 		t.Errorf("%+v, %v", list, err)
 	}
 	in = say("om_2", "/digest off")
-	in.Class, in.Effects = chat.Command, []db.Effect{db.EndDigest{}}
+	in.Class, in.Effects = chat.Command, []db.Effect{db.SetDigest{}}
 	accept(t, d, in)
 	if err := d.Chats().FinishDigest(t.Context(), oc, "2026-05-06", "x"); !errors.Is(err, db.ErrNotFound) {
 		t.Errorf("after its end: %v", err)
@@ -46,7 +47,7 @@ func TestADigestIsSentOnceADay(t *testing.T) {
 // The business of a day is that of all chats.
 func TestTheBusinessOfADay(t *testing.T) {
 	d := fresh(t)
-	for i, state := range []db.TurnState{db.Done, db.Failed, db.Cancelled} {
+	for i, state := range []convo.Phase{convo.Done, convo.Failed, convo.Cancelled} {
 		d.At(t, began.Add(time.Duration(i)*time.Hour))
 		accept(t, d, say("om_"+string(rune('a'+i)), "q"))
 		finish(t, d, db.TurnResult{Turn: claim(t, d, "s").Turn, State: state, Usage: &db.Usage{Model: "m", CostUSD: 0.5}})

@@ -13,8 +13,8 @@ var (
 	// ErrStopped means that somebody has stopped the turn meanwhile.
 	ErrStopped = errors.New("the turn was stopped meanwhile")
 
-	// ErrOver means that the conversation of the turn has ended meanwhile.
-	ErrOver = errors.New("the conversation has ended meanwhile")
+	// errOver means that the conversation of the turn has ended meanwhile.
+	errOver = errors.New("the conversation has ended meanwhile")
 
 	// ErrRepeated means that the event was already handled.
 	ErrRepeated = errors.New("the event is known already")

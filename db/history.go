@@ -24,7 +24,7 @@ const (
 	selectTaken    = selectTalk + `turn_id < (` + oldestOpen + `)` + notRefused + latestTalk
 	selectAnswered = selectTalk + `(turn_id < ?5 OR turn_id > ?5 AND EXISTS (
 	SELECT 1 FROM turns t WHERE t.id = turn_id AND t.state NOT IN ('queued', 'running')
-		AND NOT (t.state = 'interrupted' AND t.failure = '` + Late + `')))` + notRefused + latestTalk
+		AND NOT (t.state = 'interrupted' AND t.failure = '` + late + `')))` + notRefused + latestTalk
 )
 
 // notRefused excludes questions that the model's API has refused for what they say: it would refuse a context with them,

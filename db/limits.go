@@ -80,18 +80,14 @@ func scanLimit(scan scanner) (l Limit, err error) {
 
 const liftLimits = `UPDATE limits SET reached = FALSE WHERE reached AND (?1 OR model = ?2) AND noted_at < ?3`
 
-// Lift ends the wait for the limits that a model had reached before a time, because it answers again. It reports
-// whether there was one; then the turns that wait are due.
-func (ts Turns) Lift(ctx context.Context, model string, before time.Time) (bool, error) {
-	return ts.lift(ctx, false, model, before)
-}
-
-// LiftAll does the same for all models: the agents have another login.
-func (ts Turns) LiftAll(ctx context.Context) (bool, error) {
-	return ts.lift(ctx, true, "", ts.db.now().Add(time.Hour))
-}
-
-func (ts Turns) lift(ctx context.Context, all bool, model string, before time.Time) (lifted bool, err error) {
+// Lift ends the wait for the limits that a model had reached before a time, because it answers again; without a time it
+// does so for all models: the agents have another login. It reports whether there was one; then the turns that wait are
+// due.
+func (ts Turns) Lift(ctx context.Context, model string, before time.Time) (lifted bool, err error) {
+	all := before.IsZero()
+	if all {
+		before = ts.db.now().Add(time.Hour)
+	}
 	err = ts.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
 		res, err := tx.ExecContext(ctx, liftLimits, all, model, millis(before))
 		if err != nil {

@@ -24,15 +24,6 @@ const (
 	ProjectScope MemoryScope = "project" // only while the chat works in this project
 )
 
-// MemoryState says whether a memory is in use.
-type MemoryState string
-
-// The states. A forgotten memory has none: it is gone.
-const (
-	ActiveMemory   MemoryState = "active"
-	ProposedMemory MemoryState = "proposed" // waits for approval, and is not used in prompts until then
-)
-
 // Memory is a fact worth knowing in a chat for longer than one conversation. No other chat ever sees it.
 type Memory struct {
 	ID       string // UUID
@@ -43,7 +34,7 @@ type Memory struct {
 	Title    string // one line
 	Text     string
 	Keywords []string
-	State    MemoryState
+	Proposed bool     // it waits for approval, and is not used in prompts until then
 	Sources  []string // IDs of the messages that it was derived from
 	Created  time.Time
 	Updated  time.Time
@@ -56,21 +47,18 @@ type Change struct {
 	Why string
 }
 
-// MemoryAct is a kind of change.
-type MemoryAct string
-
 // The kinds of changes.
 const (
-	MemoryCreated   MemoryAct = "created"
-	MemoryChanged   MemoryAct = "changed"
-	MemoryForgotten MemoryAct = "forgotten"
+	memoryCreated   = "created"
+	memoryChanged   = "changed"
+	memoryForgotten = "forgotten"
 )
 
 // MemoryVersion is one change of a memory, with its content from then on. Once the memory is forgotten, the texts of
 // all its versions are empty.
 type MemoryVersion struct {
-	Memory    // without Created; Updated is the time of the change
-	Act       MemoryAct
+	Memory           // without Created; Updated is the time of the change
+	Act       string // "created", "changed", or "forgotten"
 	By        Change
 	TitleHash string // of the former title; see the schema
 }
@@ -96,16 +84,30 @@ const memoryColumns = `id, chat_key, number, scope, of, state, title, content, k
 
 func scanMemory(scan scanner) (Memory, error) {
 	var m Memory
-	var key, keywords, sources string
+	var key, state, keywords, sources string
 	var created, updated int64
-	err := scan(&m.ID, &key, &m.Number, &m.Scope, &m.Of, &m.State, &m.Title, &m.Text, &keywords, &sources,
+	err := scan(&m.ID, &key, &m.Number, &m.Scope, &m.Of, &state, &m.Title, &m.Text, &keywords, &sources,
 		&m.Version, &created, &updated)
 	if err != nil {
 		return Memory{}, err
 	}
-	m.Created, m.Updated = fromMillis(created), fromMillis(updated)
+	m.Proposed, m.Created, m.Updated = state == proposedMemory, fromMillis(created), fromMillis(updated)
 	m.Key, err = chat.ParseKey(key)
 	return m, errors.Join(err, json.Unmarshal([]byte(keywords), &m.Keywords), json.Unmarshal([]byte(sources), &m.Sources))
+}
+
+// The states of memories. A forgotten one has none: it is gone.
+const (
+	activeMemory   = "active"
+	proposedMemory = "proposed"
+)
+
+// state is the state under which a memory is stored.
+func (m Memory) state() string {
+	if m.Proposed {
+		return proposedMemory
+	}
+	return activeMemory
 }
 
 // Memories stores memories and their changes.
@@ -190,8 +192,7 @@ func (ms Memories) Chats(ctx context.Context) ([]chat.Key, error) {
 // m.Version is set and is not the current version, the result is [ErrChanged], so that two people who edit a memory do
 // not overwrite each other.
 //
-// The title is reduced to one line, or derived from the text. The zero values of scope and state mean the whole chat
-// and active.
+// The title is reduced to one line, or derived from the text. The zero value of scope means the whole chat.
 func (ms Memories) Save(ctx context.Context, m Memory, by Change) (saved Memory, err error) {
 	err = ms.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
 		saved, err = ms.save(ctx, tx, m, by)
@@ -250,7 +251,7 @@ func (ms Memories) save(ctx context.Context, tx *sql.Tx, m Memory, by Change) (M
 	m.Number, m.Created, m.Version = old.Number, old.Created, old.Version+1
 	// otherwise the old text would stay in the file, where nobody could find it to forget it
 	err = withSecureDelete(ctx, tx, func() error {
-		m, err = ms.write(ctx, tx, updateMemory, m, MemoryChanged, by)
+		m, err = ms.write(ctx, tx, updateMemory, m, memoryChanged, by)
 		return err
 	})
 	return m, err
@@ -300,7 +301,7 @@ func (ms Memories) create(ctx context.Context, tx *sql.Tx, m Memory, by Change) 
 	if m.Created.IsZero() {
 		m.Created = ms.db.now()
 	}
-	return ms.write(ctx, tx, insertMemory, m, MemoryCreated, by)
+	return ms.write(ctx, tx, insertMemory, m, memoryCreated, by)
 }
 
 const insertMemory = `INSERT INTO memories (` + memoryColumns + `)
@@ -315,17 +316,17 @@ const insertMemoryVersion = `INSERT INTO memory_versions (memory_id, version, ch
 
 // write runs the statement for m, and stores its version.
 func (ms Memories) write(
-	ctx context.Context, tx *sql.Tx, statement string, m Memory, act MemoryAct, by Change,
+	ctx context.Context, tx *sql.Tx, statement string, m Memory, act string, by Change,
 ) (Memory, error) {
 	keywords, sources := encodeList(m.Keywords), encodeList(m.Sources)
 	m.Created, m.Updated = fromMillis(millis(m.Created)), fromMillis(millis(ms.db.now()))
-	_, err := tx.ExecContext(ctx, statement, m.ID, m.Key.String(), m.Number, m.Scope, m.Of, m.State, m.Title, m.Text,
+	_, err := tx.ExecContext(ctx, statement, m.ID, m.Key.String(), m.Number, m.Scope, m.Of, m.state(), m.Title, m.Text,
 		keywords, sources, m.Version, millis(m.Created), millis(m.Updated))
 	if err != nil {
 		return Memory{}, fmt.Errorf("write memory %s: %w", m.ID, err)
 	}
 	_, err = tx.ExecContext(ctx, insertMemoryVersion, m.ID, m.Version, m.Key.String(), m.Number,
-		act, by.Who, by.Why, millis(m.Updated), titleHash(m), m.Scope, m.Of, m.State, m.Title, m.Text, keywords, sources)
+		act, by.Who, by.Why, millis(m.Updated), titleHash(m), m.Scope, m.Of, m.state(), m.Title, m.Text, keywords, sources)
 	if err != nil {
 		return Memory{}, fmt.Errorf("write version %d of memory %s: %w", m.Version, m.ID, err)
 	}
@@ -374,7 +375,7 @@ func (ms Memories) remove(ctx context.Context, tx *sql.Tx, m Memory, by Change) 
 		return fmt.Errorf("empty the versions of the memory: %w", err)
 	}
 	_, err := tx.ExecContext(ctx, insertMemoryVersion, m.ID, m.Version+1, m.Key.String(), m.Number,
-		MemoryForgotten, by.Who, by.Why, millis(ms.db.now()), titleHash(m), m.Scope, "", m.State, "", "", "[]", "[]")
+		memoryForgotten, by.Who, by.Why, millis(ms.db.now()), titleHash(m), m.Scope, "", m.state(), "", "", "[]", "[]")
 	if err != nil {
 		return fmt.Errorf("write the end of the memory: %w", err)
 	}

@@ -68,7 +68,6 @@ func TestAMemoryIsKeptWithAllItsVersions(t *testing.T) {
 	})
 	want := db.Memory{
 		ID: m.ID, Key: oc, Number: 1, Scope: db.UserScope, Of: "ou_1", Title: "Deploys", Text: "Deploys go out on Tuesday.",
-		State:    db.ActiveMemory,
 		Keywords: []string{"deploy", "部署"}, Sources: []string{"om_1"}, Created: time.UnixMilli(5000).UTC(),
 		Updated: time.UnixMilli(5000).UTC(), Version: 1,
 	}
@@ -89,8 +88,8 @@ func TestAMemoryIsKeptWithAllItsVersions(t *testing.T) {
 		t.Errorf("a change of the first version, after the second: %v", err)
 	}
 	v := versions(t, d, m.ID)
-	if len(v) != 2 || v[0].Act != db.MemoryCreated || v[0].Text != want.Text || v[0].By != alice ||
-		v[1].Act != db.MemoryChanged || v[1].Text != m.Text || v[1].By.Who != "ou_2" || v[1].Updated.UnixMilli() != 6000 {
+	if len(v) != 2 || v[0].Act != "created" || v[0].Text != want.Text || v[0].By != alice ||
+		v[1].Act != "changed" || v[1].Text != m.Text || v[1].By.Who != "ou_2" || v[1].Updated.UnixMilli() != 6000 {
 		t.Errorf("versions %+v", v)
 	}
 }
@@ -118,7 +117,7 @@ func TestAForgottenMemoryCannotBeRead(t *testing.T) {
 		t.Errorf("%d memories are left", n)
 	}
 	v := versions(t, d, m.ID)
-	if len(v) != 3 || v[2].Act != db.MemoryForgotten || v[2].By.Who != "ou_2" || v[2].TitleHash != hash ||
+	if len(v) != 3 || v[2].Act != "forgotten" || v[2].By.Who != "ou_2" || v[2].TitleHash != hash ||
 		len(hash) != 64 || v[0].By != alice {
 		t.Errorf("the remaining memory: %+v", v)
 	}
@@ -166,7 +165,7 @@ func TestAForgottenMemoryIsInTheHistoryOnly(t *testing.T) {
 	after.Class, after.Reply = chat.Command, "help"
 	accept(t, d, after)
 	for range 3 { // each attempt grows the row, so it moves to another place
-		if err := d.Outbox().Delay(t.Context(), p, time.Now(), db.Failure{}); err != nil {
+		if err := d.Outbox().Delay(t.Context(), p, time.Now(), db.Failure{}, false); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -234,7 +233,7 @@ func TestAMemoryIsNormalized(t *testing.T) {
 		t.Errorf("text %q", m.Text)
 	}
 	if !slices.Equal(m.Keywords, []string{"a b", "c"}) || m.Of != "" || m.Scope != db.ChatScope ||
-		m.State != db.ActiveMemory {
+		m.Proposed {
 		t.Errorf("%+v", m)
 	}
 	if m := save(t, d, db.Memory{Text: "x", Title: strings.Repeat("t", 200)}); len([]rune(m.Title)) != 120 {
@@ -246,7 +245,7 @@ func TestAMemoryIsNormalized(t *testing.T) {
 		t.Errorf("a title is cut inside a character: %q", cut.Title)
 	}
 	for _, bad := range []db.Memory{
-		{}, {Text: " \n"}, {Text: "x", Scope: "world"}, {Text: "x", Scope: db.UserScope}, {Text: "x", State: "forgotten"},
+		{}, {Text: " \n"}, {Text: "x", Scope: "world"}, {Text: "x", Scope: db.UserScope},
 		{Text: strings.Repeat("x", db.MaxMemoryText+1)},
 	} {
 		bad.Key = oc
@@ -280,7 +279,7 @@ func TestAnOrderedChangeHappensOnce(t *testing.T) {
 	e := say("om_2", "/remember tea")
 	e.Class = chat.Command
 	replies := db.MemoryReply{Done: "%d %s", Unknown: "unknown", Changed: "changed", TooMany: "too many", Bad: "bad"}
-	save := db.SaveMemory{Memory: db.Memory{Key: oc, Text: "tea"}, By: alice, Reply: replies}
+	save := db.ChangeMemory{Memory: db.Memory{Key: oc, Text: "tea"}, By: alice, Reply: replies}
 	e.Effects = []db.Effect{save}
 	accept(t, d, e)
 	if p := next(t, d); p.Text != "1 tea" || p.ReplyTo != "om_2" {
@@ -304,7 +303,7 @@ func TestAnOrderedChangeHappensOnce(t *testing.T) {
 		}
 		delivered(t, d, p, "re_"+id)
 	}
-	forget := db.ForgetMemory{Memory: tea[0], By: alice, Reply: replies}
+	forget := db.ChangeMemory{Memory: tea[0], Forget: true, By: alice, Reply: replies}
 	edit, outdated, bad := save, forget, save
 	edit.Memory, bad.Memory.Text = tea[0], ""
 	outdated.Memory.Version++

@@ -56,7 +56,7 @@ func (ms Memories) retract(ctx context.Context, tx *sql.Tx, key chat.Key, ids []
 		if f.alone {
 			_, err = ms.forget(ctx, tx, m, by)
 		} else {
-			m.State = ProposedMemory
+			m.Proposed = true
 			_, err = ms.save(ctx, tx, m, by)
 		}
 		if err != nil {

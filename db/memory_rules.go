@@ -38,9 +38,6 @@ func (m Memory) Tidy() (Memory, error) {
 	if m.Scope == "" {
 		m.Scope = ChatScope
 	}
-	if m.State == "" {
-		m.State = ActiveMemory
-	}
 	// A memory of the chat has no subject; a leftover one would hide it.
 	if m.Scope == ChatScope {
 		m.Of = ""
@@ -61,9 +58,6 @@ func (m Memory) Tidy() (Memory, error) {
 	case m.Scope != ChatScope && m.Of == "":
 		return m, i18n.Mistakef("%v：scope 是 %s，但没有写是哪一个", "%v: scope is %s, but not which one", ErrBadMemory,
 			m.Scope)
-	case m.State != ActiveMemory && m.State != ProposedMemory:
-		return m, i18n.Mistakef("%v：state %q：应为 active 或 proposed", "%v: state %q: must be active or proposed",
-			ErrBadMemory, m.State)
 	}
 	return m, nil
 }
@@ -98,7 +92,7 @@ func tidyKeywords(words []string) []string {
 
 // sameContent reports whether m has no content that old lacks.
 func (m Memory) sameContent(old Memory) bool {
-	return m.Scope == old.Scope && m.Of == old.Of && m.State == old.State && m.Title == old.Title && m.Text == old.Text &&
+	return m.Scope == old.Scope && m.Of == old.Of && m.Proposed == old.Proposed && m.Title == old.Title && m.Text == old.Text &&
 		slices.Equal(m.Keywords, old.Keywords) && slices.Equal(m.Sources, old.Sources)
 }
 

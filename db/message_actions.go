@@ -17,29 +17,16 @@ import (
 // is tool or system. It is for people who want to know later what happened; no prompt contains it. Its texts are
 // redacted for the History and shortened.
 type Action struct {
-	Use      string  `json:"use,omitempty"` // the agent's ID of the tool call, or the ID of the approval
-	Tool     string  `json:"tool"`
-	Input    string  `json:"input,omitempty"`  // JSON, possibly shortened
-	Output   string  `json:"output,omitempty"` // of a tool that has finished
-	Ended    bool    `json:"ended,omitempty"`
-	Failed   bool    `json:"failed,omitempty"`
-	Decision Outcome `json:"decision,omitempty"` // empty = the agent did it, see Ended
-	Rule     int64   `json:"rule,omitempty"`     // the rule of the chat that allowed it, or that "always" made
-	Reason   string  `json:"reason,omitempty"`   // the reason of the decision, or the answers
+	Use      string `json:"use,omitempty"` // the agent's ID of the tool call, or the ID of the approval
+	Tool     string `json:"tool"`
+	Input    string `json:"input,omitempty"`  // JSON, possibly shortened
+	Output   string `json:"output,omitempty"` // of a tool that has finished
+	Ended    bool   `json:"ended,omitempty"`
+	Failed   bool   `json:"failed,omitempty"`
+	Decision string `json:"decision,omitempty"` // empty = the agent did it, see Ended
+	Rule     int64  `json:"rule,omitempty"`     // the rule of the chat that allowed it, or that "always" made
+	Reason   string `json:"reason,omitempty"`   // the reason of the decision, or the answers
 }
-
-// Outcome is the decision about a tool call.
-type Outcome string
-
-// The decisions.
-const (
-	AllowedOnce   Outcome = "allowed"
-	AllowedAlways Outcome = "always" // in this chat from then on
-	AllowedByRule Outcome = "rule"
-	Denied        Outcome = "denied" // by a user, or without asking
-	Unanswered    Outcome = "expired"
-	NotNeeded     Outcome = "withdrawn"
-)
 
 // RecordedAction is an action with its place in the History.
 type RecordedAction struct {

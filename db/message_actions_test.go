@@ -8,6 +8,7 @@ import (
 
 	"magpie/db"
 	"magpie/internal/chat"
+	"magpie/internal/convo"
 )
 
 // Actions of agents are recorded once and take no seq of the conversation: search expects neighbors to have close
@@ -22,7 +23,7 @@ func TestActionsAreNoMessages(t *testing.T) {
 		}
 	}
 	decided := action("t1", false)
-	decided.Decision, decided.By = db.AllowedOnce, chat.Actor{ID: "ou_1", Name: "小明"}
+	decided.Decision, decided.By = "allowed", chat.Actor{ID: "ou_1", Name: "小明"}
 	for range 2 {
 		list := []db.RecordedAction{action("t1", false), decided, action("t1", true)}
 		if err := d.Messages().RecordActions(t.Context(), list); err != nil {
@@ -33,7 +34,7 @@ func TestActionsAreNoMessages(t *testing.T) {
 	old := db.Record{Kind: chat.Private, Message: chat.Message{
 		Key: oc, ID: "om_0", Role: chat.User, Class: chat.Talk, Text: "zero", Time: time.UnixMilli(0),
 	}}
-	if n, err := d.Messages().NewImporter().Import(t.Context(), []db.Record{old}); err != nil || n != 1 {
+	if n, err := d.Messages().Importer()(t.Context(), []db.Record{old}); err != nil || n != 1 {
 		t.Fatalf("%d imported, %v", n, err)
 	}
 	seqs := map[string]int64{}
@@ -95,12 +96,12 @@ func TestOldActionsAreSwept(t *testing.T) {
 	d := fresh(t)
 	turn := accept(t, d, old("om_1", "one", 100*day)).Turn
 	c := claim(t, d, "s-1")
-	finish(t, d, db.TurnResult{Turn: c.Turn, State: db.Done})
+	finish(t, d, db.TurnResult{Turn: c.Turn, State: convo.Done})
 	var list []db.RecordedAction
 	for use, ago := range map[string]time.Duration{"old": 100 * day, "new": day} {
 		a := db.RecordedAction{Action: db.Action{Use: use, Tool: "Bash"}, Key: oc, Turn: turn, Time: time.Now().Add(-ago)}
 		decided := a
-		decided.Decision = db.AllowedOnce
+		decided.Decision = "allowed"
 		list = append(list, a, decided)
 	}
 	if err := d.Messages().RecordActions(t.Context(), list); err != nil {

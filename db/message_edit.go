@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"magpie/internal/chat"
+	"magpie/internal/convo"
 )
 
 // editID is the message ID of a message's version after that many edits.
@@ -70,7 +71,7 @@ func (ms Messages) replace(ctx context.Context, tx *sql.Tx, old version, e Inbou
 		if err != nil {
 			return 0, err
 		}
-		if waits = t.State == Queued || t.State == Interrupted && t.Failure == Late; waits {
+		if waits = t.State == convo.Queued || t.State == convo.Late; waits {
 			m.Turn, m.Epoch, m.Class = t.ID, t.Epoch, chat.Talk
 		}
 	}

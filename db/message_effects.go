@@ -58,33 +58,26 @@ func (StartConversation) apply(ctx context.Context, tx *sql.Tx, a *acceptance) e
 const moveToEpoch = `UPDATE messages SET epoch = (SELECT epoch FROM chats WHERE key = ?1)
 	WHERE chat_key = ?1 AND seq = ?2 RETURNING epoch`
 
-// RequestSummary requests a summary of the chat; see [Chats.Compact] and [Chats.AnswerCompaction].
+// RequestSummary requests a summary of the chat; see [Chats.Compact].
 type RequestSummary struct{}
 
 func (RequestSummary) apply(ctx context.Context, tx *sql.Tx, a *acceptance) error {
 	return a.exec(ctx, tx, "ask for a summary", setCompact, a.in.ID, a.in.replyTarget())
 }
 
-// StopTurns stops turns of the chat; see [Turns.Stop].
-type StopTurns struct{ Turns []int64 }
-
-// apply matches the chat as well as the turn, so that a forged turn number stops nothing elsewhere.
-func (e StopTurns) apply(ctx context.Context, tx *sql.Tx, a *acceptance) error {
-	_, err := a.db.decide(ctx, tx, a.in.Key, convo.Stops{Turns: e.Turns})
-	return err
+// Happens is what people make of the chat's turns: see [Turns.Happens].
+type Happens struct {
+	Event convo.Event
+	Over  chat.Card // the final card of a turn that this settles
 }
 
-// DropTurn drops an interrupted turn of the chat, so that nobody can continue it. Over is its final card. It has no
-// effect if there was a decision before.
-type DropTurn struct {
-	Turn int64
-	Over chat.Card
-}
-
-func (e DropTurn) apply(ctx context.Context, tx *sql.Tx, a *acceptance) error {
-	err := a.db.Turns().drop(ctx, tx, a.in.Key, e.Turn, e.Over)
-	if errors.Is(err, ErrNotFound) {
-		return nil
+// apply matches the chat as well as its turns, so that a forged turn number has no effect elsewhere.
+func (e Happens) apply(ctx context.Context, tx *sql.Tx, a *acceptance) error {
+	effects, err := a.db.decide(ctx, tx, a.in.Key, e.Event)
+	for _, f := range effects {
+		if settled, ok := f.(convo.Settled); ok && err == nil {
+			err = a.db.postSettled(ctx, tx, a.in.Key, settled, e.Over)
+		}
 	}
 	return err
 }
@@ -124,43 +117,11 @@ func (e ResumeSession) apply(ctx context.Context, tx *sql.Tx, a *acceptance) err
 	return resumeSession(ctx, tx, a.in.Key, e.Session)
 }
 
-// The settings of a chat, one effect each; an empty value means the configured one. See [Settings].
-type (
-	SetProject struct{ Project string }
-	SetMode    struct{ Mode string }
-	SetModel   struct{ Model string }
-	SetEffort  struct{ Effort string }
-	SetLang    struct{ Lang string }
-	SetMention struct{ Mention string }
-	SetNotify  struct{ Notify string }
-)
+// ChangeSettings changes the settings of the chat in which To differs from From: others may have been changed meanwhile.
+type ChangeSettings struct{ From, To Settings }
 
-func (e SetProject) apply(ctx context.Context, tx *sql.Tx, a *acceptance) error {
-	return changeSettings(ctx, tx, a.in.Key, func(s *Settings) { s.Project = e.Project })
-}
-
-func (e SetMode) apply(ctx context.Context, tx *sql.Tx, a *acceptance) error {
-	return changeSettings(ctx, tx, a.in.Key, func(s *Settings) { s.Mode = e.Mode })
-}
-
-func (e SetModel) apply(ctx context.Context, tx *sql.Tx, a *acceptance) error {
-	return changeSettings(ctx, tx, a.in.Key, func(s *Settings) { s.Model = e.Model })
-}
-
-func (e SetEffort) apply(ctx context.Context, tx *sql.Tx, a *acceptance) error {
-	return changeSettings(ctx, tx, a.in.Key, func(s *Settings) { s.Effort = e.Effort })
-}
-
-func (e SetLang) apply(ctx context.Context, tx *sql.Tx, a *acceptance) error {
-	return changeSettings(ctx, tx, a.in.Key, func(s *Settings) { s.Lang = e.Lang })
-}
-
-func (e SetMention) apply(ctx context.Context, tx *sql.Tx, a *acceptance) error {
-	return changeSettings(ctx, tx, a.in.Key, func(s *Settings) { s.Mention = e.Mention })
-}
-
-func (e SetNotify) apply(ctx context.Context, tx *sql.Tx, a *acceptance) error {
-	return changeSettings(ctx, tx, a.in.Key, func(s *Settings) { s.Notify = e.Notify })
+func (e ChangeSettings) apply(ctx context.Context, tx *sql.Tx, a *acceptance) error {
+	return changeSettings(ctx, tx, a.in.Key, func(Settings) (Settings, Settings) { return e.From, e.To })
 }
 
 // MemoryReply is the reply to a message that changes a memory, in place of [Inbound.Reply]: a text for each outcome.
@@ -189,52 +150,41 @@ func (r MemoryReply) text(m Memory, err error) (string, error) {
 	return "", err
 }
 
-// SaveMemory saves a memory; see [Memories.Save].
-type SaveMemory struct {
+// ChangeMemory saves a memory, or forgets it; see [Memories]. One that is forgotten must have the Version that it says,
+// if it says any.
+type ChangeMemory struct {
 	Memory Memory
+	Forget bool
 	By     Change
 	Reply  MemoryReply
 }
 
-func (e SaveMemory) apply(ctx context.Context, tx *sql.Tx, a *acceptance) error {
-	m, err := a.db.Memories().save(ctx, tx, e.Memory, e.By)
+func (e ChangeMemory) apply(ctx context.Context, tx *sql.Tx, a *acceptance) error {
+	change := a.db.Memories().save
+	if e.Forget {
+		change = a.db.Memories().forget
+	}
+	m, err := change(ctx, tx, e.Memory, e.By)
 	a.in.Reply, err = e.Reply.text(m, err)
 	return err
 }
 
-// ForgetMemory forgets a memory; see [Memories.Forget]. If Version is set, it must be the current version.
-type ForgetMemory struct {
-	Memory Memory
-	By     Change
-	Reply  MemoryReply
-}
-
-func (e ForgetMemory) apply(ctx context.Context, tx *sql.Tx, a *acceptance) error {
-	m, err := a.db.Memories().forget(ctx, tx, e.Memory, e.By)
-	a.in.Reply, err = e.Reply.text(m, err)
-	return err
-}
-
-// GrantAccess grants access to a user, or to everyone in a chat; see [Access.DecideGrant].
-type GrantAccess struct {
+// SetAccess grants access to a user, or to everyone in a chat, or deletes the decision about them.
+type SetAccess struct {
 	Subject string
+	Allowed bool
 	Name    string // may be empty
 	By      string
 }
 
-func (e GrantAccess) apply(ctx context.Context, tx *sql.Tx, a *acceptance) error {
-	if _, err := tx.ExecContext(ctx, letIn, e.Subject, e.Name, e.By, millis(a.db.now())); err != nil {
-		return fmt.Errorf("grant access: %w", err)
+func (e SetAccess) apply(ctx context.Context, tx *sql.Tx, a *acceptance) (err error) {
+	if e.Allowed {
+		_, err = tx.ExecContext(ctx, letIn, e.Subject, e.Name, e.By, millis(a.db.now()))
+	} else {
+		_, err = tx.ExecContext(ctx, revoke, e.Subject)
 	}
-	return nil
-}
-
-// RevokeAccess deletes the decision about a user or a chat; see [Access.DecideGrant].
-type RevokeAccess struct{ Subject string }
-
-func (e RevokeAccess) apply(ctx context.Context, tx *sql.Tx, _ *acceptance) error {
-	if _, err := tx.ExecContext(ctx, revoke, e.Subject); err != nil {
-		return fmt.Errorf("revoke access: %w", err)
+	if err != nil {
+		return fmt.Errorf("set access: %w", err)
 	}
 	return nil
 }

@@ -22,9 +22,9 @@ type Record struct {
 	Past bool
 }
 
-// Importer imports messages in several steps. Within a chat they keep their order; messages older than everything in
+// importer imports messages in several steps. Within a chat they keep their order; messages older than everything in
 // the chat go before it, all others after it.
-type Importer struct {
+type importer struct {
 	db    *DB
 	chats map[chat.Key]*importPlace
 }
@@ -36,15 +36,14 @@ type importPlace struct {
 	front int64 // the next seq before it
 }
 
-// NewImporter makes an importer.
-func (ms Messages) NewImporter() *Importer {
-	return &Importer{db: ms.db, chats: map[chat.Key]*importPlace{}}
+// Importer begins an import, and returns what adds the next messages to the History, all or none, and counts the new ones.
+// A known message changes nothing, unless it says that its conversation has ended. Imported messages belong to no turn,
+// so nobody answers them. After an error the import must not go on, because its places may no longer match the database.
+func (ms Messages) Importer() func(ctx context.Context, list []Record) (added int, err error) {
+	return (&importer{db: ms.db, chats: map[chat.Key]*importPlace{}}).add
 }
 
-// Import adds the next messages to the History, all or none, and returns the number of new ones. A known message
-// changes nothing, unless it says that its conversation has ended. Imported messages belong to no turn, so nobody
-// answers them. The importer must not be used after an error, because its places may no longer match the database.
-func (im *Importer) Import(ctx context.Context, list []Record) (added int, err error) {
+func (im *importer) add(ctx context.Context, list []Record) (added int, err error) {
 	err = im.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
 		last := int64(0)
 		for i := range list {
@@ -76,7 +75,7 @@ const addChat = `INSERT INTO chats (no, key, kind) VALUES ((SELECT COALESCE(MAX(
 
 // importRecord is idempotent: a known message is skipped, so an interrupted import can be repeated. Messages of the
 // past are placed before the oldest one of the chat.
-func (im *Importer) importRecord(ctx context.Context, tx *sql.Tx, r *Record, batch int) (fresh bool, err error) {
+func (im *importer) importRecord(ctx context.Context, tx *sql.Tx, r *Record, batch int) (fresh bool, err error) {
 	p := im.chats[r.Key]
 	if p == nil {
 		if err := r.Key.Validate(); err != nil {

@@ -31,7 +31,7 @@ func before(epoch int64, r db.Record) db.Record {
 
 func imported(t *testing.T, d *db.DB, list ...db.Record) (added int) {
 	t.Helper()
-	added, err := d.Messages().NewImporter().Import(t.Context(), list)
+	added, err := d.Messages().Importer()(t.Context(), list)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -145,13 +145,13 @@ func TestImportedMessagesAreNotAnswered(t *testing.T) {
 func TestWhatIsOlderThanAChatComesBeforeIt(t *testing.T) {
 	d := fresh(t)
 	imported(t, d, record("b1", chat.User, 100), record("b2", chat.Assistant, 101))
-	im := d.Messages().NewImporter()
+	im := d.Messages().Importer()
 	for _, list := range [][]db.Record{
 		{record("a1", chat.User, 10), record("c1", chat.User, 200)},
 		{record("a3", chat.User, 30), record("a2", chat.User, 20), record("b1", chat.User, 100),
 			record("c2", chat.User, 150)},
 	} {
-		if _, err := im.Import(t.Context(), list); err != nil {
+		if _, err := im(t.Context(), list); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -172,7 +172,7 @@ func TestOldHistoriesCanBeAddedOneByOne(t *testing.T) {
 	d := fresh(t)
 	imported(t, d, record("now", chat.User, 1_000_000))
 	for day := range 1000 { // newest first
-		if _, err := d.Messages().NewImporter().Import(t.Context(), []db.Record{record(fmt.Sprint("day", day), chat.User,
+		if _, err := d.Messages().Importer()(t.Context(), []db.Record{record(fmt.Sprint("day", day), chat.User,
 			int64(900_000-day))}); err != nil {
 			t.Fatalf("import %d: %v", day+1, err)
 		}
@@ -184,7 +184,7 @@ func TestAnImportInManyStepsKeepsItsOrder(t *testing.T) {
 	racetest.Skip(t)
 	d := fresh(t)
 	imported(t, d, record("now", chat.User, 1_000_000))
-	im := d.Messages().NewImporter()
+	im := d.Messages().Importer()
 	n := int64(0)
 	for _, size := range []int{1, 2000, 1, 2000} {
 		var list []db.Record
@@ -192,7 +192,7 @@ func TestAnImportInManyStepsKeepsItsOrder(t *testing.T) {
 			n++
 			list = append(list, record(fmt.Sprintf("%05d", n), chat.User, n))
 		}
-		if _, err := im.Import(t.Context(), list); err != nil {
+		if _, err := im(t.Context(), list); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -326,7 +326,7 @@ func TestAForgedAnswerDoesNotUseUpTheTurns(t *testing.T) {
 func TestAnImportIsAllOrNothing(t *testing.T) {
 	d := fresh(t)
 	bad := record("2", "nobody", 2)
-	if n, err := d.Messages().NewImporter().Import(t.Context(), []db.Record{record("1", chat.User, 1),
+	if n, err := d.Messages().Importer()(t.Context(), []db.Record{record("1", chat.User, 1),
 		bad}); err == nil || n != 0 {
 		t.Errorf("%d, %v", n, err)
 	}
@@ -381,9 +381,9 @@ func BenchmarkImport(b *testing.B) {
 			list[i].Text = strings.Repeat("鹊桥 ", 50)
 		}
 		b.StartTimer()
-		im := d.Messages().NewImporter()
+		im := d.Messages().Importer()
 		for part := range slices.Chunk(list, 2000) {
-			if _, err := im.Import(b.Context(), part); err != nil {
+			if _, err := im(b.Context(), part); err != nil {
 				b.Fatal(err)
 			}
 		}

@@ -333,7 +333,7 @@ func (ts Turns) hideRecalledAnswer(ctx context.Context, tx *sql.Tx, m chat.Messa
 	t, err := loadTurn(ctx, tx, m.Key, m.Turn)
 	if errors.Is(err, ErrNotFound) {
 		return nil
-	} else if err != nil || t.State == Running || t.State == Queued {
+	} else if err != nil || t.State == convo.Running || t.State == convo.Queued {
 		return err
 	}
 	left, _, err := countQuestions(ctx, tx, m.Key, t.ID)

@@ -60,7 +60,7 @@ func TestARunningTurnDropsItsSessionAfterARecall(t *testing.T) {
 			t.Errorf("%+v", r)
 		}
 		if renamed {
-			if err := d.Turns().SetIDs(t.Context(), c.Turn.ID, turnIDs("s-other")); err != nil {
+			if err := d.Turns().SetIDs(t.Context(), c.Turn.ID, "s-other", "p-s-other"); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -184,16 +184,16 @@ func TestAMemoryIsRecalledWithItsMessage(t *testing.T) {
 	state := func() string {
 		var s []string
 		for _, m := range memories(t, d, oc) {
-			s = append(s, fmt.Sprintf("%d %s", m.Number, m.State))
+			s = append(s, fmt.Sprintf("%d %t", m.Number, m.Proposed))
 		}
 		return strings.Join(s, ", ")
 	}
 	recall(t, d, "om_1")
-	if got := state(); got != "2 proposed, 3 proposed, 4 active" {
+	if got := state(); got != "2 true, 3 true, 4 false" {
 		t.Errorf("after the first: %s", got)
 	}
 	recall(t, d, "om_2")
-	if got := state(); got != "3 proposed" {
+	if got := state(); got != "3 true" {
 		t.Errorf("after the second: %s", got)
 	}
 }
@@ -205,7 +205,7 @@ func TestOtherQuestionsOfATurnStayInOrder(t *testing.T) {
 	c := claim(t, d, "s")
 	accept(t, d, say("om_3", "three"))
 	recall(t, d, "om_1")
-	finish(t, d, db.TurnResult{Turn: c.Turn, State: db.Cancelled})
+	finish(t, d, db.TurnResult{Turn: c.Turn, State: convo.Cancelled})
 	again := claim(t, d, "s2")
 	if texts(again.Asked) != "u:two u:three" || again.Turn.ReplyTo != "om_3" {
 		t.Errorf("asked %q in answer to %s", texts(again.Asked), again.Turn.ReplyTo)

@@ -42,7 +42,7 @@ func (r *Recalled) withdrawContinuations(
 		if t.Continues == m.Turn {
 			loses.Seq = m.Seq
 		}
-		if recalled || len(own) == 0 && t.State == Running {
+		if recalled || len(own) == 0 && t.State == convo.Running {
 			effects, err := d.decide(ctx, tx, t.Key, loses)
 			if err != nil {
 				return nil, err

@@ -32,14 +32,14 @@ func interrupted(t testing.TB, d *db.DB) db.Turn {
 	t.Helper()
 	accept(t, d, say("om_1", "one"))
 	c := claim(t, d, "s-1")
-	finish(t, d, db.TurnResult{Turn: c.Turn, State: db.Interrupted, Answer: "half of one"})
+	finish(t, d, db.TurnResult{Turn: c.Turn, State: convo.Interrupted, Answer: "half of one"})
 	return c.Turn
 }
 
 // noTurn checks that nothing waits to be asked.
 func noTurn(t testing.TB, d *db.DB) {
 	t.Helper()
-	if c, err := d.Turns().Claim(t.Context(), oc, turnIDs("s-9"), true); !errors.Is(err, db.ErrNotFound) {
+	if c, err := d.Turns().Claim(t.Context(), oc, startIn("s-9")); !errors.Is(err, db.ErrNotFound) {
 		t.Errorf("asked next: %q, %v", texts(c.Asked), err)
 	}
 }
@@ -68,7 +68,7 @@ func TestARecallReachesTheTurnThatContinues(t *testing.T) {
 				if r := recall(t, d, "om_1"); r.Running != c.Turn.ID {
 					t.Errorf("recalled: %+v", r)
 				}
-				finish(t, d, db.TurnResult{Turn: c.Turn, State: db.Cancelled, Answer: "the other half",
+				finish(t, d, db.TurnResult{Turn: c.Turn, State: convo.Cancelled, Answer: "the other half",
 					Session: db.Session{ID: "s-2"}})
 				noTurn(t, d)
 				if got := history(t, d, 0, 99); got != "" {
@@ -81,7 +81,7 @@ func TestARecallReachesTheTurnThatContinues(t *testing.T) {
 			t.Run("ended", func(t *testing.T) {
 				d := fresh(t)
 				way(t, d, interrupted(t, d).ID)
-				finish(t, d, db.TurnResult{Turn: claim(t, d, "s-2").Turn, State: db.Done, Answer: "the other half"})
+				finish(t, d, db.TurnResult{Turn: claim(t, d, "s-2").Turn, State: convo.Done, Answer: "the other half"})
 				recall(t, d, "om_1")
 				if got := history(t, d, 0, 99); got != "" {
 					t.Errorf("history %q", got)
@@ -91,13 +91,13 @@ func TestARecallReachesTheTurnThatContinues(t *testing.T) {
 				d := fresh(t)
 				way(t, d, interrupted(t, d).ID)
 				second := claim(t, d, "s-2").Turn
-				finish(t, d, db.TurnResult{Turn: second, State: db.Interrupted, Answer: "three quarters"})
+				finish(t, d, db.TurnResult{Turn: second, State: convo.Interrupted, Answer: "three quarters"})
 				goOn(t, d, second.ID)
 				third := claim(t, d, "s-3").Turn
 				if r := recall(t, d, "om_1"); r.Running != third.ID {
 					t.Errorf("recalled: %+v", r)
 				}
-				finish(t, d, db.TurnResult{Turn: third, State: db.Cancelled, Answer: "all"})
+				finish(t, d, db.TurnResult{Turn: third, State: convo.Cancelled, Answer: "all"})
 				if got := history(t, d, 0, 99); got != "" {
 					t.Errorf("history %q", got)
 				}
@@ -110,7 +110,7 @@ func TestARecallReachesTheTurnThatContinues(t *testing.T) {
 				if r := recall(t, d, "om_1"); r.Running != c.Turn.ID {
 					t.Errorf("recalled: %+v", r)
 				}
-				finish(t, d, db.TurnResult{Turn: c.Turn, State: db.Cancelled, Answer: "one is"})
+				finish(t, d, db.TurnResult{Turn: c.Turn, State: convo.Cancelled, Answer: "one is"})
 				again := claim(t, d, "s-3")
 				last := again.Asked[len(again.Asked)-1]
 				if last.Text != "two" || again.Turn.Continues != 0 || again.Resume {
@@ -140,7 +140,7 @@ func TestOneQuestionOfAContinuedTurnIsRecalled(t *testing.T) {
 		if r := recall(t, d, "om_1"); r.Running != c.Turn.ID {
 			t.Errorf("recalled: %+v", r)
 		}
-		finish(t, d, db.TurnResult{Turn: c.Turn, State: db.Cancelled, Answer: "one is"})
+		finish(t, d, db.TurnResult{Turn: c.Turn, State: convo.Cancelled, Answer: "one is"})
 		if acted {
 			noTurn(t, d)
 		} else if again := claim(t, d, "s-3"); texts(again.Asked) != "u:zero u:continue" || again.Turn.Continues != 0 {
@@ -156,7 +156,7 @@ func continuesFollowUp(t *testing.T, d *db.DB) (followUp db.Turn, c db.Claim) {
 	if _, err := d.Turns().Happens(t.Context(), oc, convo.Wakes{Turn: followUp.ID}); err != nil {
 		t.Fatal(err)
 	}
-	finish(t, d, db.TurnResult{Turn: claim(t, d, "s-1").Turn, State: db.Interrupted, Answer: "the build"})
+	finish(t, d, db.TurnResult{Turn: claim(t, d, "s-1").Turn, State: convo.Interrupted, Answer: "the build"})
 	goOn(t, d, followUp.ID)
 	return followUp, claim(t, d, "s-2")
 }

@@ -53,7 +53,7 @@ func TestAQueuedQuestionIsRecalled(t *testing.T) {
 	if r := recall(t, d, "om_1"); r.Key != oc || r.Running != 0 {
 		t.Errorf("%+v", r)
 	}
-	if _, err := d.Turns().Claim(t.Context(), oc, turnIDs("s"), true); !errors.Is(err, db.ErrNotFound) {
+	if _, err := d.Turns().Claim(t.Context(), oc, startIn("s")); !errors.Is(err, db.ErrNotFound) {
 		t.Errorf("it is still asked: %v", err)
 	}
 	empty(t, d)
@@ -73,7 +73,7 @@ func TestARunningTurnLosesItsQuestion(t *testing.T) {
 	if r := recall(t, d, "om_1"); r.Running != c.Turn.ID {
 		t.Errorf("%+v", r)
 	}
-	finish(t, d, db.TurnResult{Turn: c.Turn, State: db.Cancelled, Answer: "one is",
+	finish(t, d, db.TurnResult{Turn: c.Turn, State: convo.Cancelled, Answer: "one is",
 		Session: db.Session{ID: c.Turn.Session}})
 	if got := history(t, d, 0, 99); got != "a:nothing u:zero" {
 		t.Errorf("history %q", got)
@@ -105,9 +105,9 @@ func TestOtherQuestionsAreAskedAgain(t *testing.T) {
 		if r := recall(t, d, "om_2"); r.Running != c.Turn.ID {
 			t.Errorf("%+v", r)
 		}
-		finish(t, d, db.TurnResult{Turn: c.Turn, State: db.Cancelled, Answer: "two is",
+		finish(t, d, db.TurnResult{Turn: c.Turn, State: convo.Cancelled, Answer: "two is",
 			Session: db.Session{ID: c.Turn.Session}})
-		again, err := d.Turns().Claim(t.Context(), oc, turnIDs("s2"), true)
+		again, err := d.Turns().Claim(t.Context(), oc, startIn("s2"))
 		if acted {
 			if !errors.Is(err, db.ErrNotFound) {
 				t.Errorf("a tool may run twice: %v", err)
@@ -128,14 +128,14 @@ func TestOtherQuestionsAreAskedAgain(t *testing.T) {
 func TestTheRestOfARecalledTurnWaitsForItsEnd(t *testing.T) {
 	for name, tc := range map[string]struct {
 		meanwhile bool // a tool is used between the recall and the stop
-		end       db.TurnState
+		end       convo.Phase
 		again     bool
 	}{
-		"stopped":             {false, db.Cancelled, true},
-		"a tool was used":     {true, db.Cancelled, false},
-		"answered meanwhile":  {false, db.Done, false},
-		"failed meanwhile":    {false, db.Failed, false},
-		"stopped by a person": {false, "", false},
+		"stopped":             {false, convo.Cancelled, true},
+		"a tool was used":     {true, convo.Cancelled, false},
+		"answered meanwhile":  {false, convo.Done, false},
+		"failed meanwhile":    {false, convo.Failed, false},
+		"stopped by a person": {false, 0, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := fresh(t)
@@ -146,8 +146,8 @@ func TestTheRestOfARecalledTurnWaitsForItsEnd(t *testing.T) {
 			if c, err := d.Turns().Of(t.Context(), oc); err != nil || len(c.In(convo.Queued)) > 0 {
 				t.Errorf("turns %v wait while the agent may still work, %v", c.Turns, err)
 			}
-			if tc.end == "" {
-				tc.end = db.Cancelled
+			if tc.end == 0 {
+				tc.end = convo.Cancelled
 				if _, err := d.Turns().Happens(t.Context(), oc, convo.Stops{Turns: []int64{c.Turn.ID}}); err != nil {
 					t.Fatal(err)
 				}
@@ -158,7 +158,7 @@ func TestTheRestOfARecalledTurnWaitsForItsEnd(t *testing.T) {
 				}
 			}
 			finish(t, d, db.TurnResult{Turn: c.Turn, State: tc.end, Answer: "one is"})
-			switch again, err := d.Turns().Claim(t.Context(), oc, turnIDs("s2"), true); {
+			switch again, err := d.Turns().Claim(t.Context(), oc, startIn("s2")); {
 			case tc.again && (err != nil || texts(again.Asked) != "u:one"):
 				t.Errorf("asked again: %q, %v", texts(again.Asked), err)
 			case !tc.again && !errors.Is(err, db.ErrNotFound):
@@ -242,7 +242,7 @@ func TestAnAnsweredQuestionIsEdited(t *testing.T) {
 	delivered(t, d, next(t, d), "")
 	edit(t, d, "om_1", "two")
 	a := edit(t, d, "om_1", "three")
-	if _, err := d.Turns().Claim(t.Context(), oc, turnIDs("s"), true); !errors.Is(err, db.ErrNotFound) {
+	if _, err := d.Turns().Claim(t.Context(), oc, startIn("s")); !errors.Is(err, db.ErrNotFound) {
 		t.Fatalf("it is answered without a request: %v", err)
 	}
 	p := next(t, d)
@@ -349,7 +349,7 @@ func TestAnAnswerIsQuotedByItsCard(t *testing.T) {
 	d := fresh(t)
 	accept(t, d, say("om_1", "one"))
 	c := claim(t, d, "s")
-	if err := d.Turns().SetCard(t.Context(), c.Turn.ID, "om_card/7"); err != nil {
+	if err := d.Outbox().SetCard(t.Context(), db.Post{Turn: c.Turn.ID}, "om_card/7"); err != nil {
 		t.Fatal(err)
 	}
 	finish(t, d, db.TurnResult{Turn: c.Turn, Answer: "a1"})
@@ -479,7 +479,7 @@ func TestNothingReadsRecalledMessages(t *testing.T) {
 			accept(t, d, e)
 			ids, of[id], words[word] = append(ids, id), append(of[id], word), false
 		case roll < 7:
-			c, err := d.Turns().Claim(t.Context(), oc, turnIDs(fmt.Sprint("s", n)), true)
+			c, err := d.Turns().Claim(t.Context(), oc, startIn(fmt.Sprint("s", n)))
 			if errors.Is(err, db.ErrNotFound) {
 				continue
 			} else if err != nil {
@@ -538,7 +538,7 @@ func TestRecallDuringTheEndOfTheTurn(t *testing.T) {
 		}()
 		go func() {
 			done <- d.Turns().Finish(context.Background(),
-				db.TurnResult{Turn: c.Turn, State: db.Done, Answer: "secret", Session: db.Session{ID: id}})
+				db.TurnResult{Turn: c.Turn, State: convo.Done, Answer: "secret", Session: db.Session{ID: id}})
 		}()
 		if err := errors.Join(<-done, <-done); err != nil {
 			t.Fatal(err)

@@ -26,8 +26,9 @@ type Inbound struct {
 	Continues int64      // the interrupted turn that it asks to continue; 0 = none
 	Over      chat.Card  // the final card of that turn
 	Held      *chat.Card // not nil: the turn, its [chat.OwnTurn], is held until somebody asks for it, and shows this card
-	Steer     Steer      // the running turn that gets the message; zero = none
-	Start     *Start     // not nil: the chat is idle, so the turn is claimed at once
+	Adds      int64      // the running turn that gets the message, under the ID Prompt in the transcript; 0 = none
+	Prompt    string
+	Start     *Start // not nil: the chat is idle, so the turn is claimed at once
 }
 
 // AcceptResult is the result of storing a message.

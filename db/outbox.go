@@ -28,13 +28,8 @@ type Post struct {
 	Attempts int           // so far
 	Due      time.Time     // not before
 	Created  time.Time
-	KnownCard
-}
-
-// KnownCard is the known state of a post's card.
-type KnownCard struct {
-	CardID string    // the existing card; empty = none as far as is known
-	Begun  time.Time // when the turn's first question arrived: its card is not older
+	CardID   string    // the existing card; empty = none as far as is known
+	Begun    time.Time // when the turn's first question arrived: its card is not older
 }
 
 // Outbox stores pending posts in their order.
@@ -88,9 +83,17 @@ func (o Outbox) insert(ctx context.Context, tx *sql.Tx, p Post) error {
 	return nil
 }
 
-// Enqueue adds a post that belongs to no message or turn. While a post with the same Idem is waiting, it adds nothing.
+// Enqueue adds a post that belongs to no message or turn; of a file, Text is the content. While a post with the same Idem
+// is waiting, or a file with it is known, it adds nothing.
 func (o Outbox) Enqueue(ctx context.Context, p Post) error {
-	if err := o.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error { return o.post(ctx, tx, p) }); err != nil {
+	err := o.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) (err error) {
+		if p.File != nil {
+			_, err = o.postFile(ctx, tx, p)
+			return err
+		}
+		return o.post(ctx, tx, p)
+	})
+	if err != nil {
 		return fmt.Errorf("add a delivery in %v: %w", p.Key, err)
 	}
 	return nil
@@ -232,12 +235,14 @@ func (o Outbox) Readdress(ctx context.Context, p Post) error {
 	return nil
 }
 
-const delayPost = `UPDATE outbox SET attempts = attempts + 1, next_at = ?2, obstacle = ?3, why = ?4 WHERE id = ?1`
+const delayPost = `UPDATE outbox SET attempts = attempts + 1, next_at = ?2, obstacle = ?3, why = ?4,
+	id = CASE WHEN ?5 THEN (SELECT MAX(id) + 1 FROM outbox) ELSE id END WHERE id = ?1`
 
-// Delay postpones a post that could not be delivered.
-func (o Outbox) Delay(ctx context.Context, p Post, until time.Time, f Failure) error {
+// Delay postpones a post that could not be delivered. If it yields, later posts go first: a file must not hold up an
+// answer.
+func (o Outbox) Delay(ctx context.Context, p Post, until time.Time, f Failure, yields bool) error {
 	err := o.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
-		return overwritePost(ctx, tx, delayPost, p.ID, millis(until), f.Obstacle, f.Why)
+		return overwritePost(ctx, tx, delayPost, p.ID, millis(until), f.Obstacle, f.Why, yields)
 	})
 	if err != nil {
 		return fmt.Errorf("put delivery %d off: %w", p.ID, err)
@@ -253,21 +258,9 @@ const continuedCards = `WITH RECURSIVE earlier (id) AS (
 	SELECT card_id FROM turns WHERE id IN earlier AND card_id <> ''
 	UNION SELECT card_id FROM approvals WHERE (turn_id = ?1 OR turn_id IN earlier) AND card_id <> ''`
 
-// ContinuedCards lists the cards that may reply to the same message as a turn's: those of the turns it continues, and
-// those of the approvals of all of them.
-func (o Outbox) ContinuedCards(ctx context.Context, turn int64) ([]string, error) {
-	return o.cards(ctx, continuedCards, turn)
-}
-
 const nearbyCards = `SELECT card_id FROM turns WHERE id BETWEEN ?2 - 1000 AND ?2 + 1000 AND id <> ?2
 	AND chat_key = ?1 AND card_id <> ''
 	UNION SELECT card_id FROM approvals WHERE turn_id BETWEEN ?2 - 1000 AND ?2 + 1000 AND chat_key = ?1 AND card_id <> ''`
-
-// NearbyCards lists the cards of turns near a turn of a chat, and of approvals: in a topic, the bot's messages do not
-// tell what they reply to.
-func (o Outbox) NearbyCards(ctx context.Context, key chat.Key, turn int64) ([]string, error) {
-	return o.cards(ctx, nearbyCards, key.String(), turn)
-}
 
 const besideCards = `SELECT card_id FROM turns WHERE chat_key = ?1 AND card_id <> ''
 	AND id BETWEEN (
@@ -277,9 +270,20 @@ const besideCards = `SELECT card_id FROM turns WHERE chat_key = ?1 AND card_id <
 	AND turn_id BETWEEN (SELECT turn_id FROM approvals WHERE id = ?2) - 1000
 	AND (SELECT turn_id FROM approvals WHERE id = ?2) + 1000`
 
-// BesideCards lists the cards that may reply to the same message as that of an approval.
-func (o Outbox) BesideCards(ctx context.Context, key chat.Key, approval string) ([]string, error) {
-	return o.cards(ctx, besideCards, key.String(), approval)
+// OtherCards lists the cards that may reply to the same message as that of p: those of the turns that its turn continues,
+// with those of their approvals; for an approval, those near it. In a topic, where the bot's messages do not tell what
+// they reply to, these are the cards near the turn, too.
+func (o Outbox) OtherCards(ctx context.Context, p Post) ([]string, error) {
+	if p.Approval != "" {
+		return o.cards(ctx, besideCards, p.Key.String(), p.Approval)
+	}
+	others, err := o.cards(ctx, continuedCards, p.Turn)
+	if err == nil && p.Key.Thread != "" {
+		var near []string
+		near, err = o.cards(ctx, nearbyCards, p.Key.String(), p.Turn)
+		others = append(others, near...)
+	}
+	return others, err
 }
 
 // cards runs a query for card IDs.
@@ -289,6 +293,45 @@ func (o Outbox) cards(ctx context.Context, query string, args ...any) ([]string,
 		return nil, fmt.Errorf("list cards: %w", err)
 	}
 	return cards, nil
+}
+
+const (
+	setTurnCard     = `UPDATE turns SET card_id = ?2 WHERE id = ?1`
+	setApprovalCard = `UPDATE approvals SET card_id = ?2 WHERE id = ?1`
+	setGrantCard    = `UPDATE grants SET card_id = ?2 WHERE subject = ?1`
+
+	turnCard     = `SELECT card_id FROM turns WHERE id = ?1`
+	approvalCard = `SELECT card_id FROM approvals WHERE id = ?1`
+)
+
+// SetCard stores the ID of the card that p shows.
+func (o Outbox) SetCard(ctx context.Context, p Post, card string) (err error) {
+	switch {
+	case p.Approval != "":
+		_, err = o.db.engine.Exec(ctx, setApprovalCard, p.Approval, card)
+	case p.Grant != "":
+		_, err = o.db.engine.Exec(ctx, setGrantCard, p.Grant, card)
+	default:
+		_, err = o.db.engine.Exec(ctx, setTurnCard, p.Turn, card)
+	}
+	if err != nil {
+		return fmt.Errorf("set the card of %s: %w", p.Idem, err)
+	}
+	return nil
+}
+
+// CardOf is the ID of the card of an approval, or else of a turn; empty = none yet. It returns [ErrNotFound] for an
+// unknown one.
+func (o Outbox) CardOf(ctx context.Context, turn int64, approval string) (card string, err error) {
+	if approval != "" {
+		card, err = queryOne(ctx, o.db.read, scanText, approvalCard, approval)
+	} else {
+		card, err = queryOne(ctx, o.db.read, scanText, turnCard, turn)
+	}
+	if err != nil && !errors.Is(err, ErrNotFound) {
+		return "", fmt.Errorf("card of turn %d, or approval %q: %w", turn, approval, err)
+	}
+	return card, err
 }
 
 const duePosts = `SELECT chat_key FROM outbox o WHERE next_at <= ?1

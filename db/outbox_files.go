@@ -5,7 +5,6 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"time"
 
 	"magpie/internal/chat"
 )
@@ -19,18 +18,18 @@ type FileDelivery struct {
 	Size    int64  // in bytes
 	Copy    string // the name of its copy in the folder of outgoing files; empty = the content is the text of its post
 	Upload  string // the platform's key; empty = not uploaded yet
-	State   FileDeliveryState
+	State   fileState
 }
 
-// FileDeliveryState is the state of a delivery.
-type FileDeliveryState string
+// fileState is the state of a delivery.
+type fileState string
 
 // The states of a file. All but OnItsWay are final.
 const (
-	OnItsWay    FileDeliveryState = "waiting"
-	Shown       FileDeliveryState = "shown"
-	RefusedFile FileDeliveryState = "refused" // the platform rejects the file
-	Dropped     FileDeliveryState = "dropped" // there was nobody to show it to
+	OnItsWay    fileState = "waiting"
+	Shown       fileState = "shown"
+	RefusedFile fileState = "refused" // the platform rejects the file
+	droppedFile fileState = "dropped" // there was nobody to show it to
 )
 
 const insertFileDelivery = `INSERT INTO file_deliveries (chat_key, turn_id, idem, name, picture, caption, size,
@@ -59,11 +58,10 @@ func (o Outbox) EnqueueFile(
 	ctx context.Context, t Turn, p FileDelivery, idem string,
 ) (left FileDelivery, fresh bool, err error) {
 	err = o.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) (err error) {
-		if p.ID, err = o.insertFile(ctx, tx, t, p, idem, ""); err != nil {
-			return err
+		fresh, err = o.postFile(ctx, tx, Post{Key: t.Key, Turn: t.ID, ReplyTo: t.ReplyTo, Idem: idem, File: &p})
+		if err == nil {
+			left, err = scanFileDelivery(tx.QueryRowContext(ctx, fileDeliveryByIdem, idem))
 		}
-		fresh = p.ID != 0
-		left, err = scanFileDelivery(tx.QueryRowContext(ctx, fileDeliveryByIdem, idem))
 		return err
 	})
 	if err != nil {
@@ -72,35 +70,18 @@ func (o Outbox) EnqueueFile(
 	return left, fresh, nil
 }
 
-// WriteFile enqueues a file that belongs to no turn, with its content in the outbox. It is a reply to a message; if the
-// idem is known, nothing is added.
-func (o Outbox) WriteFile(ctx context.Context, to chat.Ref, p FileDelivery, idem, content string) error {
-	p.Size = int64(len(content))
-	err := o.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
-		_, err := o.insertFile(ctx, tx, Turn{Key: to.Key, ReplyTo: to.ID}, p, idem, content)
-		return err
-	})
-	if err != nil {
-		return fmt.Errorf("leave a file in %v: %w", to.Key, err)
-	}
-	return nil
-}
-
-// insertFile adds a file and its post. It returns 0 if the file is known.
-func (o Outbox) insertFile(
-	ctx context.Context, tx *sql.Tx, t Turn, p FileDelivery, idem, content string,
-) (id int64, err error) {
-	err = tx.QueryRowContext(ctx, insertFileDelivery, t.Key.String(), t.ID, idem, p.Name, p.Picture, p.Caption,
-		p.Size, p.Copy, millis(o.db.now())).Scan(&id)
+// postFile adds a file and its post. It reports false and adds nothing if the idem is known.
+func (o Outbox) postFile(ctx context.Context, tx *sql.Tx, p Post) (fresh bool, err error) {
+	file := *p.File
+	err = tx.QueryRowContext(ctx, insertFileDelivery, p.Key.String(), p.Turn, p.Idem, file.Name, file.Picture,
+		file.Caption, file.Size, file.Copy, millis(o.db.now())).Scan(&file.ID)
 	if errors.Is(err, sql.ErrNoRows) {
-		return 0, nil
+		return false, nil
 	} else if err != nil {
-		return 0, fmt.Errorf("add a file: %w", err)
+		return false, fmt.Errorf("add a file: %w", err)
 	}
-	p.ID = id
-	return id, o.post(
-		ctx, tx, Post{Key: t.Key, Turn: t.ID, Idem: idem, ReplyTo: t.ReplyTo, Text: content, File: &p},
-	)
+	p.File = &file
+	return true, o.post(ctx, tx, p)
 }
 
 // FileDelivery returns a file, or [ErrNotFound].
@@ -131,7 +112,7 @@ func (p FileDelivery) recordDelivery(ctx context.Context, tx *sql.Tx, messageID 
 	case p.State != OnItsWay:
 		state = p.State
 	case messageID == "":
-		state = Dropped
+		state = droppedFile
 	}
 	if _, err := tx.ExecContext(ctx, setFileDeliveryState, p.ID, state); err != nil {
 		return fmt.Errorf("store the outcome of file %d: %w", p.ID, err)
@@ -161,20 +142,6 @@ func (o Outbox) Copies(ctx context.Context) ([]string, error) {
 	return names, nil
 }
 
-const postponePost = `UPDATE outbox SET id = (SELECT MAX(id) + 1 FROM outbox), attempts = attempts + 1, next_at = ?2,
-	obstacle = ?3, why = ?4 WHERE id = ?1`
-
-// PostponeFile postpones the post of a file and lets later posts go first: a file must not hold up an answer.
-func (o Outbox) PostponeFile(ctx context.Context, p Post, until time.Time, f Failure) error {
-	err := o.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
-		return overwritePost(ctx, tx, postponePost, p.ID, millis(until), f.Obstacle, f.Why)
-	})
-	if err != nil {
-		return fmt.Errorf("put file %d off: %w", p.File.ID, err)
-	}
-	return nil
-}
-
 const forgetFileDeliveries = `DELETE FROM file_deliveries WHERE created_at < ?1
 	AND id NOT IN (SELECT file_delivery_id FROM outbox)`
 
@@ -189,18 +156,4 @@ func (p FileDelivery) historyText() string {
 		text += " " + p.Caption
 	}
 	return text
-}
-
-// LongAnswer is an answer that is also sent as a file.
-type LongAnswer struct {
-	Name string // of the file
-	Text string
-}
-
-// enqueue enqueues the answer after the turn's card.
-func (a LongAnswer) enqueue(ctx context.Context, ps Outbox, tx *sql.Tx, t Turn) error {
-	_, err := ps.insertFile(
-		ctx, tx, t, FileDelivery{Name: a.Name, Size: int64(len(a.Text))}, fmt.Sprintf("answer:%d", t.ID), a.Text,
-	)
-	return err
 }

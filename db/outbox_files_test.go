@@ -9,6 +9,7 @@ import (
 
 	"magpie/db"
 	"magpie/internal/chat"
+	"magpie/internal/convo"
 )
 
 // nextPost is the oldest post that waits in the chat of the tests.
@@ -84,8 +85,8 @@ func TestAFileThatWaitsLetsOthersGoFirst(t *testing.T) {
 	leave(t, d, c, db.FileDelivery{Name: "a", Copy: "c-1"}, "file:1")
 	finish(t, d, db.TurnResult{Turn: c.Turn, Answer: "done"})
 	due := time.Now().Add(time.Minute)
-	if err := d.Outbox().PostponeFile(t.Context(), nextPost(t, d), due,
-		db.Failure{Obstacle: chat.NoPermission}); err != nil {
+	if err := d.Outbox().Delay(t.Context(), nextPost(t, d), due,
+		db.Failure{Obstacle: chat.NoPermission}, true); err != nil {
 		t.Fatal(err)
 	}
 	if err := d.Outbox().Enqueue(t.Context(), db.Post{Key: oc, Idem: "later", ReplyTo: "om_1",
@@ -119,9 +120,9 @@ func TestALongAnswerFollowsItsCardOnce(t *testing.T) {
 	d := fresh(t)
 	accept(t, d, say("om_1", "tell all"))
 	c := claim(t, d, "s-1")
-	end := db.TurnResult{Turn: c.Turn, Answer: "all of it", File: &db.LongAnswer{Name: "answer.md", Text: "all of it"}}
+	end := db.TurnResult{Turn: c.Turn, Answer: "all of it", FileName: "answer.md", FileText: "all of it"}
 	finish(t, d, end)
-	end.State = db.Done
+	end.State = convo.Done
 	if err := d.Turns().Finish(t.Context(), end); !errors.Is(err, db.ErrNotFound) {
 		t.Errorf("finished twice: %v", err)
 	}
@@ -144,23 +145,31 @@ func TestALongAnswerFollowsItsCardOnce(t *testing.T) {
 	}
 }
 
-func TestNearbyCards(t *testing.T) {
+func TestCardsNearATurnInATopic(t *testing.T) {
 	d := fresh(t)
+	topic := oc
+	topic.Thread = "omt_1"
 	var turns []int64
 	for _, id := range []string{"om_1", "om_2"} {
-		accept(t, d, say(id, id))
-		c := claim(t, d, "s-1")
-		if err := d.Turns().SetCard(t.Context(), c.Turn.ID, "card of "+id); err != nil {
+		q := say(id, id)
+		q.Key = topic
+		accept(t, d, q)
+		c, err := d.Turns().Claim(t.Context(), topic, startIn("s-1"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := d.Outbox().SetCard(t.Context(), db.Post{Turn: c.Turn.ID}, "card of "+id); err != nil {
 			t.Fatal(err)
 		}
 		finish(t, d, db.TurnResult{Turn: c.Turn})
 		turns = append(turns, c.Turn.ID)
 	}
-	if cards, err := d.Outbox().NearbyCards(t.Context(), oc, turns[1]); err != nil ||
+	if cards, err := d.Outbox().OtherCards(t.Context(), db.Post{Key: topic, Turn: turns[1]}); err != nil ||
 		!slices.Equal(cards, []string{"card of om_1"}) {
 		t.Errorf("%v, %v", cards, err)
 	}
-	if cards, err := d.Outbox().NearbyCards(t.Context(), chat.FeishuChat("oc_other"), turns[1]); err != nil ||
+	topic.ID = "oc_other"
+	if cards, err := d.Outbox().OtherCards(t.Context(), db.Post{Key: topic, Turn: turns[1]}); err != nil ||
 		len(cards) != 0 {
 		t.Errorf("%v, %v", cards, err)
 	}

@@ -3,6 +3,7 @@ package db_test
 import (
 	"errors"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -40,7 +41,7 @@ func interruptedTurn(t testing.TB, d *db.DB) db.Turn {
 	t.Helper()
 	accept(t, d, say("om_1", "question"))
 	turn := claim(t, d, "s").Turn
-	finish(t, d, db.TurnResult{Turn: turn, State: db.Interrupted, Answer: "half", Card: chat.Card{Body: "half"}})
+	finish(t, d, db.TurnResult{Turn: turn, State: convo.Interrupted, Answer: "half", Card: chat.Card{Body: "half"}})
 	delivered(t, d, next(t, d), "")
 	return turn
 }
@@ -52,7 +53,7 @@ func TestTheEndOfATurnIsQueuedForDelivery(t *testing.T) {
 	if turn.ReplyTo != "om_1" || turn.Prompt != "p-s" || turn.Attempts != 1 {
 		t.Errorf("turn %+v", turn)
 	}
-	if err := d.Turns().SetCard(t.Context(), turn.ID, "card_1"); err != nil {
+	if err := d.Outbox().SetCard(t.Context(), db.Post{Turn: turn.ID}, "card_1"); err != nil {
 		t.Fatal(err)
 	}
 	card := chat.Card{Body: "a1", Buttons: []chat.Button{{Label: "x", Action: chat.Action{Do: "y", Turn: 1}}}}
@@ -66,7 +67,7 @@ func TestTheEndOfATurnIsQueuedForDelivery(t *testing.T) {
 	if err != nil || len(keys) != 1 || keys[0] != oc {
 		t.Errorf("due %v, %v", keys, err)
 	}
-	if err := d.Outbox().Delay(t.Context(), p, time.Now().Add(time.Hour), db.Failure{}); err != nil {
+	if err := d.Outbox().Delay(t.Context(), p, time.Now().Add(time.Hour), db.Failure{}, false); err != nil {
 		t.Fatal(err)
 	}
 	if p = next(t, d); p.Attempts != 1 || time.Until(p.Due) < 59*time.Minute {
@@ -101,7 +102,7 @@ func TestACommandAndItsReplyAreOne(t *testing.T) {
 func TestAnInterruptedTurnGoesOnOnce(t *testing.T) {
 	d := fresh(t)
 	turn := interruptedTurn(t, d)
-	if got, err := d.Turns().NewestInterrupted(t.Context(), oc); err != nil || got.ID != turn.ID {
+	if got, err := d.Turns().Interrupted(t.Context(), oc, 0); err != nil || got.ID != turn.ID {
 		t.Fatalf("interrupted %+v, %v", got, err)
 	}
 	w := db.Decision{Key: oc, Turn: turn.ID, GoOn: true,
@@ -123,7 +124,7 @@ func TestAnInterruptedTurnGoesOnOnce(t *testing.T) {
 	if got := history(t, d, 0, c.Turn.ID); got != "a:half u:question" {
 		t.Errorf("history %q", got)
 	}
-	if _, err := d.Turns().NewestInterrupted(t.Context(), oc); !errors.Is(err, db.ErrNotFound) {
+	if _, err := d.Turns().Interrupted(t.Context(), oc, 0); !errors.Is(err, db.ErrNotFound) {
 		t.Errorf("interrupted: %v", err)
 	}
 }
@@ -163,13 +164,13 @@ func TestADecisionThatIsVoid(t *testing.T) {
 	if p := next(t, d); p.Card.Body != "dropped" {
 		t.Errorf("post %+v", p)
 	}
-	if _, err := d.Turns().Claim(t.Context(), oc, turnIDs("x"), true); !errors.Is(err, db.ErrNotFound) {
+	if _, err := d.Turns().Claim(t.Context(), oc, startIn("x")); !errors.Is(err, db.ErrNotFound) {
 		t.Errorf("a dropped turn runs: %v", err)
 	}
 	second := d
 	accept(t, second, say("om_2", "q2"))
 	again := claim(t, second, "s2").Turn
-	finish(t, second, db.TurnResult{Turn: again, State: db.Interrupted, Answer: "half"})
+	finish(t, second, db.TurnResult{Turn: again, State: convo.Interrupted, Answer: "half"})
 	restart := say("om_3", "/new")
 	restart.Class, restart.Effects = chat.Command, []db.Effect{db.StartConversation{}}
 	accept(t, second, restart)
@@ -198,7 +199,7 @@ func TestLateQuestionsWaitForARequest(t *testing.T) {
 				p.ReplyTo != "om_1" {
 				t.Errorf("post %+v", p)
 			}
-			if _, err := d.Turns().Claim(t.Context(), oc, turnIDs("x"), true); !errors.Is(err, db.ErrNotFound) {
+			if _, err := d.Turns().Claim(t.Context(), oc, startIn("x")); !errors.Is(err, db.ErrNotFound) {
 				t.Fatalf("a late turn runs without a request: %v", err)
 			}
 			want := "u:one u:two"
@@ -284,7 +285,7 @@ func TestPostponedChatsAreNotDue(t *testing.T) {
 			accept(t, d, e)
 		}
 	}
-	if err := d.Outbox().Delay(t.Context(), next(t, d), time.Now().Add(time.Hour), db.Failure{}); err != nil {
+	if err := d.Outbox().Delay(t.Context(), next(t, d), time.Now().Add(time.Hour), db.Failure{}, false); err != nil {
 		t.Fatal(err)
 	}
 	if keys, err := d.Outbox().Due(t.Context(), 1); err != nil || len(keys) != 1 || keys[0] != other {
@@ -350,14 +351,14 @@ func TestTheCardsOfWhatATurnGoesOnWith(t *testing.T) {
 	d := fresh(t)
 	turn := interruptedTurn(t, d)
 	for _, card := range []string{"card_1", "card_2", "card_3"} {
-		if err := errors.Join(d.Turns().SetCard(t.Context(), turn.ID, card),
+		if err := errors.Join(d.Outbox().SetCard(t.Context(), db.Post{Turn: turn.ID}, card),
 			d.Turns().Decide(t.Context(), db.Decision{Key: oc, Turn: turn.ID, GoOn: true})); err != nil {
 			t.Fatal(err)
 		}
 		turn = claim(t, d, "s").Turn
-		finish(t, d, db.TurnResult{Turn: turn, State: db.Interrupted})
+		finish(t, d, db.TurnResult{Turn: turn, State: convo.Interrupted})
 	}
-	if got, err := d.Outbox().ContinuedCards(t.Context(), turn.ID); err != nil ||
+	if got, err := d.Outbox().OtherCards(t.Context(), db.Post{Key: oc, Turn: turn.ID}); err != nil ||
 		!slices.Equal(slices.Sorted(slices.Values(got)), []string{"card_1", "card_2", "card_3"}) {
 		t.Errorf("cards %q, %v", got, err)
 	}
@@ -390,7 +391,7 @@ func TestALateQuestionKnowsWhatWasAnsweredMeanwhile(t *testing.T) {
 	accept(t, d, say("om_2", "q2"))
 	finish(t, d, db.TurnResult{Turn: claim(t, d, "s2").Turn, Answer: "a2"})
 	accept(t, d, say("om_3", "q3"))
-	finish(t, d, db.TurnResult{Turn: claim(t, d, "s3").Turn, State: db.Interrupted, Answer: "half"})
+	finish(t, d, db.TurnResult{Turn: claim(t, d, "s3").Turn, State: convo.Interrupted, Answer: "half"})
 	d.At(t, time.Now().Add(time.Hour))
 	later := say("om_4", "late, too")
 	later.Held = held
@@ -426,14 +427,14 @@ func TestNoTurnIsInterruptedInAnEndedConversation(t *testing.T) {
 	e := say("om_2", "/new")
 	e.Class, e.Effects = chat.Command, []db.Effect{db.StartConversation{}}
 	accept(t, d, e)
-	end := db.TurnResult{Turn: turn, State: db.Interrupted, Answer: "half", Card: chat.Card{Body: "half"}}
-	if err := d.Turns().Finish(t.Context(), end); !errors.Is(err, db.ErrOver) || db.Permanent(err) {
+	end := db.TurnResult{Turn: turn, State: convo.Interrupted, Answer: "half", Card: chat.Card{Body: "half"}}
+	if err := d.Turns().Finish(t.Context(), end); err == nil || !strings.Contains(err.Error(), "has ended meanwhile") || db.Permanent(err) {
 		t.Errorf("interrupted: %v", err)
 	}
 	if left, err := d.Turns().Running(t.Context()); err != nil || len(left) != 1 || len(deliver(t, d)) != 0 {
 		t.Errorf("something of it was stored: %+v, %v", left, err)
 	}
-	end.State = db.Cancelled
+	end.State = convo.Cancelled
 	finish(t, d, end)
 	if p := deliver(t, d); len(p) != 1 || p[0].Card.Body != "half" {
 		t.Errorf("delivery %+v", p)

@@ -30,7 +30,7 @@ func TestUndelivered(t *testing.T) {
 		t.Helper()
 		p, err := d.Outbox().Next(t.Context(), key)
 		if err == nil {
-			err = d.Outbox().Delay(t.Context(), p, now, f)
+			err = d.Outbox().Delay(t.Context(), p, now, f, false)
 		}
 		if err != nil {
 			t.Fatal(err)

@@ -53,7 +53,7 @@ func TestLongWorkIsReported(t *testing.T) {
 			m := chat.Message{Key: oc, ID: fmt.Sprint("om_", i), Role: chat.User, Class: chat.Talk, Text: "发布在星期二"}
 			list = append(list, db.Record{Message: m})
 		}
-		_, err := d.Messages().NewImporter().Import(t.Context(), list)
+		_, err := d.Messages().Importer()(t.Context(), list)
 		return err
 	})
 	use(func(d *db.DB) error {

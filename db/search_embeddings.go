@@ -9,18 +9,13 @@ import (
 	"magpie/internal/chat"
 )
 
-// Unembedded is a message without a vector.
+// Unembedded is a message without a vector, or with one that is to be stored.
 type Unembedded struct {
-	ID   int64 // grows in the order of storing, but is reused when the newest messages are deleted
-	Text string
-	chat string
-	seq  int64
-}
-
-// Embedding is the vector of a message.
-type Embedding struct {
-	Of     Unembedded
+	ID     int64 // grows in the order of storing, but is reused when the newest messages are deleted
+	Text   string
 	Vector []byte
+	chat   string
+	seq    int64
 }
 
 const selectUnembedded = `SELECT m.id, m.content, m.chat_key, m.seq FROM messages m NOT INDEXED
@@ -53,10 +48,10 @@ const saveEmbedding = `INSERT INTO embeddings (chat_key, epoch, seq, model, dim,
 	ON CONFLICT (chat_key, epoch, seq) DO UPDATE SET model = excluded.model, dim = excluded.dim, vector = excluded.vector`
 
 // SaveEmbeddings stores vectors of a model. They replace those of other models.
-func (s Search) SaveEmbeddings(ctx context.Context, model string, list []Embedding) error {
+func (s Search) SaveEmbeddings(ctx context.Context, model string, list []Unembedded) error {
 	err := s.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
 		for _, e := range list {
-			if _, err := tx.ExecContext(ctx, saveEmbedding, e.Of.chat, e.Of.seq, model, len(e.Vector), e.Vector); err != nil {
+			if _, err := tx.ExecContext(ctx, saveEmbedding, e.chat, e.seq, model, len(e.Vector), e.Vector); err != nil {
 				return err
 			}
 		}

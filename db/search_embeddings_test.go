@@ -34,9 +34,10 @@ func embed(t *testing.T, d *db.DB, model string, vector ...byte) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var es []db.Embedding
+	var es []db.Unembedded
 	for _, u := range list {
-		es = append(es, db.Embedding{Of: u, Vector: vector})
+		u.Vector = vector
+		es = append(es, u)
 	}
 	if err := d.Search().SaveEmbeddings(t.Context(), model, es); err != nil {
 		t.Fatal(err)
@@ -131,7 +132,7 @@ func TestDeletedMessagesHaveNoVectors(t *testing.T) {
 	if got := vectors(t, d, oc, 0, "m", 1, 100); !slices.Equal(got, []int64{3}) {
 		t.Errorf("vectors: %v", got)
 	}
-	if err := d.Search().SaveEmbeddings(t.Context(), "m", []db.Embedding{{Of: late[2], Vector: []byte{7}}}); err != nil {
+	if err := d.Search().SaveEmbeddings(t.Context(), "m", []db.Unembedded{withVector(late[2], 7)}); err != nil {
 		t.Error(err)
 	}
 	if got := vectors(t, d, oc, 0, "m", 1, 100); !slices.Equal(got, []int64{3}) {
@@ -160,10 +161,15 @@ func TestALateVectorIsNotStoredForAnotherMessage(t *testing.T) {
 	if err != nil || len(again) != 1 || again[0].ID != late[0].ID {
 		t.Fatal(again, err)
 	}
-	if err := d.Search().SaveEmbeddings(t.Context(), "m", []db.Embedding{{Of: late[0], Vector: []byte{7}}}); err != nil {
+	if err := d.Search().SaveEmbeddings(t.Context(), "m", []db.Unembedded{withVector(late[0], 7)}); err != nil {
 		t.Error(err)
 	}
 	if got := vectors(t, d, other.Key, 0, "m", 1, 100); len(got) != 0 {
 		t.Errorf("vectors: %v", got)
 	}
+}
+
+func withVector(u db.Unembedded, vector ...byte) db.Unembedded {
+	u.Vector = vector
+	return u
 }

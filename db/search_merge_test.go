@@ -21,7 +21,7 @@ func TestMergingLeavesOneSegment(t *testing.T) {
 				Key: key, ID: fmt.Sprintf("om_%d", n), Role: chat.User, Class: chat.Talk, Text: fmt.Sprintf("word%d common", n),
 			}})
 		}
-		if _, err := d.Messages().NewImporter().Import(t.Context(), list); err != nil {
+		if _, err := d.Messages().Importer()(t.Context(), list); err != nil {
 			t.Fatal(err)
 		}
 	}

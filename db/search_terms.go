@@ -34,7 +34,7 @@ type Found struct {
 	Messages int        // the approximate number of messages in the conversation
 }
 
-// The row of a message in the index is made of its chat's number and its seq, which may be negative: see [Importer].
+// The row of a message in the index is made of its chat's number and its seq, which may be negative: see [Messages.Importer].
 const (
 	chatRows = 1 << 32
 	firstSeq = -1 << 31

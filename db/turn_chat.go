@@ -80,7 +80,7 @@ func (ts Turns) Happens(ctx context.Context, key chat.Key, events ...convo.Event
 // postSettled shows what was decided about a turn.
 func (d *DB) postSettled(ctx context.Context, tx *sql.Tx, key chat.Key, f convo.Settled, over chat.Card) error {
 	what := map[convo.Phase]string{convo.Continued: continued, convo.Dropped: dropped, convo.Recalled: recalled}[f.As]
-	t := Turn{ID: f.Turn.ID, Progress: Progress{Attempts: f.Turn.Attempts}}
+	t := Turn{ID: f.Turn.ID, Attempts: f.Turn.Attempts}
 	return d.Outbox().post(ctx, tx, Post{Key: key, Turn: t.ID, Idem: cardIdem(t, what), ReplyTo: f.Turn.ReplyTo, Card: &over})
 }
 
@@ -159,8 +159,7 @@ func loadOver(ctx context.Context, q querier, key chat.Key, id int64) (convo.Tur
 }
 
 func scanOpen(scan scanner) (t convo.Turn, err error) {
-	var state TurnState
-	var failure string
+	var state, failure string
 	var created, started, due int64
 	err = scan(&t.ID, &t.Epoch, &state, &failure, &created, &started, &due, &t.Attempts, &t.Stopped, &t.Acted,
 		&t.Continues, &t.Follows, &t.ReplyTo)
@@ -168,48 +167,52 @@ func scanOpen(scan scanner) (t convo.Turn, err error) {
 	return t, err
 }
 
-// phaseOf is the phase of a turn; 0 = it is over.
-func phaseOf(state TurnState, failure string, background bool) convo.Phase {
+// phases are the phases of turns by their states, as far as the failure says no more.
+var phases = map[string]convo.Phase{
+	"queued": convo.Queued, "running": convo.Running, "interrupted": convo.Interrupted, "done": convo.Done,
+	"failed": convo.Failed, "cancelled": convo.Cancelled,
+}
+
+// What the failure of a turn says of its phase. That of a turn that is held back is late.
+const (
+	late      = "late"
+	continued = "continued"
+	dropped   = "dropped"
+)
+
+// phaseOf is the phase of a turn; 0 = a program has stored it that this one does not know.
+func phaseOf(state, failure string, background bool) convo.Phase {
+	p := phases[state]
 	switch {
-	case state == Queued:
-		return convo.Queued
-	case state == Running && background:
+	case p == convo.Running && background:
 		return convo.Background
-	case state == Running:
-		return convo.Running
-	case state == Interrupted && failure == Late:
+	case p == convo.Interrupted && failure == late:
 		return convo.Late
-	case state == Interrupted && failure != continued && failure != dropped:
-		return convo.Interrupted
-	case state == Failed:
-		return convo.Failed
+	case p == convo.Interrupted && failure == continued:
+		return convo.Continued
+	case (p == convo.Interrupted || p == convo.Cancelled) && failure == dropped:
+		return convo.Dropped
+	case p == convo.Cancelled && failure == recalled:
+		return convo.Recalled
 	}
-	return 0
+	return p
 }
 
 // stateOf is the state of a turn, and its failure, as long as nothing more is known of that.
-func stateOf(p convo.Phase) (state TurnState, failure string) {
+func stateOf(p convo.Phase) (state, failure string) {
 	switch p {
-	case convo.Queued:
-		return Queued, ""
-	case convo.Background, convo.Running:
-		return Running, ""
+	case convo.Background:
+		return "running", ""
 	case convo.Late:
-		return Interrupted, Late
-	case convo.Done:
-		return Done, ""
-	case convo.Failed:
-		return Failed, ""
-	case convo.Cancelled:
-		return Cancelled, ""
-	case convo.Recalled:
-		return Cancelled, recalled
+		return "interrupted", late
 	case convo.Continued:
-		return Interrupted, continued
+		return "interrupted", continued
 	case convo.Dropped:
-		return Cancelled, dropped
+		return "cancelled", dropped
+	case convo.Recalled:
+		return "cancelled", recalled
 	}
-	return Interrupted, ""
+	return p.String(), ""
 }
 
 const selectTurnMessages = `SELECT m.seq, m.message_id, m.state, COALESCE(s.prompt_id, ''), COALESCE(s.is_read, 0)
@@ -292,16 +295,16 @@ const selectRequests = `SELECT id, needed_by, state FROM approvals INDEXED BY ap
 	WHERE chat_key = ?1 AND delivered = 0 ORDER BY id`
 
 func scanRequest(scan scanner) (r convo.Request, err error) {
-	var state ApprovalState
+	var state string
 	err = scan(&r.ID, &r.NeededBy, &state)
 	r.Verdict = verdicts[state]
 	return r, err
 }
 
 // verdicts are the states of approvals.
-var verdicts = map[ApprovalState]convo.Verdict{
-	Waiting: convo.Waiting, Approved: convo.Allowed, Refused: convo.Denied, Expired: convo.Expired,
-	Withdrawn: convo.Withdrawn,
+var verdicts = map[string]convo.Verdict{
+	"waiting": convo.Waiting, "approved": convo.Allowed, "refused": convo.Denied, "expired": convo.Expired,
+	"withdrawn": convo.Withdrawn,
 }
 
 // turnDifference stores the difference between two values of a chat.
@@ -383,13 +386,13 @@ func (d turnDifference) storeRequests() error {
 	return nil
 }
 
-func stateOfVerdict(v convo.Verdict) ApprovalState {
+func stateOfVerdict(v convo.Verdict) string {
 	for state, is := range verdicts {
 		if is == v {
 			return state
 		}
 	}
-	return Waiting
+	return "waiting"
 }
 
 const (

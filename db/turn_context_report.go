@@ -12,7 +12,7 @@ import (
 
 // ContextReport describes the agent's context in a turn besides the question, and why it was limited.
 type ContextReport struct {
-	Session SessionOrigin `json:"session"`
+	Session string `json:"session"` // how the turn got its session
 	// why an earlier session was not continued; empty = it was, or there was none
 	Lost       string `json:"lost,omitempty"`
 	Incomplete bool   `json:"behind,omitempty"`   // the session lacked messages
@@ -20,16 +20,6 @@ type ContextReport struct {
 	Messages   int    `json:"messages,omitempty"` // from the History
 	Unread     bool   `json:"unread,omitempty"`   // the History could not be read
 }
-
-// SessionOrigin is how a turn got its session.
-type SessionOrigin string
-
-// The ways.
-const (
-	Live    SessionOrigin = "live"    // the process from an earlier turn of the chat was still running
-	Resumed SessionOrigin = "resumed" // a new process resumed an earlier session
-	Begun   SessionOrigin = "begun"   // a new session
-)
 
 // store encodes the report for the turns table.
 func (t *ContextReport) store() (string, error) {

@@ -131,18 +131,6 @@ func (ts Turns) ReplaceFollowUp(ctx context.Context, old, last Turn) (t Turn, er
 	return t, nil
 }
 
-const followUpPrompts = `SELECT prompt_id FROM turns WHERE session_id = ?1 AND session_id <> '' AND follows > 0
-	AND prompt_id <> '' ORDER BY id`
-
-// PromptIDs lists what names the follow-ups that were read in a session: see [Turn.Prompt].
-func (ts Turns) PromptIDs(ctx context.Context, session string) ([]string, error) {
-	list, err := queryAll(ctx, ts.db.read, scanText, followUpPrompts, session)
-	if err != nil {
-		return nil, fmt.Errorf("follow-ups in session %s: %w", session, err)
-	}
-	return list, nil
-}
-
 // A follow-up is created after the turn that it follows.
 const followUpsOf = `SELECT ` + turnColumns + ` FROM turns WHERE chat_key = ?1 AND id > ?2 AND follows = ?2`
 
@@ -188,12 +176,4 @@ func (r *Recalled) withdrawFollowUp(ctx context.Context, d *DB, tx *sql.Tx, t Tu
 		}
 	}
 	return hideAnswer(ctx, d, tx, t)
-}
-
-// DropFollowUp ends the chat's follow-up that waits or is queued, because somebody has stopped its agent.
-type DropFollowUp struct{ Turn int64 }
-
-func (e DropFollowUp) apply(ctx context.Context, tx *sql.Tx, a *acceptance) error {
-	_, err := a.db.decide(ctx, tx, a.in.Key, convo.Vanishes{Turn: e.Turn, Phase: convo.Cancelled})
-	return err
 }

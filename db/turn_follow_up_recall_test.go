@@ -13,7 +13,7 @@ func watching(t testing.TB, d *db.DB) (asked, followUp db.Turn) {
 	t.Helper()
 	accept(t, d, say("om_1", "watch the build"))
 	c := claim(t, d, "s-1")
-	finish(t, d, db.TurnResult{Turn: c.Turn, State: db.Done, Answer: "I watch it", WorksOn: true,
+	finish(t, d, db.TurnResult{Turn: c.Turn, State: convo.Done, Answer: "I watch it", WorksOn: true,
 		Session: db.Session{ID: "s-1", Node: "here"}})
 	f, err := d.Turns().OpenFollowUp(t.Context(), oc)
 	if err != nil {
@@ -36,7 +36,7 @@ func TestAFollowUpIsRecalledWithItsQuestion(t *testing.T) {
 		if _, err := d.Turns().OpenFollowUp(t.Context(), oc); !errors.Is(err, db.ErrNotFound) {
 			t.Errorf("it still waits: %v", err)
 		}
-		if _, err := d.Turns().Claim(t.Context(), oc, turnIDs("s-2"), true); !errors.Is(err, db.ErrNotFound) {
+		if _, err := d.Turns().Claim(t.Context(), oc, startIn("s-2")); !errors.Is(err, db.ErrNotFound) {
 			t.Errorf("it still runs: %v", err)
 		}
 	}
@@ -62,7 +62,7 @@ func TestAFollowUpIsRecalledWithItsQuestion(t *testing.T) {
 		if all, err := d.Turns().AllRecalled(t.Context(), c.Turn); err != nil || !all {
 			t.Errorf("the stop has another cause: %v, %v", all, err)
 		}
-		finish(t, d, db.TurnResult{Turn: c.Turn, State: db.Cancelled, Answer: "the build is",
+		finish(t, d, db.TurnResult{Turn: c.Turn, State: convo.Cancelled, Answer: "the build is",
 			Session: db.Session{ID: "s-1", Node: "here"}})
 		if got := history(t, d, 0, 99); got != "" {
 			t.Errorf("history %q", got)
@@ -73,7 +73,7 @@ func TestAFollowUpIsRecalledWithItsQuestion(t *testing.T) {
 		_, f := watching(t, d)
 		enqueue(t, d, f)
 		c := claim(t, d, "s-2")
-		finish(t, d, db.TurnResult{Turn: c.Turn, State: db.Done, Answer: "the build is green"})
+		finish(t, d, db.TurnResult{Turn: c.Turn, State: convo.Done, Answer: "the build is green"})
 		if r := recall(t, d, "om_1"); r.Running != 0 || r.FollowUp.ID != 0 {
 			t.Errorf("recalled: %+v", r)
 		}
@@ -101,7 +101,7 @@ func TestNoFollowUpOfARecalledQuestion(t *testing.T) {
 	accept(t, d, say("om_1", "watch the build"))
 	c := claim(t, d, "s-1")
 	recall(t, d, "om_1")
-	finish(t, d, db.TurnResult{Turn: c.Turn, State: db.Done, Answer: "I watch it", WorksOn: true})
+	finish(t, d, db.TurnResult{Turn: c.Turn, State: convo.Done, Answer: "I watch it", WorksOn: true})
 	if f, err := d.Turns().OpenFollowUp(t.Context(), oc); !errors.Is(err, db.ErrNotFound) {
 		t.Errorf("there is a follow-up: %+v, %v", f, err)
 	}
@@ -121,7 +121,7 @@ func TestNoFollowUpOfQuestionsThatAreAskedAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	recall(t, d, "om_1")
-	finish(t, d, db.TurnResult{Turn: c.Turn, State: db.Cancelled, WorksOn: true})
+	finish(t, d, db.TurnResult{Turn: c.Turn, State: convo.Cancelled, WorksOn: true})
 	if f, err := d.Turns().OpenFollowUp(t.Context(), oc); !errors.Is(err, db.ErrNotFound) {
 		t.Errorf("there is a follow-up: %+v, %v", f, err)
 	}

@@ -19,10 +19,10 @@ func TestATurnThatFollows(t *testing.T) {
 	fs := d.Turns()
 	accept(t, d, say("om_1", "go"))
 	first := claim(t, d, "s-1")
-	finish(t, d, db.TurnResult{Turn: first.Turn, State: db.Done, Answer: "begun", WorksOn: true,
+	finish(t, d, db.TurnResult{Turn: first.Turn, State: convo.Done, Answer: "begun", WorksOn: true,
 		Session: db.Session{ID: "s-1", Node: "here"}})
 	f, err := fs.OpenFollowUp(t.Context(), oc)
-	if err != nil || f.State != db.Running || f.Follows != first.Turn.ID || f.ReplyTo != "om_1" {
+	if err != nil || f.State != convo.Running || f.Follows != first.Turn.ID || f.ReplyTo != "om_1" {
 		t.Fatalf("%+v, %v", f, err)
 	}
 	accept(t, d, say("om_2", "meanwhile"))
@@ -30,7 +30,7 @@ func TestATurnThatFollows(t *testing.T) {
 	if second.Turn.ID == f.ID || len(second.Asked) != 1 {
 		t.Fatalf("asked meanwhile: %+v", second)
 	}
-	finish(t, d, db.TurnResult{Turn: second.Turn, State: db.Done, Answer: "yes", WorksOn: true,
+	finish(t, d, db.TurnResult{Turn: second.Turn, State: convo.Done, Answer: "yes", WorksOn: true,
 		Session: db.Session{ID: "s-1", Node: "here"}})
 	if _, err := d.Turns().Happens(t.Context(), oc, convo.Wakes{Turn: f.ID}); err != nil {
 		t.Fatal(err)
@@ -40,12 +40,12 @@ func TestATurnThatFollows(t *testing.T) {
 	if c.Turn.ID != f.ID || c.Turn.Session != "s-1" || !c.Resume || texts(c.Asked) != "u:go" {
 		t.Fatalf("begun: %+v", c)
 	}
-	finish(t, d, db.TurnResult{Turn: c.Turn, State: db.Done, Answer: "done", Usage: &db.Usage{Input: 7, CostUSD: 1},
+	finish(t, d, db.TurnResult{Turn: c.Turn, State: convo.Done, Answer: "done", Usage: &db.Usage{Input: 7, CostUSD: 1},
 		Session: db.Session{ID: "s-1", Node: "here"}})
 	if now, err := d.Chats().Get(t.Context(), oc); err != nil || now.Session.Turn != second.Turn.ID {
 		t.Errorf("the session holds the turns up to %d, %v", now.Session.Turn, err)
 	}
-	s, err := d.Access().SpentByUser(t.Context(), first.Asked[0].Actor.ID, first.Turn.Created.AddDate(0, 0, -1))
+	s, err := d.Access().Spent(t.Context(), first.Asked[0].Actor.ID, chat.Key{}, first.Turn.Created.AddDate(0, 0, -1))
 	if err != nil || s.USD != 1 {
 		t.Errorf("the askers pay %+v, %v", s, err)
 	}
@@ -68,7 +68,7 @@ func TestAFollowUpThatIsNotBegun(t *testing.T) {
 	if err != nil || texts(made.Asked) != "u:go" {
 		t.Fatalf("%+v, %v", made, err)
 	}
-	finish(t, d, db.TurnResult{Turn: first.Turn, State: db.Done, WorksOn: true})
+	finish(t, d, db.TurnResult{Turn: first.Turn, State: convo.Done, WorksOn: true})
 	again, err := fs.FollowUp(t.Context(), first.Turn)
 	if err != nil || again.Turn.ID != made.Turn.ID {
 		t.Errorf("a second one: %+v, %v", again.Turn, err)
@@ -79,7 +79,7 @@ func TestAFollowUpThatIsNotBegun(t *testing.T) {
 	if err != nil || also.Turn.ID != made.Turn.ID || also.Turn.ReplyTo != "om_2" || texts(also.Asked) != "u:and this" {
 		t.Errorf("for another question: %+v, %v", also, err)
 	}
-	finish(t, d, db.TurnResult{Turn: other.Turn, State: db.Done})
+	finish(t, d, db.TurnResult{Turn: other.Turn, State: convo.Done})
 	if _, err := fs.OpenFollowUp(t.Context(), chat.FeishuChat("oc_other")); !errors.Is(err, db.ErrNotFound) {
 		t.Errorf("in another chat: %v", err)
 	}
@@ -115,7 +115,7 @@ func TestFollowUpsAfterACrash(t *testing.T) {
 	fs := d.Turns()
 	accept(t, d, say("om_1", "go"))
 	first := claim(t, d, "s-1")
-	finish(t, d, db.TurnResult{Turn: first.Turn, State: db.Done, WorksOn: true})
+	finish(t, d, db.TurnResult{Turn: first.Turn, State: convo.Done, WorksOn: true})
 	f, err := fs.OpenFollowUp(t.Context(), oc)
 	if err == nil {
 		_, err = d.Turns().Happens(t.Context(), oc, convo.Wakes{Turn: f.ID})
@@ -134,8 +134,8 @@ func TestFollowUpsAfterACrash(t *testing.T) {
 		t.Fatalf("left: %+v, %v", left, err)
 	}
 	left[0].Prompt = "msg_1"
-	finish(t, d, db.TurnResult{Turn: left[0], State: db.Done})
-	if ids, err := fs.PromptIDs(t.Context(), "s-1"); err != nil || len(ids) != 1 || ids[0] != "msg_1" {
+	finish(t, d, db.TurnResult{Turn: left[0], State: convo.Done})
+	if ids, err := fs.PromptIDs(t.Context(), left[0]); err != nil || len(ids) != 1 || ids[0] != "msg_1" {
 		t.Errorf("ids %q, %v", ids, err)
 	}
 }

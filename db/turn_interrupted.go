@@ -5,15 +5,10 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"time"
 
 	"magpie/internal/chat"
 	"magpie/internal/convo"
-)
-
-// The decisions about an interrupted turn, which are stored as its Failure.
-const (
-	continued = "continued"
-	dropped   = "dropped"
 )
 
 // AnswerID is the message ID of a turn's answer in the History.
@@ -30,35 +25,22 @@ func cardIdem(t Turn, what string) string {
 // undecided matches the interrupted turns that wait for a decision.
 const undecided = `state = 'interrupted' AND failure NOT IN ('` + continued + `', '` + dropped + `')`
 
-const undecidedTurns = `SELECT ` + turnColumns + ` FROM turns INDEXED BY turns_interrupted
-	WHERE chat_key = ?1 AND ` + undecided
-
-// Undecided lists the interrupted turns of a chat that wait for a decision.
-func (ts Turns) Undecided(ctx context.Context, key chat.Key) ([]Turn, error) {
-	list, err := queryAll(ctx, ts.db.read, scanTurn, undecidedTurns, key.String())
-	if err != nil {
-		return nil, fmt.Errorf("interrupted turns of %v: %w", key, err)
-	}
-	return list, nil
-}
-
 const interruptedTurn = `SELECT id FROM turns INDEXED BY turns_interrupted WHERE chat_key = ?1
 	AND state = 'interrupted' AND NOT EXISTS (
 	SELECT 1 FROM messages m WHERE m.chat_key = ?1 AND m.turn_id > turns.id AND m.turn_id > 0) ORDER BY id DESC LIMIT 1`
 
-// NewestInterrupted returns the chat's newest turn if it was interrupted and is undecided, otherwise [ErrNotFound].
-func (ts Turns) NewestInterrupted(ctx context.Context, key chat.Key) (Turn, error) {
-	var id int64
-	if err := ts.db.read.QueryRowContext(ctx, interruptedTurn, key.String()).Scan(&id); errors.Is(err, sql.ErrNoRows) {
-		return Turn{}, ErrNotFound
-	} else if err != nil {
-		return Turn{}, fmt.Errorf("newest turn of %v: %w", key, err)
-	}
-	return loadUndecided(ctx, ts.db.read, key, id)
-}
-
-// Interrupted returns an interrupted turn that may still continue, otherwise [ErrNotFound].
+// Interrupted returns an interrupted turn that may still continue, otherwise [ErrNotFound]. Turn 0 is the chat's newest
+// turn.
 func (ts Turns) Interrupted(ctx context.Context, key chat.Key, turn int64) (Turn, error) {
+	if turn == 0 {
+		newest, err := queryOne(ctx, ts.db.read, scanNumber, interruptedTurn, key.String())
+		if errors.Is(err, ErrNotFound) {
+			return Turn{}, ErrNotFound
+		} else if err != nil {
+			return Turn{}, fmt.Errorf("newest turn of %v: %w", key, err)
+		}
+		turn = newest
+	}
 	return loadUndecided(ctx, ts.db.read, key, turn)
 }
 
@@ -73,7 +55,7 @@ func loadUndecided(ctx context.Context, q querier, key chat.Key, id int64) (Turn
 	if err != nil {
 		return Turn{}, err
 	}
-	if t.State != Interrupted || t.Failure == continued || t.Failure == dropped || t.Epoch != c.Epoch {
+	if t.State != convo.Interrupted && t.State != convo.Late || t.Epoch != c.Epoch {
 		return Turn{}, ErrNotFound
 	}
 	return t, nil
@@ -81,14 +63,15 @@ func loadUndecided(ctx context.Context, q querier, key chat.Key, id int64) (Turn
 
 const forgetPosts = `DELETE FROM outbox WHERE turn_id = ?1`
 
-// Decision is the effect of a pressed button on an interrupted turn.
+// Decision is the effect of a pressed button on a turn that was interrupted, or that has failed before it did anything.
 type Decision struct {
 	Key             chat.Key
 	Turn            int64
 	Event           string       // the platform's ID of the press; each counts once
 	GoOn            bool         // otherwise the turn is dropped
 	ContinueMessage chat.Message // the request to continue, as shown in the History: who, when and in which words
-	Over            chat.Card    // the final card of the turn
+	Over            chat.Card    // the final card of the turn, or that of one that has failed while it waits
+	Until           time.Time    // a turn that has failed is not asked again before; zero = at once
 	// the approval whose decision no agent was told, because of which a start of the program continues the turn; this is
 	// counted. Empty = none
 	Approval string
@@ -106,11 +89,17 @@ func (ts Turns) Decide(ctx context.Context, w Decision) error {
 		if !w.GoOn {
 			return ts.drop(ctx, tx, w.Key, w.Turn, w.Over)
 		}
-		t, err := loadUndecided(ctx, tx, w.Key, w.Turn)
+		t, err := loadTurn(ctx, tx, w.Key, w.Turn)
 		if err != nil {
 			return err
 		}
-		if t.Failure == Late {
+		if t.State == convo.Failed {
+			return ts.askAgain(ctx, tx, t, w)
+		}
+		if t, err = loadUndecided(ctx, tx, w.Key, w.Turn); err != nil {
+			return err
+		}
+		if t.State == convo.Late {
 			if _, err := ts.db.decide(ctx, tx, w.Key, convo.Decides{Turn: t.ID, GoesOn: true}); err != nil {
 				return err
 			}
@@ -120,7 +109,7 @@ func (ts Turns) Decide(ctx context.Context, w Decision) error {
 		if _, err := tx.ExecContext(ctx, countContinued, w.Approval); err != nil {
 			return err
 		}
-		return ts.continueTurn(ctx, tx, t, Continuation{w.ContinueMessage, w.Over})
+		return ts.continueTurn(ctx, tx, t, w)
 	})
 	if err != nil {
 		return fmt.Errorf("decide about turn %d: %w", w.Turn, err)
@@ -164,7 +153,7 @@ func (ts Turns) drop(ctx context.Context, tx *sql.Tx, key chat.Key, id int64, ov
 }
 
 // continueTurn creates a turn that continues an interrupted one.
-func (ts Turns) continueTurn(ctx context.Context, tx *sql.Tx, t Turn, how Continuation) error {
+func (ts Turns) continueTurn(ctx context.Context, tx *sql.Tx, t Turn, how Decision) error {
 	m := how.ContinueMessage
 	m.Key, m.ID, m.Role, m.Class = t.Key, continueID(t.ID), chat.User, chat.Talk
 	if _, err := ts.db.Messages().insert(ctx, tx, &m); err != nil {
@@ -177,10 +166,10 @@ func (ts Turns) continueTurn(ctx context.Context, tx *sql.Tx, t Turn, how Contin
 // continueAfterDecision continues a turn after the decision that it waited for. A turn that already continues gets the
 // decision as well. It returns [ErrNotFound] if the turn has ended, or another conversation has begun.
 func (ts Turns) continueAfterDecision(
-	ctx context.Context, tx *sql.Tx, key chat.Key, turn int64, how Continuation,
+	ctx context.Context, tx *sql.Tx, key chat.Key, turn int64, how Decision,
 ) error {
 	t, err := loadContinuable(ctx, tx, key, turn)
-	if err == nil && t.State == Interrupted {
+	if err == nil && t.State != convo.Queued && t.State != convo.Running {
 		return ts.continueTurn(ctx, tx, t, how)
 	}
 	return err
@@ -190,7 +179,7 @@ func (ts Turns) continueAfterDecision(
 // [ErrNotFound].
 func loadContinuable(ctx context.Context, q querier, key chat.Key, id int64) (Turn, error) {
 	t, err := loadTurn(ctx, q, key, id)
-	if err != nil || t.State == Queued || t.State == Running {
+	if err != nil || t.State == convo.Queued || t.State == convo.Running {
 		return t, err
 	}
 	return loadUndecided(ctx, q, key, id)

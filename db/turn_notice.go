@@ -3,6 +3,7 @@ package db
 import (
 	"context"
 	"fmt"
+	"magpie/internal/convo"
 	"time"
 )
 
@@ -28,7 +29,7 @@ const quietAskers = `SELECT DISTINCT actor_id FROM messages WHERE chat_key = ?1 
 
 // usersToNotify lists the users to notify about the end of a turn. It reads what the end is about to delete.
 func (e turnEnd) usersToNotify(ctx context.Context) ([]string, error) {
-	if e.Notice == nil || e.State == Cancelled {
+	if e.Notice == nil || e.State == convo.Cancelled {
 		return nil, nil
 	}
 	c, err := loadChat(ctx, e.tx, e.Turn.Key)

@@ -21,7 +21,7 @@ var (
 )
 
 // noticed ends a turn with a notice, and returns whom it mentions.
-func noticed(t *testing.T, d *db.DB, c db.Claim, state db.TurnState) string {
+func noticed(t *testing.T, d *db.DB, c db.Claim, state convo.Phase) string {
 	t.Helper()
 	d.At(t, ends)
 	finish(t, d, db.TurnResult{
@@ -52,13 +52,13 @@ func sayBy(user, id, text string) db.Inbound {
 func TestALongTurnMentionsItsAskers(t *testing.T) {
 	for name, tc := range map[string]struct {
 		during func(t *testing.T, d *db.DB, c db.Claim)
-		state  db.TurnState
+		state  convo.Phase
 		want   string
 	}{
 		"nothing happens": {want: "ou_1 ou_2"},
-		"it fails":        {state: db.Failed, want: "ou_1 ou_2"},
-		"it is cut off":   {state: db.Interrupted, want: "ou_1 ou_2"},
-		"it is stopped":   {state: db.Cancelled},
+		"it fails":        {state: convo.Failed, want: "ou_1 ou_2"},
+		"it is cut off":   {state: convo.Interrupted, want: "ou_1 ou_2"},
+		"it is stopped":   {state: convo.Cancelled},
 		"a stop, too late": {during: func(t *testing.T, d *db.DB, c db.Claim) {
 			_, err := d.Turns().Happens(t.Context(), oc, convo.Stops{Turns: []int64{c.Turn.ID}})
 			must(t, err)
@@ -107,8 +107,8 @@ func TestALongTurnMentionsItsAskers(t *testing.T) {
 			if tc.during != nil {
 				tc.during(t, d, c)
 			}
-			if tc.state == "" {
-				tc.state = db.Done
+			if tc.state == 0 {
+				tc.state = convo.Done
 			}
 			if got := noticed(t, d, c, tc.state); got != tc.want {
 				t.Errorf("called: %q, want %q", got, tc.want)
@@ -129,8 +129,8 @@ func decide(t *testing.T, d *db.DB, turn int64, who string, at time.Time) {
 	t.Helper()
 	d.At(t, at)
 	a := asking(t, d, turn)
-	a.Settlement = db.Settlement{State: db.Approved, By: chat.Actor{ID: who}}
-	must(t, d.Access().Settle(t.Context(), a, db.Settling{From: db.Waiting, AgentWaiting: true}))
+	a.Settlement = db.Settlement{State: convo.Allowed, By: chat.Actor{ID: who}}
+	must(t, d.Access().Settle(t.Context(), a, db.Settling{From: convo.Waiting, AgentWaiting: true}))
 	deliver(t, d)
 }
 
@@ -141,7 +141,7 @@ func TestTheNoticeIsStoredWithTheEndOfTheTurn(t *testing.T) {
 	accept(t, d, say("om_1", "q"))
 	c := claim(t, d, "s")
 	d.At(t, ends)
-	end := db.TurnResult{Turn: c.Turn, State: db.Done, Answer: "a", Notice: &db.Notice{After: time.Minute, Text: "ready"}}
+	end := db.TurnResult{Turn: c.Turn, State: convo.Done, Answer: "a", Notice: &db.Notice{After: time.Minute, Text: "ready"}}
 	// the last statement of the transaction fails
 	trigger := func(statement string) {
 		must(t, d.Tx(t.Context(), func(ctx context.Context, tx *sql.Tx) error {

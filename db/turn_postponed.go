@@ -39,36 +39,13 @@ func (ts Turns) wait(
 	})
 }
 
-// AskAgain is the effect of a pressed button on a turn that has failed before it did anything.
-type AskAgain struct {
-	Key   chat.Key
-	Turn  int64
-	Event string    // the platform's ID of the press; each counts once
-	Until time.Time // zero = at once
-	Card  chat.Card // of the turn while it waits
-}
-
-// AskAgain queues a failed turn once more. It returns [ErrNotFound] if that is not possible any more, and [ErrRepeated]
-// if the press is known.
-func (ts Turns) AskAgain(ctx context.Context, w AskAgain) error {
-	err := ts.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
-		if err := takeEvent(ctx, ts.db, tx, w.Event); err != nil {
-			return err
-		}
-		t, err := loadTurn(ctx, tx, w.Key, w.Turn)
-		if err != nil {
-			return err
-		}
-		old, err := loadOver(ctx, tx, w.Key, w.Turn)
-		if err != nil {
-			return err
-		}
-		return ts.wait(ctx, tx, t, convo.AskedAgain{Turn: old, Until: dueAt(w.Until)}, w.Until, w.Card)
-	})
+// askAgain queues a failed turn once more, or returns [ErrNotFound] if that is not possible any more.
+func (ts Turns) askAgain(ctx context.Context, tx *sql.Tx, t Turn, w Decision) error {
+	old, err := loadOver(ctx, tx, t.Key, t.ID)
 	if err != nil {
-		return fmt.Errorf("ask turn %d again: %w", w.Turn, err)
+		return err
 	}
-	return nil
+	return ts.wait(ctx, tx, t, convo.AskedAgain{Turn: old, Until: dueAt(w.Until)}, w.Until, w.Over)
 }
 
 const nextDue = `SELECT COALESCE(MIN(due_at), 0) FROM turns INDEXED BY turns_due

@@ -53,7 +53,7 @@ func (ts Turns) ask(
 ) (claimed int64, err error) {
 	asks := convo.Asks{
 		Message: questionOf(m.Seq, m.ID), ReplyTo: cmp.Or(e.ReplyTo, PlatformID(m.ID)), Held: e.Held != nil,
-		GoesOn: e.Continues, Adds: e.Steer.Turn, Prompt: e.Steer.Prompt, Press: m.ID == continueID(e.Continues),
+		GoesOn: e.Continues, Adds: e.Adds, Prompt: e.Prompt, Press: m.ID == continueID(e.Continues),
 	}
 	// In a group people often send a file first and then mention the bot, so recent files of the same
 	// person belong to the question.
@@ -122,23 +122,18 @@ const beginClaimed = `UPDATE turns SET ` + askedBefore + `, prompt_id = ?5,
 const selectAsked = `SELECT ` + messageColumns + ` FROM messages
 	WHERE chat_key = ?1 AND turn_id = ?2 AND turn_id > 0 AND role = 'user'` + notRecalled + ` ORDER BY sent_at, seq`
 
-// TurnIDs are the IDs that a turn gets when it is claimed. They are stored before the agent can act, so that they are
-// known after a crash.
-type TurnIDs struct {
+// Start says how a turn is claimed: which IDs it gets, that are stored before the agent can act, so that they are known
+// after a crash.
+type Start struct {
 	Session string // of a new session, unless the chat's is resumed
 	Prompt  string
 	Node    string // this machine, whose own session is resumed; empty = the session that answered last
-}
-
-// Start says how a turn is claimed in the transaction that queues it; see [Turns.Claim].
-type Start struct {
-	TurnIDs
-	Resume bool
+	Resume  bool   // allows the chat's session
 }
 
 // Claim claims the chat's oldest queued turn and returns it, or [ErrNotFound]. The turn runs in the chat's session if
-// there is one and resume allows it, otherwise in a new one.
-func (ts Turns) Claim(ctx context.Context, key chat.Key, ids TurnIDs, resume bool) (c Claim, err error) {
+// there is one and s allows it, otherwise in a new one.
+func (ts Turns) Claim(ctx context.Context, key chat.Key, s Start) (c Claim, err error) {
 	err = ts.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
 		effects, err := ts.db.decide(ctx, tx, key, convo.Claims{})
 		if err == nil && len(effects) == 0 {
@@ -146,7 +141,7 @@ func (ts Turns) Claim(ctx context.Context, key chat.Key, ids TurnIDs, resume boo
 		} else if err != nil {
 			return err
 		}
-		c, err = ts.begin(ctx, tx, key, effects[0].(convo.Claimed).Turn, Start{ids, resume})
+		c, err = ts.begin(ctx, tx, key, effects[0].(convo.Claimed).Turn, s)
 		return err
 	})
 	if err != nil {
@@ -157,12 +152,11 @@ func (ts Turns) Claim(ctx context.Context, key chat.Key, ids TurnIDs, resume boo
 
 // begin gives a claimed turn its session and its prompt.
 func (ts Turns) begin(ctx context.Context, tx *sql.Tx, key chat.Key, turn int64, s Start) (c Claim, err error) {
-	ids := s.TurnIDs
-	c.Turn, err = queryOne(ctx, tx, scanTurn, beginClaimed, key.String(), turn, ids.Session, s.Resume, ids.Prompt, ids.Node)
+	c.Turn, err = queryOne(ctx, tx, scanTurn, beginClaimed, key.String(), turn, s.Session, s.Resume, s.Prompt, s.Node)
 	if err != nil {
 		return c, fmt.Errorf("claim turn: %w", err)
 	}
-	c.Resume = c.Turn.Session != ids.Session
+	c.Resume = c.Turn.Session != s.Session
 	if c.Chat, err = loadChat(ctx, tx, key); err != nil {
 		return c, err
 	}

@@ -13,14 +13,16 @@ import (
 // TurnResult is how a turn ended.
 type TurnResult struct {
 	Turn    Turn
-	State   TurnState
+	State   convo.Phase
 	Failure string    // class of the failure, for operators
 	Answer  string    // the agent's answer; may be partial; empty = none
 	Card    chat.Card // the final card
 	// the session that now holds the turn; with an empty ID the chat's stays as it is. Its Turn is set here
 	Session Session
-	Usage   *Usage           // nil if the agent did not report it
-	File    *LongAnswer      // the answer as a file; nil = none
+	Usage   *Usage // nil if the agent did not report it
+	// the answer as a file: its name, and its text; no name = none
+	FileName, FileText string
+
 	Notice  *Notice          // nil = no notification
 	Report  *ContextReport   // nil if the agent was not asked, or if unknown
 	Actions []RecordedAction // tool calls that are not stored yet
@@ -51,7 +53,7 @@ const setTurned = `UPDATE chats SET turned_at = ?2 WHERE key = ?1`
 
 // Finish ends a running turn in one transaction: the answer joins the History, the final card is enqueued, the session
 // becomes the chat's unless /new came in between, and the cost is booked. A turn cannot become interrupted after /new:
-// then it returns [ErrOver], and nothing is stored.
+// then it fails, and nothing is stored.
 func (ts Turns) Finish(ctx context.Context, e TurnResult) error {
 	err := ts.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
 		return turnEnd{e, ts.db, tx, ts.db.now()}.store(ctx)
@@ -104,16 +106,11 @@ func (e turnEnd) store(ctx context.Context) error {
 	return e.book(ctx)
 }
 
-// ends are the phases of turns that have ended.
-var ends = map[TurnState]convo.Phase{
-	Done: convo.Done, Failed: convo.Failed, Cancelled: convo.Cancelled, Interrupted: convo.Interrupted,
-}
-
 // decide stores what becomes of the turn and of what its agent has not read, and the follow-up. Something else may have
 // ended the turn, for example a recall: then it returns [ErrNotFound].
 func (e turnEnd) decide(ctx context.Context) error {
 	events := []convo.Event{convo.Ends{
-		Turn: e.Turn.ID, Phase: ends[e.State], Read: e.SteersRead, Unstopped: e.Unstopped,
+		Turn: e.Turn.ID, Phase: e.State, Read: e.SteersRead, Unstopped: e.Unstopped,
 	}}
 	fs := e.db.Turns()
 	if e.WorksOn {
@@ -135,11 +132,11 @@ func (e turnEnd) decide(ctx context.Context) error {
 	case convo.Follows: // nothing has ended
 		return ErrNotFound
 	}
-	if e.State == Interrupted {
+	if e.State == convo.Interrupted {
 		if t, err := loadTurn(ctx, e.tx, e.Turn.Key, e.Turn.ID); err != nil {
 			return err
-		} else if t.State != Interrupted { // its card would offer to continue
-			return ErrOver
+		} else if t.State != convo.Interrupted { // its card would offer to continue
+			return errOver
 		}
 	}
 	return fs.beginFollowUp(ctx, e.tx, e.Turn.ID, effects)
@@ -150,8 +147,11 @@ func (e turnEnd) post(ctx context.Context, users []string) error {
 	err := e.db.Outbox().post(ctx, e.tx, Post{
 		Key: e.Turn.Key, Turn: e.Turn.ID, Idem: cardIdem(e.Turn, "end"), ReplyTo: e.Turn.ReplyTo, Card: &e.Card,
 	})
-	if err == nil && e.File != nil {
-		err = e.File.enqueue(ctx, e.db.Outbox(), e.tx, e.Turn)
+	if err == nil && e.FileName != "" {
+		_, err = e.db.Outbox().postFile(ctx, e.tx, Post{
+			Key: e.Turn.Key, Turn: e.Turn.ID, ReplyTo: e.Turn.ReplyTo, Idem: fmt.Sprintf("answer:%d", e.Turn.ID),
+			Text: e.FileText, File: &FileDelivery{Name: e.FileName, Size: int64(len(e.FileText))},
+		})
 	}
 	if err != nil {
 		return err

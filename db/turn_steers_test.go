@@ -13,7 +13,7 @@ import (
 func steered(t *testing.T, d *db.DB, id string, turn int64) db.AcceptResult {
 	t.Helper()
 	e := say(id, "also: "+id)
-	e.Steer = db.Steer{Turn: turn, Prompt: "prompt-" + id}
+	e.Adds, e.Prompt = turn, "prompt-"+id
 	return accept(t, d, e)
 }
 
@@ -31,11 +31,11 @@ func TestMessagesForATurnThatRuns(t *testing.T) {
 	if _, err := d.Turns().Happens(t.Context(), oc, convo.Reads{Turn: c.Turn.ID, Prompts: []string{"prompt-om_2"}}); err != nil {
 		t.Fatal(err)
 	}
-	if list, err := d.Turns().Steered(t.Context(), c.Turn.ID); err != nil || len(list) != 3 ||
+	if list, err := d.Turns().PromptIDs(t.Context(), c.Turn); err != nil || len(list) != 3 ||
 		list[0] != "prompt-om_2" {
 		t.Errorf("%v, %v", list, err)
 	}
-	end := db.TurnResult{Turn: c.Turn, State: db.Failed, SteersRead: []string{"prompt-om_3"}}
+	end := db.TurnResult{Turn: c.Turn, State: convo.Failed, SteersRead: []string{"prompt-om_3"}}
 	if err := d.Turns().Finish(t.Context(), end); err != nil {
 		t.Fatal(err)
 	}
@@ -66,7 +66,7 @@ func TestUnreadMessagesOfATurn(t *testing.T) {
 	if c = claim(t, d, "s-4"); len(c.Asked) != 2 {
 		t.Errorf("%d messages are asked", len(c.Asked))
 	}
-	if list, err := d.Turns().Steered(t.Context(), c.Turn.ID); err != nil || len(list) != 0 {
+	if list, err := d.Turns().PromptIDs(t.Context(), c.Turn); err != nil || len(list) != 0 {
 		t.Errorf("%v, %v", list, err)
 	}
 	steered(t, d, "om_3", c.Turn.ID)
@@ -76,7 +76,7 @@ func TestUnreadMessagesOfATurn(t *testing.T) {
 	if a := steered(t, d, "om_5", c.Turn.ID); a.Steered {
 		t.Errorf("in another conversation: %+v", a)
 	}
-	if err := d.Turns().Finish(t.Context(), db.TurnResult{Turn: c.Turn, State: db.Cancelled}); err != nil {
+	if err := d.Turns().Finish(t.Context(), db.TurnResult{Turn: c.Turn, State: convo.Cancelled}); err != nil {
 		t.Fatal(err)
 	}
 	if next := claim(t, d, "s-5"); len(next.Asked) != 1 || next.Asked[0].ID != "om_5" {
@@ -95,7 +95,7 @@ func TestUnreadMessagesOfAnInterruptedTurn(t *testing.T) {
 		if _, err := d.Turns().Happens(t.Context(), oc, convo.Reads{Turn: c.Turn.ID, Prompts: []string{"prompt-om_2"}}); err != nil {
 			t.Fatal(err)
 		}
-		if err := d.Turns().Finish(t.Context(), db.TurnResult{Turn: c.Turn, State: db.Interrupted}); err != nil {
+		if err := d.Turns().Finish(t.Context(), db.TurnResult{Turn: c.Turn, State: convo.Interrupted}); err != nil {
 			t.Fatal(err)
 		}
 		if c, err := d.Turns().Of(t.Context(), oc); err != nil || len(c.In(convo.Queued)) != 0 {
@@ -106,7 +106,7 @@ func TestUnreadMessagesOfAnInterruptedTurn(t *testing.T) {
 		if err := d.Turns().Decide(t.Context(), decision); err != nil {
 			t.Fatal(err)
 		}
-		if list, err := d.Turns().Steered(t.Context(), c.Turn.ID); err != nil || len(list) != 0 {
+		if list, err := d.Turns().PromptIDs(t.Context(), c.Turn); err != nil || len(list) != 0 {
 			t.Errorf("%v, %v", list, err)
 		}
 		if !goOn {
@@ -132,7 +132,7 @@ func TestARecalledAdditionTakesNoOtherWithIt(t *testing.T) {
 	if _, err := d.Messages().Recall(t.Context(), oc, "om_3", chat.Card{}); err != nil {
 		t.Fatal(err)
 	}
-	if err := d.Turns().Finish(t.Context(), db.TurnResult{Turn: c.Turn, State: db.Cancelled}); err != nil {
+	if err := d.Turns().Finish(t.Context(), db.TurnResult{Turn: c.Turn, State: convo.Cancelled}); err != nil {
 		t.Fatal(err)
 	}
 	if next := claim(t, d, "s-2"); len(next.Asked) != 1 || next.Asked[0].ID != "om_2" {

@@ -6,6 +6,7 @@ import (
 
 	"magpie/db"
 	"magpie/internal/chat"
+	"magpie/internal/convo"
 )
 
 // A suggestion is shown, and can be asked, only until the next question of the same conversation.
@@ -16,7 +17,7 @@ func TestASuggestionIsVoidOnceSomethingIsAsked(t *testing.T) {
 	if err := d.Turns().Suggest(t.Context(), first.Turn, chat.Card{}); !errors.Is(err, db.ErrNotFound) {
 		t.Errorf("while it runs: %v", err)
 	}
-	finish(t, d, db.TurnResult{Turn: first.Turn, State: db.Done})
+	finish(t, d, db.TurnResult{Turn: first.Turn, State: convo.Done})
 	if err := d.Turns().Suggest(t.Context(), first.Turn, chat.Card{}); err != nil {
 		t.Error(err)
 	}
@@ -29,7 +30,7 @@ func TestASuggestionIsVoidOnceSomethingIsAsked(t *testing.T) {
 		t.Errorf("pressed again: %+v", a)
 	}
 	second := claim(t, d, "s-2")
-	finish(t, d, db.TurnResult{Turn: second.Turn, State: db.Done})
+	finish(t, d, db.TurnResult{Turn: second.Turn, State: convo.Done})
 	accept(t, d, say("om_3", "three"))
 	late := say(db.SuggestionID(second.Turn.ID), "four")
 	late.Effects = []db.Effect{db.IfLast{Turn: second.Turn.ID}}

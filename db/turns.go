@@ -9,44 +9,25 @@ import (
 	"time"
 
 	"magpie/internal/chat"
+	"magpie/internal/convo"
 )
-
-// TurnState is the state of a turn.
-type TurnState string
-
-// The states of a turn. All but Queued and Running are final.
-const (
-	Queued      TurnState = "queued"
-	Running     TurnState = "running"
-	Done        TurnState = "done"
-	Failed      TurnState = "failed"
-	Cancelled   TurnState = "cancelled"   // stopped by a user
-	Interrupted TurnState = "interrupted" // by a shutdown or crash, or held back, see [Late]
-)
-
-// Late is the failure of a turn that was interrupted before it began: its question arrived too late to be answered
-// without being asked for.
-const Late = "late"
 
 // Turn is one question, or several asked together, and the run that answers it.
 type Turn struct {
 	ID        int64
 	Key       chat.Key
 	Epoch     int64
-	State     TurnState
-	Failure   string    // class of the failure, for operators
-	Session   string    // the agent's session it runs in
-	Prompt    string    // the question's ID in the session's transcript; for an ended follow-up, the answer's
-	Card      string    // its card; empty = none yet
-	ReplyTo   string    // the platform's ID of the message to reply to
-	Continues int64     // the interrupted turn that this one continues; 0 = none
-	Follows   int64     // the turn after which the agent started this one; 0 = somebody asked; see [Turns]
-	Created   time.Time // when its first question arrived
-	Progress
-}
+	State     convo.Phase // a follow-up in the background counts as running
+	Failure   string      // class of the failure, for operators
+	Session   string      // the agent's session it runs in
+	Prompt    string      // the question's ID in the session's transcript; for an ended follow-up, the answer's
+	Card      string      // its card; empty = none yet
+	ReplyTo   string      // the platform's ID of the message to reply to
+	Continues int64       // the interrupted turn that this one continues; 0 = none
+	Follows   int64       // the turn after which the agent started this one; 0 = somebody asked; see [Turns]
+	Created   time.Time   // when its first question arrived
 
-// Progress decides whether a turn runs again after a crash.
-type Progress struct {
+	// whether it runs again after a crash
 	Attempts int    // how often it was claimed
 	Stopped  bool   // somebody has stopped it, so it does not start again
 	Acted    bool   // a tool may have changed something, so it must not run again without being asked for
@@ -62,14 +43,14 @@ const turnColumns = `id, chat_key, epoch, state, failure, session_id, prompt_id,
 
 func scanTurn(scan scanner) (Turn, error) {
 	var t Turn
-	var key string
+	var key, state string
 	var created int64
-	err := scan(&t.ID, &key, &t.Epoch, &t.State, &t.Failure, &t.Session, &t.Prompt, &t.Card, &t.ReplyTo, &t.Continues,
+	err := scan(&t.ID, &key, &t.Epoch, &state, &t.Failure, &t.Session, &t.Prompt, &t.Card, &t.ReplyTo, &t.Continues,
 		&t.Attempts, &t.Stopped, &t.Acted, &t.Draft, &created, &t.Follows)
 	if err != nil {
 		return Turn{}, err
 	}
-	t.Created = fromMillis(created)
+	t.State, t.Created = phaseOf(state, t.Failure, false), fromMillis(created)
 	t.Key, err = chat.ParseKey(key)
 	return t, err
 }
@@ -113,8 +94,8 @@ const renameTurn = `UPDATE turns SET session_id = CASE WHEN session_id = '' THEN
 	` + askedBefore + `, prompt_id = ?3 WHERE id = ?1`
 
 // SetIDs gives a running turn another session and prompt ID, before the agent can act.
-func (ts Turns) SetIDs(ctx context.Context, turn int64, ids TurnIDs) error {
-	if _, err := ts.db.engine.Exec(ctx, renameTurn, turn, ids.Session, ids.Prompt); err != nil {
+func (ts Turns) SetIDs(ctx context.Context, turn int64, session, prompt string) error {
+	if _, err := ts.db.engine.Exec(ctx, renameTurn, turn, session, prompt); err != nil {
 		return fmt.Errorf("rename turn %d: %w", turn, err)
 	}
 	return nil
@@ -129,27 +110,6 @@ func (ts Turns) LastDone(ctx context.Context) (turn int64, err error) {
 		return 0, fmt.Errorf("last turn that was answered: %w", err)
 	}
 	return turn, nil
-}
-
-const setTurnCard = `UPDATE turns SET card_id = ?2 WHERE id = ?1`
-
-// SetCard stores the ID of the turn's card.
-func (ts Turns) SetCard(ctx context.Context, turn int64, card string) error {
-	if _, err := ts.db.engine.Exec(ctx, setTurnCard, turn, card); err != nil {
-		return fmt.Errorf("set card of turn %d: %w", turn, err)
-	}
-	return nil
-}
-
-const turnCard = `SELECT card_id FROM turns WHERE id = ?1`
-
-// CardOf is the ID of a turn's card; empty = none yet. It returns [ErrNotFound] for an unknown turn.
-func (ts Turns) CardOf(ctx context.Context, turn int64) (string, error) {
-	card, err := queryOne(ctx, ts.db.read, scanText, turnCard, turn)
-	if err != nil && !errors.Is(err, ErrNotFound) {
-		return "", fmt.Errorf("card of turn %d: %w", turn, err)
-	}
-	return card, err
 }
 
 const chatOfTurn = `SELECT chat_key FROM turns WHERE id = ?1`

@@ -9,25 +9,25 @@ import (
 	"magpie/internal/chat"
 )
 
-// Unreadable is a row with content that no program can have stored. It is skipped everywhere.
-type Unreadable struct {
+// unreadableRow is a row with content that no program can have stored. It is skipped everywhere.
+type unreadableRow struct {
 	Table string
 	Row   int64 // its rowid
 	Err   error // the first problem
 }
 
-func (u Unreadable) String() string { return fmt.Sprintf("%s row %d: %v", u.Table, u.Row, u.Err) }
+func (u unreadableRow) String() string { return fmt.Sprintf("%s row %d: %v", u.Table, u.Row, u.Err) }
 
 // maxUnreadable limits the rows listed per table: more of them have the same cause.
 const maxUnreadable = 100
 
 // Unreadable lists the unreadable rows by table and row. It reads the whole database.
-func (ms Messages) Unreadable(ctx context.Context) ([]Unreadable, error) {
+func (ms Messages) Unreadable(ctx context.Context) ([]unreadableRow, error) {
 	tables, err := tablesOf(ctx, ms.db.read)
 	if err != nil {
 		return nil, fmt.Errorf("look for rows that cannot be read: %w", err)
 	}
-	var all []Unreadable
+	var all []unreadableRow
 	for _, t := range tables {
 		found, err := t.unreadable(ctx, ms.db.read)
 		if err != nil {
@@ -76,7 +76,7 @@ func tablesOf(ctx context.Context, q querier) (list []table, err error) {
 }
 
 // unreadableFinder finds unreadable rows.
-type unreadableFinder func(ctx context.Context, q querier) ([]Unreadable, error)
+type unreadableFinder func(ctx context.Context, q querier) ([]unreadableRow, error)
 
 // wholeRows checks whole rows of tables whose columns have special formats.
 var wholeRows = map[string]unreadableFinder{
@@ -92,12 +92,12 @@ var wholeRows = map[string]unreadableFinder{
 // unreadableBy lists the rows that scan cannot read.
 func unreadableBy[T any](scan func(scanner) (T, error), rowid, columnsFrom string) unreadableFinder {
 	query := `SELECT ` + rowid + `, ` + columnsFrom
-	return func(ctx context.Context, q querier) (found []Unreadable, err error) {
+	return func(ctx context.Context, q querier) (found []unreadableRow, err error) {
 		_, err = queryAll(ctx, q, func(row scanner) (none struct{}, err error) {
 			var id int64
 			_, err = scan(func(to ...any) error { return row(append([]any{&id}, to...)...) })
 			if err != nil && len(found) < maxUnreadable {
-				found = append(found, Unreadable{Row: id, Err: err})
+				found = append(found, unreadableRow{Row: id, Err: err})
 			}
 			return none, err
 		}, query)
@@ -106,11 +106,11 @@ func unreadableBy[T any](scan func(scanner) (T, error), rowid, columnsFrom strin
 }
 
 // unreadable lists the damaged rows of t, each once.
-func (t table) unreadable(ctx context.Context, q querier) (found []Unreadable, err error) {
-	add := func(more []Unreadable) {
+func (t table) unreadable(ctx context.Context, q querier) (found []unreadableRow, err error) {
+	add := func(more []unreadableRow) {
 		for _, u := range more {
 			u.Table = t.name
-			if !slices.ContainsFunc(found, func(known Unreadable) bool { return known.Row == u.Row }) {
+			if !slices.ContainsFunc(found, func(known unreadableRow) bool { return known.Row == u.Row }) {
 				found = append(found, u)
 			}
 		}
@@ -129,7 +129,7 @@ func (t table) unreadable(ctx context.Context, q querier) (found []Unreadable, e
 }
 
 // badKeys parses each distinct key once, however many rows have it.
-func (t table) badKeys(ctx context.Context, q querier) (found []Unreadable, err error) {
+func (t table) badKeys(ctx context.Context, q querier) (found []unreadableRow, err error) {
 	for _, column := range t.keys {
 		keys, err := queryAll(ctx, q, scanText, `SELECT DISTINCT `+column+` FROM `+t.name)
 		if err != nil {
@@ -146,7 +146,7 @@ func (t table) badKeys(ctx context.Context, q querier) (found []Unreadable, err 
 				return nil, err
 			}
 			for _, row := range rows {
-				found = append(found, Unreadable{Row: row, Err: bad})
+				found = append(found, unreadableRow{Row: row, Err: bad})
 			}
 		}
 	}
@@ -154,7 +154,7 @@ func (t table) badKeys(ctx context.Context, q querier) (found []Unreadable, err 
 }
 
 // badNumbers finds values that are not numbers in numeric columns: SQLite accepts them.
-func (t table) badNumbers(ctx context.Context, q querier) (found []Unreadable, err error) {
+func (t table) badNumbers(ctx context.Context, q querier) (found []unreadableRow, err error) {
 	for _, column := range t.numbers {
 		rows, err := queryAll(ctx, q, scanNumber,
 			`SELECT rowid FROM `+t.name+` WHERE typeof(`+column+`) <> 'integer' ORDER BY 1 LIMIT ?1`, maxUnreadable)
@@ -162,7 +162,7 @@ func (t table) badNumbers(ctx context.Context, q querier) (found []Unreadable, e
 			return nil, err
 		}
 		for _, row := range rows {
-			found = append(found, Unreadable{Row: row, Err: errors.New(column + " is no number")})
+			found = append(found, unreadableRow{Row: row, Err: errors.New(column + " is no number")})
 		}
 	}
 	return found, nil

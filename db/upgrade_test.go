@@ -200,14 +200,14 @@ func goesOn(t *testing.T, d *db.DB, kind string) {
 	}
 	next := func(want string) db.Claim {
 		t.Helper()
-		c, err := d.Turns().Claim(t.Context(), key, turnIDs("s"), true)
+		c, err := d.Turns().Claim(t.Context(), key, startIn("s"))
 		must(t, err)
 		if got := texts(c.Asked); got != want {
 			t.Errorf("asked %s, not %s", got, want)
 		}
 		return c
 	}
-	end := func(turn int64, state db.TurnState) {
+	end := func(turn int64, state convo.Phase) {
 		t.Helper()
 		c, err := ts.Of(t.Context(), key)
 		must(t, err)
@@ -218,23 +218,23 @@ func goesOn(t *testing.T, d *db.DB, kind string) {
 	switch kind {
 	case "merged":
 		ask(0)
-		end(next("u:q1 u:q2 u:next").Turn.ID, db.Done)
+		end(next("u:q1 u:q2 u:next").Turn.ID, convo.Done)
 		is("")
 	case "steered":
 		ask(0)
-		end(2, db.Done)
+		end(2, convo.Done)
 		is("1:3 9") // what was not read is asked with what waits
-		end(next("u:q3 u:next").Turn.ID, db.Done)
+		end(next("u:q3 u:next").Turn.ID, convo.Done)
 		is("")
 	case "late":
 		must(t, ts.Decide(t.Context(), db.Decision{Key: key, Turn: 3, Event: "e3", GoOn: true}))
-		end(next("u:q1").Turn.ID, db.Done)
+		end(next("u:q1").Turn.ID, convo.Done)
 	case "interrupted":
 		ask(4)
 		is("1:3 9")
 		next("u:q3 u:next")
 	case "goes on":
-		end(next("u:q3").Turn.ID, db.Done)
+		end(next("u:q3").Turn.ID, convo.Done)
 	case "dropped":
 		ask(7)
 		is("1:9")
@@ -243,32 +243,36 @@ func goesOn(t *testing.T, d *db.DB, kind string) {
 		must(t, err)
 		_, err = ts.Happens(t.Context(), key, convo.Wakes{Turn: f.ID})
 		must(t, err)
-		end(next("u:q1").Turn.ID, db.Done)
+		end(next("u:q1").Turn.ID, convo.Done)
 		is("")
 	case "asks":
 		a, err := d.Access().Approval(t.Context(), "waits")
 		must(t, err)
-		a.State = db.Approved
-		must(t, d.Access().Settle(t.Context(), a, db.Settling{From: db.Waiting, GoOn: &db.Continuation{
+		a.State = convo.Allowed
+		must(t, d.Access().Settle(t.Context(), a, db.Settling{From: convo.Waiting, GoOn: &db.Decision{
 			ContinueMessage: chat.Message{Key: key, ID: "continue:10", Role: chat.User, Class: chat.Talk, Text: "go on", Time: time.UnixMilli(20)},
 		}}))
 		c := next("u:go on")
-		list, err := d.Access().UndeliveredTo(t.Context(), c.Turn.ID)
+		list, err := d.Access().OpenApprovals(t.Context(), key, c.Turn.ID)
 		must(t, err)
-		if len(list) != 1 || list[0].State != db.Approved {
+		if len(list) != 1 || list[0].State != convo.Allowed {
 			t.Errorf("decided: %+v", list)
 		}
-		must(t, d.Access().MarkDelivered(t.Context(), a))
+		told, err := ts.Happens(t.Context(), key, convo.Tells{ID: a.ID})
+		must(t, err)
+		if len(told) != 1 {
+			t.Errorf("told: %+v", told)
+		}
 	case "decided":
 		ask(11)
 		c := next("u:next")
-		list, err := d.Access().UndeliveredTo(t.Context(), c.Turn.ID)
+		list, err := d.Access().OpenApprovals(t.Context(), key, c.Turn.ID)
 		must(t, err)
 		if len(list) != 2 {
 			t.Errorf("decided: %+v", list)
 		}
 	case "stopped":
-		end(12, db.Cancelled)
+		end(12, convo.Cancelled)
 		is("") // what its agent may have acted upon is not asked again
 	case "recalled":
 		_, err := d.Messages().Recall(t.Context(), key, "om_13.3", chat.Card{Body: "over"})
@@ -277,12 +281,12 @@ func goesOn(t *testing.T, d *db.DB, kind string) {
 	case "postponed":
 		_, err := ts.Happens(t.Context(), key, convo.Due{})
 		must(t, err)
-		end(next("u:q1 u:q2").Turn.ID, db.Done)
+		end(next("u:q1 u:q2").Turn.ID, convo.Done)
 		is("") // nothing is asked twice
 	case "ended conversation":
-		list, err := ts.Undecided(t.Context(), key)
+		c, err := ts.Of(t.Context(), key)
 		must(t, err)
-		if len(list) != 1 || list[0].ID != 15 {
+		if list := c.In(convo.Late, convo.Interrupted); len(list) != 1 || list[0].ID != 15 {
 			t.Errorf("of ended conversations: %+v", list)
 		}
 		must(t, ts.Decide(t.Context(), db.Decision{Key: key, Turn: 15, Event: "e15"}))

@@ -112,7 +112,7 @@ func TestAccessGrantedInAChat(t *testing.T) {
 	if g.admits(t, who) {
 		t.Error("a request grants access")
 	}
-	if err := g.grants.DecideGrant(t.Context(), who.ID, db.Allowed, "ou_boss"); err != nil {
+	if err := g.grants.DecideGrant(t.Context(), who.ID, true, "ou_boss"); err != nil {
 		t.Fatal(err)
 	}
 	if !g.admits(t, who) || g.Load().IsAdmin(who) {
@@ -131,7 +131,7 @@ func TestAccessGrantedInAChatNeedsNoDepartment(t *testing.T) {
 	if _, err := g.grants.RequestAccess(t.Context(), db.Grant{Subject: "ou_1", Key: chat.FeishuChat("oc_1")}); err != nil {
 		t.Fatal(err)
 	}
-	if err := g.grants.DecideGrant(t.Context(), "ou_1", db.Allowed, "ou_boss"); err != nil {
+	if err := g.grants.DecideGrant(t.Context(), "ou_1", true, "ou_boss"); err != nil {
 		t.Fatal(err)
 	}
 	if got, err := g.Authorize(t.Context(), chat.FeishuChat("oc_1"), chat.Actor{ID: "ou_1"}); got != Admitted ||

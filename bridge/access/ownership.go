@@ -18,6 +18,12 @@ import (
 	"magpie/internal/i18n"
 )
 
+// How an owner was found: see [db.Owner].
+const (
+	creator    = "creator" // the platform named the owner
+	codeBearer = "code"    // the user sent the code from the log
+)
+
 // Founder knows who owns the app.
 type Founder interface {
 	// Owner returns the user's ID, or an error if the platform does not tell.
@@ -125,7 +131,7 @@ func (o *Ownership) askPlatform(ctx context.Context) bool {
 		err = errors.New("it names nobody")
 	}
 	if err == nil {
-		err = o.setOwner(ctx, db.Owner{App: o.app, User: user, Source: db.Creator})
+		err = o.setOwner(ctx, db.Owner{App: o.app, User: user, Source: creator})
 	}
 	if err != nil {
 		o.log.Info().Err(err).Msg("the platform does not say who owns the bot")
@@ -186,7 +192,7 @@ func (o *Ownership) claim(ctx context.Context, m chat.Incoming) (bool, error) {
 	if !(chat.Key{Channel: o.channel}).Owns(m.Actor.ID) {
 		return false, chat.ErrDenied // the app cannot belong to somebody of another door; and no agent is to see the code
 	}
-	err := o.setOwner(ctx, db.Owner{App: o.app, User: m.Actor.ID, Source: db.CodeBearer, Message: m.ID})
+	err := o.setOwner(ctx, db.Owner{App: o.app, User: m.Actor.ID, Source: codeBearer, Message: m.ID})
 	return true, err
 }
 

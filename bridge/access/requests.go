@@ -117,24 +117,20 @@ func (rs *Requests) Answer(ctx context.Context, p chat.Press, l i18n.Lang) (stri
 			Msg("somebody who is no admin wants to let a stranger in")
 		return i18n.ForAdmins.In(l), nil
 	}
-	state := db.Ignored
-	if p.Action.Do == DoLetIn {
-		state = db.Allowed
-	}
 	who, err := rs.grants.Grant(ctx, p.Action.ID)
 	if err != nil && !errors.Is(err, db.ErrNotFound) {
 		return "", err
 	}
-	who.State, who.By = state, p.Actor.ID
+	who.Allowed, who.By = p.Action.Do == DoLetIn, p.Actor.ID
 	tell := rs.outcomePosts(ctx, who, l)
-	err = rs.grants.DecideGrant(ctx, p.Action.ID, state, p.Actor.ID, tell...)
+	err = rs.grants.DecideGrant(ctx, p.Action.ID, who.Allowed, p.Actor.ID, tell...)
 	if errors.Is(err, db.ErrNotFound) {
 		return i18n.AccessDecidedBefore.In(l), nil
 	} else if err != nil {
 		return "", err
 	}
 	rs.wakeChats(tell)
-	rs.log.Info().Str("user", who.Subject).Str("by", who.By).Str("state", string(who.State)).
+	rs.log.Info().Str("user", who.Subject).Str("by", who.By).Bool("allowed", who.Allowed).
 		Msg("decided about a stranger")
 	return decisionText(who, l), nil
 }
@@ -147,10 +143,10 @@ func (rs *Requests) outcomePosts(ctx context.Context, who db.Grant, l i18n.Lang)
 	if admin := rs.authorizer.Load().Approver(); admin != "" {
 		tell = append(tell, db.Post{
 			Key: chat.PersonKey(admin), Grant: who.Subject,
-			Idem: "request:" + who.Message + ":" + string(who.State), Card: &card,
+			Idem: fmt.Sprintf("request:%s:%t", who.Message, who.Allowed), Card: &card,
 		})
 	}
-	if who.State == db.Allowed {
+	if who.Allowed {
 		welcome := i18n.AccessWelcome.In(rs.languages.OfChat(ctx, who.Key))
 		// Not a reply: the user's message may be recalled, and it may already have been answered with something else.
 		tell = append(tell, db.Post{Key: who.Key, Idem: "welcome:" + who.Message, Text: welcome})
@@ -170,7 +166,7 @@ func DecisionCard(who db.Grant, l i18n.Lang) chat.Card {
 // decisionText describes a decision.
 func decisionText(who db.Grant, l i18n.Lang) string {
 	said := i18n.TurnedAway
-	if who.State == db.Allowed {
+	if who.Allowed {
 		said = i18n.HasLetIn
 	}
 	return fmt.Sprintf(said.In(l), i18n.PersonName(who.Name, who.Subject))

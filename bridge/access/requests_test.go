@@ -17,7 +17,7 @@ func TestAStrangersNameIsNoMarkup(t *testing.T) {
 	if got := RequestCard(m, i18n.Chinese).Body; got != want {
 		t.Errorf("the request says %q", got)
 	}
-	who := db.Grant{Subject: "ou_x", Name: name, State: db.Allowed}
+	who := db.Grant{Subject: "ou_x", Name: name, Allowed: true}
 	if got := DecisionCard(who, i18n.Chinese).Body; got != "已允许 `"+name+"` 和我对话（用户 ID：ou_x）" {
 		t.Errorf("the decision says %q", got)
 	}

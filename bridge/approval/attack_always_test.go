@@ -121,9 +121,9 @@ func TestAttackAlwaysCommands(t *testing.T) {
 	}
 	for _, tc := range alwaysAttacks {
 		t.Run(tc.name, func(t *testing.T) {
-			want := db.Permit{Tool: "Bash", Kind: db.PrefixRule, Content: tc.rule}
+			want := db.Permit{Tool: "Bash", Kind: prefixRule, Content: tc.rule}
 			if tc.rule == same {
-				want.Kind, want.Content = db.ExactRule, tc.command
+				want.Kind, want.Content = exactRule, tc.command
 			}
 			got := PermitFor(widestAsk(t, tc.command), "/p")
 			if tc.rule == none {
@@ -151,7 +151,7 @@ func TestAttackAlwaysCommands(t *testing.T) {
 					t.Errorf("the rule covers %s", with)
 				}
 			}
-			exact := db.Permit{Tool: "Bash", Kind: db.ExactRule, Content: tc.near}
+			exact := db.Permit{Tool: "Bash", Kind: exactRule, Content: tc.near}
 			if got := PermitFor(widestAsk(t, tc.near), "/p"); got != nil && *got != exact {
 				t.Errorf("%q is offered %+v", tc.near, got)
 			}

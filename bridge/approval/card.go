@@ -12,6 +12,7 @@ import (
 	"magpie/internal/chat"
 	"magpie/internal/claude"
 	"magpie/internal/claude/stream"
+	"magpie/internal/convo"
 	"magpie/internal/i18n"
 )
 
@@ -30,9 +31,9 @@ func Card(a db.Approval, l i18n.Lang) chat.Card {
 	}
 	c := chat.Card{Title: title, State: chat.CardNeedsYou, Body: body, Summary: title + " " + first}
 	c.Panels = descriptionPanel(a, l)
-	if a.State != db.Waiting {
+	if a.State != convo.Waiting {
 		c.Status, c.State = OutcomeLine(a, l), chat.CardQueued
-		if a.State == db.Approved {
+		if a.State == convo.Allowed {
 			c.State = chat.CardDone
 		}
 		c.Summary = c.Status
@@ -110,24 +111,24 @@ func OutcomeLine(a db.Approval, l i18n.Lang) string {
 	if who == "" {
 		who = i18n.ApprovalSomebody.In(l)
 	}
-	line := map[db.ApprovalState]i18n.Phrase{
-		db.Approved: i18n.ApprovalWasAllowed, db.Refused: i18n.ApprovalWasRefused, db.Expired: i18n.ApprovalWasExpired,
-		db.Withdrawn: i18n.ApprovalWasWithdrawn,
+	line := map[convo.Verdict]i18n.Phrase{
+		convo.Allowed: i18n.ApprovalWasAllowed, convo.Denied: i18n.ApprovalWasRefused, convo.Expired: i18n.ApprovalWasExpired,
+		convo.Withdrawn: i18n.ApprovalWasWithdrawn,
 	}[a.State]
 	switch {
-	case a.Tool == claude.PlanTool && a.State == db.Expired:
+	case a.Tool == claude.PlanTool && a.State == convo.Expired:
 		line = i18n.PlanWasExpired
-	case stream.AsksPeople(a.Tool) && a.State == db.Expired:
+	case stream.AsksPeople(a.Tool) && a.State == convo.Expired:
 		line = i18n.QuestionWasExpired
-	case stream.AsksPeople(a.Tool) && a.State == db.Withdrawn:
+	case stream.AsksPeople(a.Tool) && a.State == convo.Withdrawn:
 		line = i18n.QuestionWasWithdrawn
-	case a.Tool == claude.PlanTool && a.State == db.Approved:
+	case a.Tool == claude.PlanTool && a.State == convo.Allowed:
 		line = i18n.ApprovalWasApproved
-	case a.Tool == claude.PlanTool && a.State == db.Refused:
+	case a.Tool == claude.PlanTool && a.State == convo.Denied:
 		line = i18n.ApprovalWasNotApproved
-	case stream.AsksPeople(a.Tool) && a.State == db.Approved:
+	case stream.AsksPeople(a.Tool) && a.State == convo.Allowed:
 		line = i18n.ApprovalWasAnswered
-	case stream.AsksPeople(a.Tool) && a.State == db.Refused:
+	case stream.AsksPeople(a.Tool) && a.State == convo.Denied:
 		line = i18n.ApprovalWasSkipped
 	}
 	text := line.In(l)
@@ -136,7 +137,7 @@ func OutcomeLine(a db.Approval, l i18n.Lang) string {
 	}
 	switch {
 	case a.Words == "":
-	case a.State == db.Refused:
+	case a.State == convo.Denied:
 		text += " · " + fmt.Sprintf(i18n.ApprovalSaid.In(l), a.Words)
 	default:
 		text += " · " + a.Words

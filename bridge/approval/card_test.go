@@ -12,6 +12,7 @@ import (
 	"magpie/db"
 	"magpie/internal/chat"
 	"magpie/internal/claude"
+	"magpie/internal/convo"
 	"magpie/internal/i18n"
 )
 
@@ -19,7 +20,7 @@ func askingFor(tool, input string) db.Approval {
 	now := time.UnixMilli(1000)
 	return db.Approval{
 		ID: "3f0b5a52-7f3c-4d52-9a52-4b1c1a1a1a1a", Turn: 7, Tool: tool, Input: json.RawMessage(input), Project: "/p",
-		Created: now, Expires: now.Add(30 * time.Minute), Settlement: db.Settlement{State: db.Waiting},
+		Created: now, Expires: now.Add(30 * time.Minute), Settlement: db.Settlement{State: convo.Waiting},
 	}
 }
 
@@ -32,7 +33,7 @@ func actionNames(buttons []chat.Button) (list []string) {
 
 func TestACardShowsExactlyWhatIsAsked(t *testing.T) {
 	a := askingFor("Bash", `{"command":"echo '`+"```"+`' \u202e\u200b\u001b[8m# x","description":"两\n行"}`)
-	a.Always = &db.Permit{Tool: "Bash", Kind: db.PrefixRule, Content: "git `push`"}
+	a.Always = &db.Permit{Tool: "Bash", Kind: prefixRule, Content: "git `push`"}
 	c := Card(a, i18n.Chinese)
 	want := "````bash\necho '```' ⟨U+202E⟩⟨U+200B⟩⟨U+001B⟩[8m# x\n````\n"
 	if c.Title != "助手想运行命令" || c.State != chat.CardNeedsYou || c.Status != "" || c.Body != want {
@@ -76,7 +77,7 @@ func TestACardShowsExactlyWhatIsAsked(t *testing.T) {
 func TestTheNameOfWhoDecidedIsNoMarkup(t *testing.T) {
 	const name = "[点此](https://evil.example)"
 	a := askingFor("Bash", `{"command": "make"}`)
-	a.Settlement = db.Settlement{State: db.Approved, By: chat.Actor{ID: "ou_x", Name: name}}
+	a.Settlement = db.Settlement{State: convo.Allowed, By: chat.Actor{ID: "ou_x", Name: name}}
 	if got := Card(a, i18n.Chinese).Status; got != "✅ `"+name+"` 已允许" {
 		t.Errorf("an approval says %q", got)
 	}
@@ -200,15 +201,15 @@ func TestOutcomesOfAnApproval(t *testing.T) {
 		s    db.Settlement
 		want string
 	}{
-		{"Bash", db.Settlement{State: db.Approved, By: by}, "✅ 小明 已允许"},
-		{"Bash", db.Settlement{State: db.Approved, By: chat.Actor{ID: "ou_1"}}, "✅ 有人 已允许"},
-		{"Bash", db.Settlement{State: db.Refused, By: by, Words: "先\n测试"}, "🚫 小明 已拒绝，没有执行 · 说明：先\n测试"},
-		{"Bash", db.Settlement{State: db.Expired}, "⌛ 超时无人处理，没有执行"},
-		{"Bash", db.Settlement{State: db.Withdrawn}, "⏹ 回答已结束，没有执行"},
-		{claude.PlanTool, db.Settlement{State: db.Approved, By: by}, "✅ 小明 已批准计划"},
-		{claude.PlanTool, db.Settlement{State: db.Refused, By: by}, "✏️ 小明 要求继续规划"},
-		{claude.QuestionTool, db.Settlement{State: db.Approved, By: by, Words: "蓝"}, "✅ 小明 已回答 · 蓝"},
-		{claude.QuestionTool, db.Settlement{State: db.Refused, By: by}, "🚫 小明 跳过了问题"},
+		{"Bash", db.Settlement{State: convo.Allowed, By: by}, "✅ 小明 已允许"},
+		{"Bash", db.Settlement{State: convo.Allowed, By: chat.Actor{ID: "ou_1"}}, "✅ 有人 已允许"},
+		{"Bash", db.Settlement{State: convo.Denied, By: by, Words: "先\n测试"}, "🚫 小明 已拒绝，没有执行 · 说明：先\n测试"},
+		{"Bash", db.Settlement{State: convo.Expired}, "⌛ 超时无人处理，没有执行"},
+		{"Bash", db.Settlement{State: convo.Withdrawn}, "⏹ 回答已结束，没有执行"},
+		{claude.PlanTool, db.Settlement{State: convo.Allowed, By: by}, "✅ 小明 已批准计划"},
+		{claude.PlanTool, db.Settlement{State: convo.Denied, By: by}, "✏️ 小明 要求继续规划"},
+		{claude.QuestionTool, db.Settlement{State: convo.Allowed, By: by, Words: "蓝"}, "✅ 小明 已回答 · 蓝"},
+		{claude.QuestionTool, db.Settlement{State: convo.Denied, By: by}, "🚫 小明 跳过了问题"},
 	} {
 		a := askingFor(tc.tool, `{"command":"x","plan":"x","questions":[{"question":"a"}]}`)
 		a.Settlement = tc.s
@@ -352,15 +353,15 @@ func TestWhatNobodyHasDecided(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {
 		tool  string
-		state db.ApprovalState
+		state convo.Verdict
 		says  i18n.Phrase
 		agent string // empty = not told
 	}{
-		{"Bash", db.Expired, i18n.ApprovalWasExpired, "needs a permission"},
-		{claude.PlanTool, db.Expired, i18n.PlanWasExpired, "Nobody has approved the plan"},
-		{claude.QuestionTool, db.Expired, i18n.QuestionWasExpired, "Nobody has answered"},
-		{"Bash", db.Withdrawn, i18n.ApprovalWasWithdrawn, ""},
-		{claude.QuestionTool, db.Withdrawn, i18n.QuestionWasWithdrawn, ""},
+		{"Bash", convo.Expired, i18n.ApprovalWasExpired, "needs a permission"},
+		{claude.PlanTool, convo.Expired, i18n.PlanWasExpired, "Nobody has approved the plan"},
+		{claude.QuestionTool, convo.Expired, i18n.QuestionWasExpired, "Nobody has answered"},
+		{"Bash", convo.Withdrawn, i18n.ApprovalWasWithdrawn, ""},
+		{claude.QuestionTool, convo.Withdrawn, i18n.QuestionWasWithdrawn, ""},
 	} {
 		a := db.Approval{Tool: tc.tool, Settlement: db.Settlement{State: tc.state}}
 		if got := OutcomeLine(a, i18n.English); got != tc.says.EN {

@@ -46,7 +46,7 @@ func newDeciding(t *testing.T, kind chat.Kind, rules access.Config) *deciding {
 	m := chat.Incoming{Key: key, Kind: kind, ID: "om_1", Text: "go", Actor: asker}
 	dbtest.Accept(t, store, db.Inbound{Incoming: m, Class: chat.Talk})
 	var err error
-	if d.claim, err = store.Turns().Claim(t.Context(), key, db.TurnIDs{Session: "s", Prompt: "p"}, true); err != nil {
+	if d.claim, err = store.Turns().Claim(t.Context(), key, db.Start{Session: "s", Prompt: "p", Resume: true}); err != nil {
 		t.Fatal(err)
 	}
 	rules.Allow = []string{"*"}

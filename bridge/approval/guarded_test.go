@@ -48,7 +48,7 @@ func TestGuardedFilesNeedApprovalEachTime(t *testing.T) {
 		if field == "" {
 			field = "file_path"
 		}
-		inside := db.Permit{Tool: tool, Kind: db.InsideRule}
+		inside := db.Permit{Tool: tool, Kind: insideRule}
 		try := func(name string, want bool) {
 			for _, path := range []string{name, dir + "/" + name} {
 				input, err := json.Marshal(map[string]string{field: path})
@@ -135,7 +135,7 @@ var guardedExamples = strings.Fields(`
 func TestEachGuardedPatternIsNeeded(t *testing.T) {
 	t.Parallel()
 	dir := deliverytest.Folders(t, "p")
-	inside := db.Permit{Tool: "Write", Kind: db.InsideRule}
+	inside := db.Permit{Tool: "Write", Kind: insideRule}
 	needed := map[string]bool{}
 	for _, name := range guardedExamples {
 		input, err := json.Marshal(map[string]string{"file_path": filepath.Join(dir, name)})

@@ -15,6 +15,7 @@ import (
 	"magpie/internal/chat"
 	"magpie/internal/claude"
 	"magpie/internal/claude/stream"
+	"magpie/internal/convo"
 	"magpie/internal/failpoint"
 	"magpie/internal/i18n"
 )
@@ -54,16 +55,16 @@ func (rs *Requests) Recover(ctx context.Context, key chat.Key) error {
 	for _, a := range list {
 		needed := c.MayGoOn(a.NeededBy)
 		switch {
-		case needed && a.State == db.Waiting:
+		case needed && a.State == convo.Waiting:
 			rs.keepOpen(ctx, a)
 		case needed && a.Continued >= maxContinued:
 			err = rs.giveUp(ctx, a)
 		case needed:
 			err = rs.continueTurn(ctx, a)
-		case a.State != db.Refused:
+		case a.State != convo.Denied:
 			rs.log.Warn().Stringer("chat", a.Key).Int64("turn", a.Turn).Str("approval", a.ID).
 				Msg("no turn needs what people were asked")
-			err = rs.end(ctx, a, db.Withdrawn, db.Settling{}, "")
+			err = rs.end(ctx, a, convo.Withdrawn, db.Settling{}, "")
 		}
 		// If it is not found, the turn continues already, or has ended.
 		if err != nil && !db.Permanent(err) {
@@ -79,10 +80,8 @@ func (rs *Requests) continueTurn(ctx context.Context, a db.Approval) error {
 	if err != nil {
 		return err
 	}
-	err = rs.store.Turns().Decide(ctx, db.Decision{
-		Key: a.Key, Turn: a.NeededBy, GoOn: true, ContinueMessage: how.ContinueMessage, Over: how.Over, Approval: a.ID,
-	})
-	if err == nil {
+	how.Approval = a.ID
+	if err = rs.store.Turns().Decide(ctx, *how); err == nil {
 		rs.interrupted.Wake(a.Key)
 	}
 	return err
@@ -90,7 +89,7 @@ func (rs *Requests) continueTurn(ctx context.Context, a db.Approval) error {
 
 // giveUp withdraws a decision, and tells people that it was not used.
 func (rs *Requests) giveUp(ctx context.Context, a db.Approval) error {
-	err := rs.end(ctx, a, db.Withdrawn, db.Settling{GiveUp: i18n.ApprovalNotPassedOn.In(rs.language(ctx, a.Key))}, "")
+	err := rs.end(ctx, a, convo.Withdrawn, db.Settling{GiveUp: i18n.ApprovalNotPassedOn.In(rs.language(ctx, a.Key))}, "")
 	if err == nil {
 		rs.log.Error().Stringer("chat", a.Key).Int64("turn", a.NeededBy).Str("approval", a.ID).
 			Msg("the program has ended each time that a turn went on with its decision; not trying again")
@@ -111,7 +110,7 @@ func (rs *Requests) keepOpen(ctx context.Context, a db.Approval) {
 
 // Decided returns the decisions for the agent of a turn that continues others: those that were made meanwhile.
 func (rs *Requests) Decided(ctx context.Context, t db.Turn) []db.Approval {
-	return slices.DeleteFunc(rs.inherited(ctx, t), func(a db.Approval) bool { return a.State == db.Waiting })
+	return slices.DeleteFunc(rs.inherited(ctx, t), func(a db.Approval) bool { return a.State == convo.Waiting })
 }
 
 // inherited lists what was asked for the turns that t continues, as far as no agent knows a decision.
@@ -119,7 +118,7 @@ func (rs *Requests) inherited(ctx context.Context, t db.Turn) []db.Approval {
 	if t.Continues == 0 {
 		return nil
 	}
-	list, err := rs.store.Access().UndeliveredTo(ctx, t.ID)
+	list, err := rs.store.Access().OpenApprovals(ctx, t.Key, t.ID)
 	if err != nil { // the agent asks again, and people are asked again
 		zerolog.Ctx(ctx).Error().Err(err).Msg("decisions about an interrupted turn not read")
 	}
@@ -149,24 +148,34 @@ func (rs *Requests) answerRepeated(
 		return true, true
 	}
 	var err error
-	if a.State == db.Waiting { // it was decided just now
+	if a.State == convo.Waiting { // it was decided just now
 		a, err = rs.store.Access().Approval(ctx, a.ID)
 	}
-	if err == nil && a.State == db.Approved && asks.admins && !rs.access.Load().IsAdmin(a.By) {
+	if err == nil && a.State == convo.Allowed && asks.admins && !rs.access.Load().IsAdmin(a.By) {
 		log.Warn().Msg("an earlier decision is now reserved for admins; asking again")
 		return false, false
 	}
 	if err == nil {
-		err = rs.store.Access().MarkDelivered(context.WithoutCancel(ctx), a)
+		err = rs.useDecision(context.WithoutCancel(ctx), a)
 	}
 	if err != nil {
 		log.Error().Err(err).Msg("decision cannot be used; asking again")
 		return false, false
 	}
 	failpoint.At("decision: used")
-	log.Info().Str("state", string(a.State)).Msg("request decided before")
+	log.Info().Stringer("state", a.State).Msg("request decided before")
 	asks.answer(decisionOf(a))
 	return false, true
+}
+
+// useDecision records that an agent is about to be told a decision, before that happens: each decision is used once. It
+// returns [db.ErrNotFound] if an agent was told before, or there is no decision.
+func (rs *Requests) useDecision(ctx context.Context, a db.Approval) error {
+	told, err := rs.store.Turns().Happens(ctx, a.Key, convo.Tells{ID: a.ID})
+	if err == nil && len(told) == 0 {
+		return db.ErrNotFound
+	}
+	return err
 }
 
 // UndecidedTurn is an interrupted turn of a chat that a decision may continue; 0 = none.
@@ -183,31 +192,31 @@ func (rs *Requests) UndecidedTurn(ctx context.Context, key chat.Key) (turn int64
 // continuation describes the turn that a decision continues.
 func (rs *Requests) continuation(
 	ctx context.Context, a db.Approval, by chat.Actor, l i18n.Lang,
-) (*db.Continuation, error) {
+) (*db.Decision, error) {
 	over, err := rs.interrupted.ContinuedCard(ctx, a.Key, a.NeededBy, l)
 	if err != nil {
 		return nil, err
 	}
 	request := chat.Message{Actor: by, Text: rs.redact(continueMessageOf(a, l)), Time: time.Now()}
-	return &db.Continuation{ContinueMessage: request, Over: over}, nil
+	return &db.Decision{Key: a.Key, Turn: a.NeededBy, GoOn: true, ContinueMessage: request, Over: over}, nil
 }
 
 // continueMessageOf is the decision as a message for the History.
 func continueMessageOf(a db.Approval, l i18n.Lang) string {
 	said := i18n.ApprovalAllowIt
 	switch {
-	case stream.AsksPeople(a.Tool) && a.State == db.Approved:
+	case stream.AsksPeople(a.Tool) && a.State == convo.Allowed:
 		return a.Words
 	case stream.AsksPeople(a.Tool):
 		said = i18n.ApprovalSkipButton
-	case a.Tool == claude.PlanTool && a.State == db.Approved:
+	case a.Tool == claude.PlanTool && a.State == convo.Allowed:
 		said = i18n.ApprovalApproveButton
 	case a.Tool == claude.PlanTool:
 		said = i18n.ApprovalKeepPlanningButton
-	case a.State == db.Refused:
+	case a.State == convo.Denied:
 		said = i18n.ApprovalRefuseButton
 	}
-	if a.State == db.Refused && a.Words != "" {
+	if a.State == convo.Denied && a.Words != "" {
 		return said.In(l) + " · " + fmt.Sprintf(i18n.ApprovalSaid.In(l), a.Words)
 	}
 	return said.In(l)
@@ -216,7 +225,7 @@ func continueMessageOf(a db.Approval, l i18n.Lang) string {
 // decisionOf converts a stored decision for the agent.
 func decisionOf(a db.Approval) claude.Decision {
 	switch {
-	case a.State == db.Refused:
+	case a.State == convo.Denied:
 		return claude.Decision{Why: RefusalText(a.Tool, a.Words), Refused: true}
 	case a.Answers != nil:
 		return claude.Decision{Allow: true, Input: a.Answers}
@@ -256,7 +265,7 @@ func DecisionsForAgent(decided []db.Approval) string {
 	list := make([]entry, 0, len(decided))
 	for _, a := range decided {
 		e := entry{Tool: a.Tool, Input: a.Input, Decision: "allowed"}
-		if a.State == db.Refused {
+		if a.State == convo.Denied {
 			e.Decision, e.Reason = "denied", a.Words
 		}
 		if a.Answers != nil {

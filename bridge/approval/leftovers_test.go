@@ -9,6 +9,7 @@ import (
 	"magpie/db"
 	"magpie/internal/chat"
 	"magpie/internal/claude"
+	"magpie/internal/convo"
 	"magpie/internal/i18n"
 )
 
@@ -45,10 +46,10 @@ func TestDecisionsInTheAgentsPrompt(t *testing.T) {
 	t.Parallel()
 	long := json.RawMessage(`{"content":"` + string(make8000()) + `"}`)
 	got := DecisionsForAgent([]db.Approval{
-		{Tool: "Bash", Input: json.RawMessage(`{"command":"a && b > c"}`), Settlement: db.Settlement{State: db.Approved}},
-		{Tool: "Write", Input: long, Settlement: db.Settlement{State: db.Refused, Words: "不要"}},
+		{Tool: "Bash", Input: json.RawMessage(`{"command":"a && b > c"}`), Settlement: db.Settlement{State: convo.Allowed}},
+		{Tool: "Write", Input: long, Settlement: db.Settlement{State: convo.Denied, Words: "不要"}},
 		{Tool: claude.QuestionTool, Input: json.RawMessage(`{"questions":[]}`), Settlement: db.Settlement{
-			State: db.Approved, Answers: json.RawMessage(`{"questions":[],"answers":{"a":"b"}}`),
+			State: convo.Allowed, Answers: json.RawMessage(`{"questions":[],"answers":{"a":"b"}}`),
 		}},
 	})
 	want := `[{"tool":"Bash","input":{"command":"a && b > c"},"decision":"allowed"},` +
@@ -71,13 +72,13 @@ func make8000() []byte {
 func (a *asking) interrupt() db.Claim {
 	a.Helper()
 	ctx, turn := a.Context(), a.approval.Turn
-	a.as.EndTurn(ctx, db.Turn{ID: turn, Key: a.approval.Key}, db.Interrupted)
-	claimed := db.Turn{ID: turn, Key: a.approval.Key, State: db.Running}
-	a.must(a.store.Turns().Finish(ctx, db.TurnResult{Turn: claimed, State: db.Interrupted}))
+	a.as.EndTurn(ctx, db.Turn{ID: turn, Key: a.approval.Key}, convo.Interrupted)
+	claimed := db.Turn{ID: turn, Key: a.approval.Key, State: convo.Running}
+	a.must(a.store.Turns().Finish(ctx, db.TurnResult{Turn: claimed, State: convo.Interrupted}))
 	w := db.Decision{Key: a.approval.Key, Turn: turn, GoOn: true,
 		ContinueMessage: chat.Message{Actor: asker, Text: "go on"}}
 	a.must(a.store.Turns().Decide(ctx, w))
-	c, err := a.store.Turns().Claim(ctx, a.approval.Key, db.TurnIDs{Session: "s2", Prompt: "p2"}, true)
+	c, err := a.store.Turns().Claim(ctx, a.approval.Key, db.Start{Session: "s2", Prompt: "p2", Resume: true})
 	if err != nil || c.Turn.Continues != turn {
 		a.Fatalf("%+v, %v", c.Turn, err)
 	}
@@ -109,19 +110,19 @@ func TestATurnGoesOnBeforeTheDecision(t *testing.T) {
 	if !a.askAgain(c) || !a.as.Pending(t.Context(), c.Turn) {
 		t.Fatal("the agent does not wait")
 	}
-	if a.askAgain(c); a.state() != db.Waiting { // requested twice: the second needs its own card
+	if a.askAgain(c); a.state() != convo.Waiting { // requested twice: the second needs its own card
 		t.Error("one decision would count twice")
 	}
 	a.press("ev_1", DoAllow)
 	if v := a.decision(); !v.Allow || string(v.Input) != string(a.approval.Input) {
 		t.Errorf("decision %+v", v)
 	}
-	a.as.EndTurn(t.Context(), c.Turn, db.Done)
+	a.as.EndTurn(t.Context(), c.Turn, convo.Done)
 	list, err := a.store.Access().OpenApprovals(t.Context(), a.approval.Key)
 	if err != nil || len(list) != 0 {
 		t.Errorf("still waiting: %+v, %v", list, err)
 	}
-	if left, err := a.store.Access().UndeliveredTo(t.Context(), c.Turn.ID); err != nil || len(left) != 0 {
+	if left, err := a.store.Access().OpenApprovals(t.Context(), c.Turn.Key, c.Turn.ID); err != nil || len(left) != 0 {
 		t.Errorf("not told: %+v, %v", left, err)
 	}
 }
@@ -131,8 +132,8 @@ func TestWhatATurnDoesNotAskForAgainIsWithdrawn(t *testing.T) {
 	a := newAsking(t, time.Hour)
 	a.work()
 	c := a.interrupt()
-	a.as.EndTurn(t.Context(), c.Turn, db.Done)
-	if a.state() != db.Withdrawn {
+	a.as.EndTurn(t.Context(), c.Turn, convo.Done)
+	if a.state() != convo.Withdrawn {
 		t.Errorf("state %s", a.state())
 	}
 	if got := a.press("ev_1", DoAllow); got != i18n.ApprovalOver.EN {
@@ -147,7 +148,7 @@ func TestALaterDecisionCountsOnce(t *testing.T) {
 	a.work()
 	c := a.interrupt()
 	a.press("ev_1", DoAllow)
-	a.becomes(db.Approved)
+	a.becomes(convo.Allowed)
 	elsewhere := claude.ToolAsk{ID: "r9", Name: "Bash", Input: a.approval.Input}
 	if !a.as.RequestDecision(t.Context(), c, Workspace{Dir: "/other"}, elsewhere,
 		func(claude.Decision) bool { return true }) {
@@ -168,7 +169,7 @@ func TestALaterDecisionCountsOnce(t *testing.T) {
 // people are told, the decision is void, and the turn waits for somebody to continue it.
 func TestADecisionIsPassedOnAFewTimes(t *testing.T) {
 	t.Parallel()
-	for do, state := range map[string]db.ApprovalState{DoAllow: db.Approved, DoRefuse: db.Refused} {
+	for do, state := range map[string]convo.Verdict{DoAllow: convo.Allowed, DoRefuse: convo.Denied} {
 		a := newAsking(t, time.Hour)
 		a.work()
 		turn := a.interrupt().Turn
@@ -176,21 +177,21 @@ func TestADecisionIsPassedOnAFewTimes(t *testing.T) {
 		starts := 0
 		for ; starts < 10; starts++ {
 			// the program ends in the turn, which the next start finds
-			must(t, a.store.Turns().Finish(t.Context(), db.TurnResult{Turn: turn, State: db.Interrupted}))
+			must(t, a.store.Turns().Finish(t.Context(), db.TurnResult{Turn: turn, State: convo.Interrupted}))
 			a.restart()
-			c, err := a.store.Turns().Claim(t.Context(), a.approval.Key, db.TurnIDs{Session: "s", Prompt: "p"}, true)
+			c, err := a.store.Turns().Claim(t.Context(), a.approval.Key, db.Start{Session: "s", Prompt: "p", Resume: true})
 			if errors.Is(err, db.ErrNotFound) {
 				break
 			} else if err != nil || c.Turn.Continues != turn.ID {
 				t.Fatalf("%+v, %v", c.Turn, err)
 			}
-			if left, err := a.store.Access().UndeliveredTo(t.Context(), c.Turn.ID); err != nil || len(left) != 1 ||
+			if left, err := a.store.Access().OpenApprovals(t.Context(), c.Turn.Key, c.Turn.ID); err != nil || len(left) != 1 ||
 				left[0].State != state {
 				t.Fatalf("to be told: %+v, %v", left, err)
 			}
 			turn = c.Turn
 		}
-		if starts != maxContinued || a.state() != db.Withdrawn {
+		if starts != maxContinued || a.state() != convo.Withdrawn {
 			t.Errorf("it went on at %d starts; the decision is %s", starts, a.state())
 		}
 		a.restart()

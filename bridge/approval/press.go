@@ -1,6 +1,7 @@
 package approval
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -15,6 +16,7 @@ import (
 	"magpie/internal/chat"
 	"magpie/internal/claude"
 	"magpie/internal/claude/stream"
+	"magpie/internal/convo"
 	"magpie/internal/i18n"
 )
 
@@ -55,7 +57,7 @@ func (rs *Requests) settlePress(
 		return d.Objection, false, err
 	}
 	a.Settlement = d.Settlement
-	s := db.Settling{From: db.Waiting, Event: p.ID, Always: p.Action.Do == DoAlways, Prompt: prompt}
+	s := db.Settling{From: convo.Waiting, Event: p.ID, Always: p.Action.Do == DoAlways, Prompt: prompt}
 	// The agent may be gone by the time this is stored.
 	if s.GoOn, err = rs.continuation(ctx, a, p.Actor, l); err != nil {
 		return "", false, err
@@ -71,15 +73,21 @@ func (rs *Requests) settlePress(
 	case err != nil:
 		return "", false, err
 	}
-	log.Info().Str("state", string(a.State)).Str("tool", a.Tool).Msg("approval decided")
+	log.Info().Stringer("state", a.State).Str("tool", a.Tool).Msg("approval decided")
 	return d.Toast, true, nil
 }
 
 // evaluate is [Decide] that names the user.
-func (rs *Requests) evaluate(ctx context.Context, a db.Approval, p chat.Press, l i18n.Lang) (d Decision, err error) {
+func (rs *Requests) evaluate(ctx context.Context, a db.Approval, p chat.Press, l i18n.Lang) (Decision, error) {
 	if p.Actor.Name == "" { // asking the platform would take too long
-		if p.Actor.Name, err = rs.store.Access().AskerName(ctx, a, p.Actor.ID); err != nil {
+		asked, err := rs.store.Messages().Questions(ctx, db.Turn{Key: a.Key, ID: a.Turn})
+		if err != nil {
 			return Decision{}, err
+		}
+		for _, m := range asked {
+			if m.Actor.ID == p.Actor.ID {
+				p.Actor.Name = cmp.Or(p.Actor.Name, m.Actor.Name)
+			}
 		}
 	}
 	return Decide(a, p, l), nil
@@ -127,8 +135,8 @@ func (rs *Requests) objection(a db.Approval, p chat.Press, l i18n.Lang, log zero
 	case !sameChat || a.Turn != p.Action.Turn || p.Action.ID != ActionID(a):
 		log.Warn().Stringer("asked_in", a.Key).Msg("press does not match the request of its approval")
 		return i18n.ApprovalOver.In(l)
-	case a.State != db.Waiting || !open:
-		log.Info().Str("state", string(a.State)).Msg("press for a settled approval")
+	case a.State != convo.Waiting || !open:
+		log.Info().Stringer("state", a.State).Msg("press for a settled approval")
 		return i18n.ApprovalOver.In(l)
 	case !mayDecide(rules, a, p.Actor):
 		log.Warn().Msg("press by a user who may not decide")
@@ -203,7 +211,7 @@ func Decide(a db.Approval, p chat.Press, l i18n.Lang) Decision {
 	case p.Action.Do == DoRefuse:
 		words := strings.TrimSpace(strings.Join(p.Values[whyField], " "))
 		return Decision{
-			Settlement: db.Settlement{State: db.Refused, By: p.Actor, Words: words},
+			Settlement: db.Settlement{State: convo.Denied, By: p.Actor, Words: words},
 			Agent:      claude.Decision{Why: RefusalText(a.Tool, words), Refused: true}, Toast: refusalReply(a.Tool).In(l),
 		}
 	case p.Action.Do == DoAlways && a.Always == nil, p.Action.Do == DoChoose && !stream.AsksPeople(a.Tool),
@@ -211,7 +219,7 @@ func Decide(a db.Approval, p chat.Press, l i18n.Lang) Decision {
 		return Decision{Objection: i18n.ApprovalOver.In(l)}
 	case !stream.AsksPeople(a.Tool):
 		d := Decision{
-			Settlement: db.Settlement{State: db.Approved, By: p.Actor},
+			Settlement: db.Settlement{State: convo.Allowed, By: p.Actor},
 			Agent:      claude.Decision{Allow: true, Input: a.Input}, Toast: i18n.ApprovalAllowed.In(l),
 		}
 		if p.Action.Do == DoAlways {
@@ -227,7 +235,7 @@ func Decide(a db.Approval, p chat.Press, l i18n.Lang) Decision {
 		return Decision{Objection: objection}
 	}
 	return Decision{
-		Settlement: db.Settlement{State: db.Approved, By: p.Actor, Words: answers.text(), Answers: answers.input},
+		Settlement: db.Settlement{State: convo.Allowed, By: p.Actor, Words: answers.text(), Answers: answers.input},
 		Agent:      claude.Decision{Allow: true, Input: answers.input}, Toast: i18n.ApprovalAnswered.In(l),
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"magpie/internal/chat"
 	"magpie/internal/claude"
 	"magpie/internal/claude/stream"
+	"magpie/internal/convo"
 	"magpie/internal/i18n"
 )
 
@@ -117,7 +118,7 @@ func questionBody(a db.Approval, l i18n.Lang) string {
 	if err != nil { // only readable questions are shown
 		return i18n.CodeBlock("json", string(a.Input))
 	}
-	onButtons := a.State == db.Waiting && hasButtons(list)
+	onButtons := a.State == convo.Waiting && hasButtons(list)
 	var b strings.Builder
 	for i, q := range list {
 		if len(list) > 1 {

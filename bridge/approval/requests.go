@@ -23,6 +23,7 @@ import (
 	"magpie/db"
 	"magpie/internal/chat"
 	"magpie/internal/claude"
+	"magpie/internal/convo"
 	"magpie/internal/failpoint"
 	"magpie/internal/i18n"
 )
@@ -195,7 +196,7 @@ func (rs *Requests) RequestDecision(
 	now := time.Now().Truncate(time.Millisecond)
 	a := db.Approval{
 		ID: uuid.NewString(), Key: c.Turn.Key, Turn: c.Turn.ID, NeededBy: c.Turn.ID, Tool: q.Name, Input: q.Input,
-		Project: w.Dir, Created: now, Expires: now.Add(patience), Settlement: db.Settlement{State: db.Waiting},
+		Project: w.Dir, Created: now, Expires: now.Add(patience), Settlement: db.Settlement{State: convo.Waiting},
 	}
 	if !about.Any() {
 		a.Always = PermitFor(q, w.Dir)
@@ -244,7 +245,7 @@ func (rs *Requests) Pending(ctx context.Context, t db.Turn) bool {
 	if len(rs.open.find(func(p pending) bool { return p.key == t.Key && p.answer != nil })) == 0 {
 		return false
 	}
-	list, err := rs.store.Access().UndeliveredTo(context.WithoutCancel(ctx), t.ID)
+	list, err := rs.store.Access().OpenApprovals(context.WithoutCancel(ctx), t.Key, t.ID)
 	if err != nil { // it is probably the agent of this turn
 		zerolog.Ctx(ctx).Error().Err(err).Msg("what people are asked not read")
 		return true
@@ -269,17 +270,17 @@ func (rs *Requests) Withdraw(ctx context.Context, askID string) {
 func (rs *Requests) withdraw(ctx context.Context, a db.Approval) {
 	rs.open.remove(a.ID)
 	failpoint.At("approval: withdrawing")
-	_ = rs.end(ctx, a, db.Withdrawn, db.Settling{}, "")
+	_ = rs.end(ctx, a, convo.Withdrawn, db.Settling{}, "")
 }
 
 // EndTurn ends the open requests of a turn that ends, and takes decisions back that its agent has not used. If the turn
 // may continue, people may still decide, and what they decide waits for the agent that goes on.
-func (rs *Requests) EndTurn(ctx context.Context, t db.Turn, end db.TurnState) {
-	goesOn := end == db.Interrupted || end == db.Queued
+func (rs *Requests) EndTurn(ctx context.Context, t db.Turn, end convo.Phase) {
+	goesOn := end == convo.Interrupted || end == convo.Queued
 	if !rs.open.isIn(t.Key) && (goesOn || t.Continues == 0) { // as most turns
 		return
 	}
-	list, err := rs.store.Access().UndeliveredTo(context.WithoutCancel(ctx), t.ID)
+	list, err := rs.store.Access().OpenApprovals(context.WithoutCancel(ctx), t.Key, t.ID)
 	if err != nil {
 		zerolog.Ctx(ctx).Error().Err(err).Int64("turn", t.ID).Msg("what people are asked not read")
 	}
@@ -287,14 +288,14 @@ func (rs *Requests) EndTurn(ctx context.Context, t db.Turn, end db.TurnState) {
 		switch {
 		case goesOn:
 			rs.open.change(a.ID, func(p *pending) bool { p.askID, p.answer = "", nil; return true })
-		case a.State != db.Refused:
+		case a.State != convo.Denied:
 			rs.withdraw(ctx, a)
 		}
 	}
 }
 
 // EndTurnSoon is [Requests.EndTurn] that does not wait for the store.
-func (rs *Requests) EndTurnSoon(t db.Turn, end db.TurnState) {
+func (rs *Requests) EndTurnSoon(t db.Turn, end convo.Phase) {
 	rs.jobs.Enqueue(func(ctx context.Context) { rs.EndTurn(rs.log.WithContext(ctx), t, end) })
 }
 
@@ -346,6 +347,6 @@ func (rs *Requests) openIn(ctx context.Context, key chat.Key) ([]db.Approval, er
 	list, err := rs.store.Access().OpenApprovals(ctx, key)
 	return slices.DeleteFunc(list, func(a db.Approval) bool {
 		_, open := rs.open.get(a.ID)
-		return !open || a.State != db.Waiting
+		return !open || a.State != convo.Waiting
 	}), err
 }

@@ -18,6 +18,7 @@ import (
 	"magpie/db/dbtest"
 	"magpie/internal/chat"
 	"magpie/internal/claude"
+	"magpie/internal/convo"
 	"magpie/internal/i18n"
 )
 
@@ -53,7 +54,7 @@ func askingOn(t *testing.T, patience time.Duration, out delivery.Messenger) *ask
 	m := chat.Incoming{Key: key, ID: "om_1", Text: "go", Actor: asker}
 	_, err := store.Messages().Accept(t.Context(), db.Inbound{Incoming: m, Class: chat.Talk})
 	must(t, err)
-	claim, err := store.Turns().Claim(t.Context(), key, db.TurnIDs{Session: "s", Prompt: "p"}, true)
+	claim, err := store.Turns().Claim(t.Context(), key, db.Start{Session: "s", Prompt: "p", Resume: true})
 	must(t, err)
 	rules := access.Config{Allow: []string{"*"}}
 	rules.ApprovalTimeout.Duration = patience
@@ -154,7 +155,7 @@ func (a *asking) decision() claude.Decision {
 	}
 }
 
-func (a *asking) state() db.ApprovalState {
+func (a *asking) state() convo.Verdict {
 	a.Helper()
 	got, err := a.store.Access().Approval(a.Context(), a.approval.ID)
 	a.must(err)
@@ -162,7 +163,7 @@ func (a *asking) state() db.ApprovalState {
 }
 
 // becomes waits until the approval has a state.
-func (a *asking) becomes(want db.ApprovalState) {
+func (a *asking) becomes(want convo.Verdict) {
 	a.Helper()
 	deliverytest.Until(a, "the state "+string(want), func() bool { return a.state() == want })
 }
@@ -208,7 +209,7 @@ func TestTheAgentDoesNotWaitForACardThatCannotBeShown(t *testing.T) {
 				t.Errorf("decision %+v", v)
 			}
 			_, err := a.store.Outbox().Next(t.Context(), a.approval.Key)
-			if !errors.Is(err, db.ErrNotFound) || a.state() != db.Withdrawn {
+			if !errors.Is(err, db.ErrNotFound) || a.state() != convo.Withdrawn {
 				t.Errorf("it is %s, and not everything was delivered: %v", a.state(), err)
 			}
 			if list := out.Closed; len(list) != 1 || list[0].Body != i18n.Withheld.EN || len(list[0].Buttons) != 0 {
@@ -232,7 +233,7 @@ func TestAPressIsAnsweredBeforeItIsStored(t *testing.T) {
 	if soon >= time.Second {
 		t.Errorf("a press waits %v for its decision", soon)
 	}
-	if len(a.decisions) != 0 || a.state() != db.Waiting {
+	if len(a.decisions) != 0 || a.state() != convo.Waiting {
 		t.Fatal("the agent continues before the decision is stored")
 	}
 	a.press("ev_1", DoAllow) // delivered again
@@ -243,7 +244,7 @@ func TestAPressIsAnsweredBeforeItIsStored(t *testing.T) {
 	if got := a.press("ev_2", DoRefuse); got != i18n.ApprovalOver.EN {
 		t.Errorf("afterwards told %q", got)
 	}
-	if len(a.decisions) != 0 || a.state() != db.Approved {
+	if len(a.decisions) != 0 || a.state() != convo.Allowed {
 		t.Errorf("%d more decisions, state %s", len(a.decisions), a.state())
 	}
 }
@@ -255,7 +256,7 @@ func TestAnApprovalThatCameTooLate(t *testing.T) {
 	a.work()
 	a.gone = true
 	a.press("ev_1", DoAlways)
-	a.becomes(db.Withdrawn) // the press does not wait long for it
+	a.becomes(convo.Withdrawn) // the press does not wait long for it
 	if a.approval.Always == nil {
 		t.Fatal("the request offers no rule for always")
 	}
@@ -282,7 +283,7 @@ func TestAnApprovalExpires(t *testing.T) {
 	t.Parallel()
 	a := newAsking(t, 50*time.Millisecond)
 	a.work()
-	if v := a.decision(); v.Allow || v.Why != notDecided || a.state() != db.Expired {
+	if v := a.decision(); v.Allow || v.Why != notDecided || a.state() != convo.Expired {
 		t.Errorf("%+v, %s", v, a.state())
 	}
 	if got := a.press("ev_1", DoAllow); got != i18n.ApprovalOver.EN || len(a.decisions) != 0 {
@@ -293,18 +294,18 @@ func TestAnApprovalExpires(t *testing.T) {
 // A turn that ends leaves no open approvals unless it was interrupted, and its agent gets no answer.
 func TestATurnLeavesNothingOpen(t *testing.T) {
 	t.Parallel()
-	for end, want := range map[db.TurnState]db.ApprovalState{
-		db.Cancelled: db.Withdrawn, db.Failed: db.Withdrawn, db.Interrupted: db.Waiting, db.Queued: db.Waiting,
+	for end, want := range map[convo.Phase]convo.Verdict{
+		convo.Cancelled: convo.Withdrawn, convo.Failed: convo.Withdrawn, convo.Interrupted: convo.Waiting, convo.Queued: convo.Waiting,
 	} {
 		a := newAsking(t, time.Hour)
 		turn := db.Turn{ID: a.approval.Turn, Key: a.approval.Key}
 		a.as.EndTurn(t.Context(), db.Turn{ID: turn.ID + 1, Key: turn.Key}, end)
-		if a.state() != db.Waiting {
+		if a.state() != convo.Waiting {
 			t.Error("the end of another turn settled it")
 		}
 		a.as.EndTurn(t.Context(), turn, end)
 		_, open := a.as.open.get(a.approval.ID)
-		if got := a.state(); got != want || len(a.decisions) != 0 || open != (want == db.Waiting) ||
+		if got := a.state(); got != want || len(a.decisions) != 0 || open != (want == convo.Waiting) ||
 			a.as.open.hasAgent(a.approval.ID) {
 			t.Errorf("%s: state %s, %d decisions", end, got, len(a.decisions))
 		}
@@ -364,11 +365,11 @@ func TestPeopleHaveHalfAnHour(t *testing.T) {
 		}
 		time.Sleep(30*time.Minute - time.Millisecond)
 		synctest.Wait()
-		if got := a.state(); got != db.Waiting {
+		if got := a.state(); got != convo.Waiting {
 			t.Errorf("before the timeout it is %s", got)
 		}
 		time.Sleep(time.Millisecond)
-		if v := a.decision(); v.Allow || v.Why != notDecided || a.state() != db.Expired {
+		if v := a.decision(); v.Allow || v.Why != notDecided || a.state() != convo.Expired {
 			t.Errorf("the answer is %+v, the state %s", v, a.state())
 		}
 	})
@@ -389,10 +390,10 @@ func TestTheFieldForAReasonComesOnRequest(t *testing.T) {
 	for name, decide := range map[string]struct {
 		do     string
 		values map[string][]string
-		want   db.ApprovalState
+		want   convo.Verdict
 	}{
-		"a reason": {DoRefuse, map[string][]string{whyField: {"test first"}}, db.Refused},
-		"none":     {DoRefuse, nil, db.Refused}, "allowed meanwhile": {DoAllow, nil, db.Approved},
+		"a reason": {DoRefuse, map[string][]string{whyField: {"test first"}}, convo.Denied},
+		"none":     {DoRefuse, nil, convo.Denied}, "allowed meanwhile": {DoAllow, nil, convo.Allowed},
 	} {
 		t.Run(name, func(t *testing.T) {
 			a := newAsking(t, time.Hour)
@@ -413,7 +414,7 @@ func TestTheFieldForAReasonComesOnRequest(t *testing.T) {
 				len(list[0].Buttons) != 3 {
 				t.Fatalf("shown %+v", list)
 			}
-			if len(a.decisions) != 0 || a.state() != db.Waiting {
+			if len(a.decisions) != 0 || a.state() != convo.Waiting {
 				t.Fatalf("it is %s", a.state())
 			}
 			_, err := a.as.Press(t.Context(), chat.Press{
@@ -421,7 +422,7 @@ func TestTheFieldForAReasonComesOnRequest(t *testing.T) {
 				Action: chat.Action{Do: decide.do, Turn: a.approval.Turn, ID: ActionID(a.approval)},
 			}, i18n.English)
 			v := a.decision()
-			if err != nil || v.Allow != (decide.want == db.Approved) || a.state() != decide.want ||
+			if err != nil || v.Allow != (decide.want == convo.Allowed) || a.state() != decide.want ||
 				strings.Contains(v.Why, "test first") != (decide.values != nil) {
 				t.Errorf("decision %+v, it is %s, %v", v, a.state(), err)
 			}

@@ -40,9 +40,9 @@ func TestWhatIsForAdminsOnly(t *testing.T) {
 	deliverytest.Link(t, filepath.Join(data, "files", theirs), filepath.Join(project, "theirs"))
 	deliverytest.Link(t, config, filepath.Join(project, "docs/settings"))
 	deliverytest.Link(t, filepath.Join(data, "files", mine), filepath.Join(project, "mine"))
-	mineState, err := store.Chats().MakeFolder(t.Context(), own)
+	mineState, err := store.Chats().MakeFolder(t.Context(), own, "")
 	must(t, err)
-	theirState, err := store.Chats().MakeFolder(t.Context(), other)
+	theirState, err := store.Chats().MakeFolder(t.Context(), other, "")
 	must(t, err)
 	state := filepath.Join(data, "agents")
 	r := NewReservedPaths(ProtectedPaths{

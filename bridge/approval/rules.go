@@ -86,12 +86,12 @@ func (rs *Requests) record(t db.Turn, q claude.ToolAsk, s automaticDecision) {
 	a := db.Action{Use: q.Use, Tool: q.Name, Input: ShortInput(q.Input, rs.redact), Rule: s.rule}
 	switch {
 	case s.rule != 0:
-		a.Decision = db.AllowedByRule
+		a.Decision = AllowedByRule
 	case !s.Allow:
 		if s.Why == notWithSecrets {
 			a.Input = ""
 		}
-		a.Decision, a.Reason = db.Denied, strings.TrimPrefix(s.why, refusedUnasked)
+		a.Decision, a.Reason = Denied, strings.TrimPrefix(s.why, refusedUnasked)
 	default:
 		return
 	}
@@ -122,6 +122,16 @@ func IsInternal(tool string) bool {
 	}, tool)
 }
 
+// The kinds of rules, most restrictive first.
+const (
+	exactRule  = "exact"  // this exact command
+	prefixRule = "prefix" // commands with this prefix
+	pathRule   = "path"   // this file
+	insideRule = "inside" // files in the project
+	hostRule   = "host"   // pages of this host
+	toolRule   = "tool"   // any use of the tool
+)
+
 // PermitFor is the rule that "always" creates for a request: as narrow as makes sense. Nil = such requests are asked
 // each time.
 func PermitFor(q claude.ToolAsk, dir string) *db.Permit {
@@ -134,9 +144,9 @@ func PermitFor(q claude.ToolAsk, dir string) *db.Permit {
 		if !ok || !isSingle(in) {
 			return nil
 		}
-		p.Kind, p.Content = db.ExactRule, in
+		p.Kind, p.Content = exactRule, in
 		if prefix, ok := prefixOf(in, q.Rules); ok {
-			p.Kind, p.Content = db.PrefixRule, prefix
+			p.Kind, p.Content = prefixRule, prefix
 		}
 	case "Write", "Edit", "NotebookEdit", "Read", "Grep", "Glob":
 		path, ok := plainFile(q.Name, q.Input, dir)
@@ -144,21 +154,21 @@ func PermitFor(q claude.ToolAsk, dir string) *db.Permit {
 		case !ok:
 			return nil
 		case safepath.Contains(dir, path):
-			p.Kind = db.InsideRule
+			p.Kind = insideRule
 		default:
-			p.Kind, p.Content = db.PathRule, path
+			p.Kind, p.Content = pathRule, path
 		}
 	case "WebFetch":
 		host, ok := hostOf(q.Name, q.Input)
 		if !ok {
 			return nil
 		}
-		p.Kind, p.Content = db.HostRule, host
+		p.Kind, p.Content = hostRule, host
 	default:
 		if !slices.Contains(q.Rules, claude.Rule{Tool: q.Name}) { // the CLI itself proposes no rule
 			return nil
 		}
-		p.Kind = db.ToolRule
+		p.Kind = toolRule
 	}
 	return &p
 }
@@ -169,23 +179,23 @@ func Covers(p db.Permit, tool string, input json.RawMessage, dir string) bool {
 		return false
 	}
 	switch p.Kind {
-	case db.ExactRule:
+	case exactRule:
 		command, ok := plainCommand(input)
 		// A rule never covers a command that consists of several, since it was shown as one.
 		return ok && command == p.Content && isSingle(command)
-	case db.PrefixRule:
+	case prefixRule:
 		command, ok := plainCommand(input)
 		return ok && matchesPrefix(command, p.Content)
-	case db.PathRule:
+	case pathRule:
 		path, ok := plainFile(tool, input, dir)
 		return ok && path == p.Content
-	case db.InsideRule:
+	case insideRule:
 		path, ok := plainFile(tool, input, dir)
 		return ok && safepath.Contains(dir, path)
-	case db.HostRule:
+	case hostRule:
 		host, ok := hostOf(tool, input)
 		return ok && host == p.Content
-	case db.ToolRule:
+	case toolRule:
 		return true
 	}
 	return false
@@ -261,15 +271,15 @@ func hostOf(tool string, input json.RawMessage) (string, bool) {
 func scopeText(p db.Permit, l i18n.Lang) string {
 	content := i18n.InlineCode(p.Content)
 	switch p.Kind {
-	case db.ExactRule:
+	case exactRule:
 		return i18n.ScopeExact.In(l)
-	case db.PrefixRule:
+	case prefixRule:
 		return fmt.Sprintf(i18n.ScopePrefix.In(l), content)
-	case db.PathRule:
+	case pathRule:
 		return fmt.Sprintf(i18n.ScopePath.In(l), p.Tool, content)
-	case db.InsideRule:
+	case insideRule:
 		return fmt.Sprintf(i18n.ScopeInside.In(l), p.Tool)
-	case db.HostRule:
+	case hostRule:
 		return fmt.Sprintf(i18n.ScopeHost.In(l), content)
 	}
 	return fmt.Sprintf(i18n.ScopeTool.In(l), i18n.Visible(p.Tool))
@@ -277,7 +287,7 @@ func scopeText(p db.Permit, l i18n.Lang) string {
 
 // RuleText describes a rule in a list: its scope, and the command itself if the rule is for one exact command.
 func RuleText(p db.Permit, l i18n.Lang) string {
-	if p.Kind == db.ExactRule {
+	if p.Kind == exactRule {
 		return i18n.InlineCode(i18n.FirstLine(p.Content))
 	}
 	return scopeText(p, l)

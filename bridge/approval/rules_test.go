@@ -26,22 +26,22 @@ func TestWhatAlwaysStandsFor(t *testing.T) {
 		proposed []claude.Rule
 		want     db.Permit
 	}{
-		{"go test ./...", bash("go test *"), db.Permit{Tool: "Bash", Kind: db.PrefixRule, Content: "go test"}},
-		{"git commit -m 'a b'", bash("git commit *"), db.Permit{Tool: "Bash", Kind: db.PrefixRule, Content: "git commit"}},
+		{"go test ./...", bash("go test *"), db.Permit{Tool: "Bash", Kind: prefixRule, Content: "go test"}},
+		{"git commit -m 'a b'", bash("git commit *"), db.Permit{Tool: "Bash", Kind: prefixRule, Content: "git commit"}},
 		{"go test -exec x ./...", bash("go test *"),
-			db.Permit{Tool: "Bash", Kind: db.ExactRule, Content: "go test -exec x ./..."}},
+			db.Permit{Tool: "Bash", Kind: exactRule, Content: "go test -exec x ./..."}},
 		{"git push origin main", bash("git push *"),
-			db.Permit{Tool: "Bash", Kind: db.ExactRule, Content: "git push origin main"}},
-		{"rm build", bash("rm build *"), db.Permit{Tool: "Bash", Kind: db.ExactRule, Content: "rm build"}},
-		{"curl localhost", bash("curl localhost *"), db.Permit{Tool: "Bash", Kind: db.ExactRule, Content: "curl localhost"}},
-		{"git log", bash("git log *"), db.Permit{Tool: "Bash", Kind: db.ExactRule, Content: "git log"}},
-		{"rm *.log", bash("rm *.log"), db.Permit{Tool: "Bash", Kind: db.ExactRule, Content: "rm *.log"}},
-		{"make all", bash("make all"), db.Permit{Tool: "Bash", Kind: db.ExactRule, Content: "make all"}},
-		{"sudo ls", bash("sudo *"), db.Permit{Tool: "Bash", Kind: db.ExactRule, Content: "sudo ls"}},
-		{"/usr/bin/env x", bash("/usr/bin/env *"), db.Permit{Tool: "Bash", Kind: db.ExactRule, Content: "/usr/bin/env x"}},
-		{"rm x", bash("rm * *"), db.Permit{Tool: "Bash", Kind: db.ExactRule, Content: "rm x"}},
-		{"git status", bash("git push *"), db.Permit{Tool: "Bash", Kind: db.ExactRule, Content: "git status"}},
-		{"ls", bash(" *"), db.Permit{Tool: "Bash", Kind: db.ExactRule, Content: "ls"}},
+			db.Permit{Tool: "Bash", Kind: exactRule, Content: "git push origin main"}},
+		{"rm build", bash("rm build *"), db.Permit{Tool: "Bash", Kind: exactRule, Content: "rm build"}},
+		{"curl localhost", bash("curl localhost *"), db.Permit{Tool: "Bash", Kind: exactRule, Content: "curl localhost"}},
+		{"git log", bash("git log *"), db.Permit{Tool: "Bash", Kind: exactRule, Content: "git log"}},
+		{"rm *.log", bash("rm *.log"), db.Permit{Tool: "Bash", Kind: exactRule, Content: "rm *.log"}},
+		{"make all", bash("make all"), db.Permit{Tool: "Bash", Kind: exactRule, Content: "make all"}},
+		{"sudo ls", bash("sudo *"), db.Permit{Tool: "Bash", Kind: exactRule, Content: "sudo ls"}},
+		{"/usr/bin/env x", bash("/usr/bin/env *"), db.Permit{Tool: "Bash", Kind: exactRule, Content: "/usr/bin/env x"}},
+		{"rm x", bash("rm * *"), db.Permit{Tool: "Bash", Kind: exactRule, Content: "rm x"}},
+		{"git status", bash("git push *"), db.Permit{Tool: "Bash", Kind: exactRule, Content: "git status"}},
+		{"ls", bash(" *"), db.Permit{Tool: "Bash", Kind: exactRule, Content: "ls"}},
 	} {
 		got := PermitFor(claude.ToolAsk{Name: "Bash", Input: bashInput(t, tc.command), Rules: tc.proposed}, "/p")
 		if got == nil || *got != tc.want {
@@ -80,8 +80,8 @@ func TestWhatAlwaysStandsFor(t *testing.T) {
 }
 
 func TestWhatARuleCovers(t *testing.T) {
-	prefix := func(words string) db.Permit { return db.Permit{Tool: "Bash", Kind: db.PrefixRule, Content: words} }
-	exact := db.Permit{Tool: "Bash", Kind: db.ExactRule, Content: "rm *.log"}
+	prefix := func(words string) db.Permit { return db.Permit{Tool: "Bash", Kind: prefixRule, Content: words} }
+	exact := db.Permit{Tool: "Bash", Kind: exactRule, Content: "rm *.log"}
 	for command, want := range map[string]bool{
 		"git add": true, "git add 'a b' c": true, "git addx": false, "git  add": false, "git add; x": false,
 		"git add && x": false,
@@ -119,7 +119,7 @@ func TestWhatARuleCovers(t *testing.T) {
 	}
 	// from earlier versions
 	for _, command := range []string{"echo ran >> made.txt", "make; make", "a | b", "x && y", "echo $(x)"} {
-		if Covers(db.Permit{Tool: "Bash", Kind: db.ExactRule, Content: command}, "Bash", bashInput(t, command), "/p") {
+		if Covers(db.Permit{Tool: "Bash", Kind: exactRule, Content: command}, "Bash", bashInput(t, command), "/p") {
 			t.Errorf("covered, word for word: %q", command)
 		}
 	}
@@ -141,7 +141,7 @@ func TestWhatARuleCovers(t *testing.T) {
 	if Covers(exact, "PowerShell", bashInput(t, "rm *.log"), "/p") {
 		t.Error("another tool is covered")
 	}
-	site := db.Permit{Tool: "WebFetch", Kind: db.HostRule, Content: "example.com"}
+	site := db.Permit{Tool: "WebFetch", Kind: hostRule, Content: "example.com"}
 	for url, want := range map[string]bool{
 		"https://example.com/a": true, "https://EXAMPLE.com": true, "http://example.com/": true,
 		"https://example.com:8443/": false,
@@ -166,7 +166,7 @@ func TestFilesOfTheProject(t *testing.T) {
 		"gone": filepath.Join(other, "nothing")} {
 		must(t, os.Symlink(to, filepath.Join(dir, from)))
 	}
-	inside := db.Permit{Tool: "Write", Kind: db.InsideRule}
+	inside := db.Permit{Tool: "Write", Kind: insideRule}
 	for path, want := range map[string]bool{
 		"a.txt": true, "new/folder/a.txt": true, "../other/a.txt": false, "out/a.txt": false, "in/a.txt": true,
 		"git/config":  false,
@@ -191,7 +191,7 @@ func TestFilesOfTheProject(t *testing.T) {
 			t.Errorf("covered: %s", input)
 		}
 	}
-	notebook := db.Permit{Tool: "NotebookEdit", Kind: db.InsideRule}
+	notebook := db.Permit{Tool: "NotebookEdit", Kind: insideRule}
 	if Covers(notebook, "NotebookEdit", json.RawMessage(`{"file_path":"`+dir+`/a.ipynb","notebook_path":"/etc/passwd"}`),
 		dir) ||
 		!Covers(notebook, "NotebookEdit", json.RawMessage(`{"notebook_path":"`+dir+`/a.ipynb"}`), dir) {
@@ -199,7 +199,7 @@ func TestFilesOfTheProject(t *testing.T) {
 	}
 	input := json.RawMessage(`{"file_path":"` + other + `/a.txt"}`)
 	p := PermitFor(claude.ToolAsk{Name: "Write", Input: input}, dir)
-	if p == nil || p.Kind != db.PathRule || !Covers(*p, "Write", input, dir) ||
+	if p == nil || p.Kind != pathRule || !Covers(*p, "Write", input, dir) ||
 		Covers(*p, "Write", json.RawMessage(`{"file_path":"`+other+`/b.txt"}`), dir) {
 		t.Errorf("outside of the project: %+v", p)
 	}
@@ -253,7 +253,7 @@ func TestCommandsWithoutAlways(t *testing.T) {
 		if got := PermitFor(widestAsk(t, tc.command), "/p"); got != nil {
 			t.Errorf("%q may always be allowed: %+v", tc.command, got)
 		}
-		rule := db.Permit{Tool: "Bash", Kind: db.ExactRule, Content: tc.command}
+		rule := db.Permit{Tool: "Bash", Kind: exactRule, Content: tc.command}
 		if Covers(rule, "Bash", bashInput(t, tc.command), "/p") {
 			t.Errorf("%q is covered by an earlier rule", tc.command)
 		}

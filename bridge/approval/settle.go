@@ -14,6 +14,7 @@ import (
 	"magpie/internal/chat"
 	"magpie/internal/claude"
 	"magpie/internal/claude/stream"
+	"magpie/internal/convo"
 	"magpie/internal/failpoint"
 	"magpie/internal/i18n"
 )
@@ -40,7 +41,7 @@ func (rs *Requests) complete(ctx context.Context, a db.Approval, s db.Settling) 
 		s.Card = Card(a, rs.language(ctx, a.Key))
 	}
 	// until the agent writes, only the turn's card above this one changes
-	if s.AgentWaiting && a.State != db.Withdrawn {
+	if s.AgentWaiting && a.State != convo.Withdrawn {
 		s.Card.Footer = i18n.ApprovalGoesOnBelow.In(rs.language(ctx, a.Key))
 	}
 	s.Action = db.Action{
@@ -48,14 +49,24 @@ func (rs *Requests) complete(ctx context.Context, a db.Approval, s db.Settling) 
 		Decision: outcomes[a.State], Reason: rs.redact(a.Words),
 	}
 	if s.Always {
-		s.Action.Decision, s.Action.Reason = db.AllowedAlways, ""
+		s.Action.Decision, s.Action.Reason = AllowedAlways, ""
 	}
 	return a, s
 }
 
+// The decisions about tool calls in the History: see [db.Action].
+const (
+	AllowedOnce   = "allowed"
+	AllowedAlways = "always" // in this chat from then on
+	AllowedByRule = "rule"
+	Denied        = "denied" // by a user, or without asking
+	Unanswered    = "expired"
+	NotNeeded     = "withdrawn"
+)
+
 // outcomes map approval states to outcomes in the History.
-var outcomes = map[db.ApprovalState]db.Outcome{
-	db.Approved: db.AllowedOnce, db.Refused: db.Denied, db.Expired: db.Unanswered, db.Withdrawn: db.NotNeeded,
+var outcomes = map[convo.Verdict]string{
+	convo.Allowed: AllowedOnce, convo.Denied: Denied, convo.Expired: Unanswered, convo.Withdrawn: NotNeeded,
 }
 
 // settled tells the agent, or the turn that continues, an outcome that is stored.
@@ -67,25 +78,25 @@ func (rs *Requests) settled(ctx context.Context, a db.Approval, s db.Settling, v
 	}
 	p, _ := rs.open.remove(a.ID)
 	// An agent may have repeated the request while this was being stored.
-	if decided := a.State == db.Approved || a.State == db.Refused; decided && !s.AgentWaiting && p.answer != nil {
-		if err := rs.store.Access().MarkDelivered(ctx, a); err != nil { // a decision must not be used twice
+	if decided := a.State == convo.Allowed || a.State == convo.Denied; decided && !s.AgentWaiting && p.answer != nil {
+		if err := rs.useDecision(ctx, a); err != nil { // a decision must not be used twice
 			p.tellAgent(claude.Decision{Why: notAsked})
 			return err
 		}
 	}
-	if p.tellAgent(v) || !s.AgentWaiting || a.State != db.Approved {
+	if p.tellAgent(v) || !s.AgentWaiting || a.State != convo.Allowed {
 		return nil
 	}
 	// The turn ended while this was stored, so nothing was run.
-	return rs.end(ctx, a, db.Withdrawn, db.Settling{}, "")
+	return rs.end(ctx, a, convo.Withdrawn, db.Settling{}, "")
 }
 
 // crashAfter marks the step after the end of an approval.
-func crashAfter(end db.ApprovalState) {
+func crashAfter(end convo.Verdict) {
 	switch end {
-	case db.Expired:
+	case convo.Expired:
 		failpoint.At("approval: expired")
-	case db.Withdrawn:
+	case convo.Withdrawn:
 		failpoint.At("approval: withdrawn")
 	default:
 		failpoint.At("decision: stored")
@@ -95,7 +106,7 @@ func crashAfter(end db.ApprovalState) {
 // end ends an approval without a decision, or although its decision could not be used. Its agent is told why even if
 // that is not stored: then the next start closes the card. It returns [db.ErrNotFound] if there is nothing to end, since
 // somebody decided just now.
-func (rs *Requests) end(ctx context.Context, a db.Approval, as db.ApprovalState, s db.Settling, why string) error {
+func (rs *Requests) end(ctx context.Context, a db.Approval, as convo.Verdict, s db.Settling, why string) error {
 	s.From, a.Settlement = a.State, db.Settlement{State: as}
 	v := claude.Decision{Why: why}
 	err := rs.resolve(ctx, a, s, v)
@@ -115,7 +126,7 @@ func (rs *Requests) release(id string, v claude.Decision, err error) {
 // waiting returns what people are still asked, or [db.ErrNotFound].
 func (rs *Requests) waiting(ctx context.Context, id string) (db.Approval, error) {
 	a, err := rs.store.Access().Approval(context.WithoutCancel(ctx), id)
-	if err == nil && a.State != db.Waiting {
+	if err == nil && a.State != convo.Waiting {
 		err = db.ErrNotFound
 	}
 	return a, err
@@ -127,7 +138,7 @@ func (rs *Requests) expire(ctx context.Context, a db.Approval) {
 	log := rs.log.With().Stringer("chat", a.Key).Int64("turn", a.Turn).Str("approval", a.ID).Logger()
 	log.Info().Msg("approval expired")
 	hadAgent := rs.open.hasAgent(a.ID)
-	if err := rs.end(ctx, a, db.Expired, db.Settling{}, undecidedText(a.Tool)); err != nil || hadAgent {
+	if err := rs.end(ctx, a, convo.Expired, db.Settling{}, undecidedText(a.Tool)); err != nil || hadAgent {
 		return
 	}
 	ctx = context.WithoutCancel(ctx)
@@ -149,10 +160,10 @@ func (rs *Requests) withdrawUnseen(ctx context.Context, id, notice string) bool 
 	a, err := rs.waiting(ctx, id)
 	if err == nil {
 		done := a
-		done.State = db.Withdrawn
+		done.State = convo.Withdrawn
 		line := OutcomeLine(done, rs.language(ctx, a.Key))
 		card := chat.Card{Status: line, Body: notice, Summary: line}
-		err = rs.end(ctx, a, db.Withdrawn, db.Settling{Card: card}, notAsked)
+		err = rs.end(ctx, a, convo.Withdrawn, db.Settling{Card: card}, notAsked)
 	} else if !errors.Is(err, db.ErrNotFound) {
 		rs.release(id, claude.Decision{Why: notAsked}, err)
 	}
@@ -188,8 +199,8 @@ func (rs *Requests) reconsider(ctx context.Context, key chat.Key) error {
 		}
 		a, failed := rs.waiting(ctx, r.ID)
 		if failed == nil {
-			a.State = db.Withdrawn
-			failed = rs.resolve(ctx, a, db.Settling{From: db.Waiting}, claude.Decision{Why: notAsked})
+			a.State = convo.Withdrawn
+			failed = rs.resolve(ctx, a, db.Settling{From: convo.Waiting}, claude.Decision{Why: notAsked})
 		}
 		if failed != nil && !errors.Is(failed, db.ErrNotFound) {
 			err = failed
@@ -260,13 +271,13 @@ func (rs *Requests) showClosedRequest(ctx context.Context, a db.Approval, touche
 		why = i18n.NoAdmins
 	}
 	done := a
-	done.State = db.Withdrawn
+	done.State = convo.Withdrawn
 	card := Card(done, l)
 	card.Status = why.In(l)
 	card.Summary = card.Status
 	card.Footer = touched.AdminsOnlyText(l)
 	if err := rs.store.Access().Ask(ctx, a, card, replyTo); err == nil {
-		_ = rs.end(ctx, a, db.Withdrawn, db.Settling{Card: card}, "") // if that is not stored, the next start does it
+		_ = rs.end(ctx, a, convo.Withdrawn, db.Settling{Card: card}, "") // if that is not stored, the next start does it
 	} else {
 		log.Error().Err(err).Str("tool", a.Tool).Msg("card about a refused tool not stored")
 	}

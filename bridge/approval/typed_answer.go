@@ -10,6 +10,7 @@ import (
 	"magpie/db"
 	"magpie/internal/chat"
 	"magpie/internal/claude/stream"
+	"magpie/internal/convo"
 	"magpie/internal/i18n"
 )
 
@@ -75,7 +76,7 @@ func (rs *Requests) requestAnsweredBy(ctx context.Context, running int64, m chat
 	}
 	first := rs.outbox.CardOf(quoted)
 	for _, a := range open {
-		card, err := rs.store.Access().CardOfApproval(ctx, a.ID)
+		card, err := rs.store.Outbox().CardOf(ctx, 0, a.ID)
 		if err != nil {
 			rs.log.Error().Err(err).Str("approval", a.ID).Msg("card of an approval not found; taking its quote as a question")
 		} else if chat.FirstMessage(card) == first {
@@ -87,7 +88,7 @@ func (rs *Requests) requestAnsweredBy(ctx context.Context, running int64, m chat
 
 // isNewest reports whether nothing was asked since the interrupted turn that needs an approval.
 func (rs *Requests) isNewest(ctx context.Context, a db.Approval) bool {
-	t, err := rs.store.Turns().NewestInterrupted(ctx, a.Key)
+	t, err := rs.store.Turns().Interrupted(ctx, a.Key, 0)
 	if err != nil && !errors.Is(err, db.ErrNotFound) {
 		rs.log.Error().Err(err).Str("approval", a.ID).Msg("newest turn not found; taking a message as a question")
 	}
@@ -113,7 +114,7 @@ func (rs *Requests) Continue(ctx context.Context, t *TypedAnswer, e *db.Inbound,
 	}
 	a := t.approval
 	a.Settlement = t.decision.Settlement
-	decided, how := rs.complete(ctx, a, db.Settling{From: db.Waiting})
+	decided, how := rs.complete(ctx, a, db.Settling{From: convo.Waiting})
 	e.Continues = t.Turn
 	e.Effects = []db.Effect{db.DecideApproval{Approval: decided, Settling: how}}
 	t.approval = decided

@@ -80,7 +80,7 @@ func (fs *Store) folderName(ctx context.Context, key chat.Key) (string, error) {
 	if _, err := os.Stat(filepath.Join(fs.Folder, earlier)); err == nil {
 		return earlier, nil
 	}
-	return fs.db.Chats().MakeFolder(ctx, key)
+	return fs.db.Chats().MakeFolder(ctx, key, "")
 }
 
 // prepareDir creates the folder of a chat.

@@ -74,7 +74,7 @@ func (c *cabinet) send(id, text string, files ...chat.File) {
 
 // fetchAll fetches the files of the questions so far.
 func (c *cabinet) fetchAll() {
-	claim, err := c.db.Turns().Claim(c.Context(), room, db.TurnIDs{Session: "s", Prompt: "p"}, true)
+	claim, err := c.db.Turns().Claim(c.Context(), room, db.Start{Session: "s", Prompt: "p", Resume: true})
 	if err != nil {
 		c.Error(err)
 		return

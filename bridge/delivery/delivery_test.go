@@ -14,6 +14,7 @@ import (
 	"magpie/bridge/delivery/deliverytest"
 	"magpie/db"
 	"magpie/internal/chat"
+	"magpie/internal/convo"
 	"magpie/internal/i18n"
 )
 
@@ -76,7 +77,7 @@ func (r *rig) startTurn(key chat.Key, id string) db.Turn {
 	}
 	_, err := r.store.Messages().Accept(r.Context(), db.Inbound{Incoming: in, Class: chat.Talk})
 	r.must(err)
-	c, err := r.store.Turns().Claim(r.Context(), key, db.TurnIDs{Session: "s", Prompt: "p-" + id}, true)
+	c, err := r.store.Turns().Claim(r.Context(), key, db.Start{Session: "s", Prompt: "p-" + id, Resume: true})
 	r.must(err)
 	return c.Turn
 }
@@ -85,7 +86,7 @@ func (r *rig) startTurn(key chat.Key, id string) db.Turn {
 func (r *rig) cutOff(id string) (turn int64) {
 	r.Helper()
 	t := r.startTurn(room, id)
-	end := db.TurnResult{Turn: t, State: db.Interrupted, Answer: "half", Card: chat.Card{Body: "half"}}
+	end := db.TurnResult{Turn: t, State: convo.Interrupted, Answer: "half", Card: chat.Card{Body: "half"}}
 	r.must(r.store.Turns().Finish(r.Context(), end))
 	return t.ID
 }

@@ -143,11 +143,8 @@ const triesInOrder = 2
 
 // delay postpones a post because of an error.
 func (o *Outbox) delay(ctx context.Context, p db.Post, until time.Time, why error) error {
-	f := failureOf(why)
-	if p.File != nil && (p.Attempts+1 >= triesInOrder || errors.Is(why, chat.ErrForbidden)) {
-		return o.posts.PostponeFile(ctx, p, until, f)
-	}
-	return o.posts.Delay(ctx, p, until, f)
+	yields := p.File != nil && (p.Attempts+1 >= triesInOrder || errors.Is(why, chat.ErrForbidden))
+	return o.posts.Delay(ctx, p, until, failureOf(why), yields)
 }
 
 // finish reports the outcome of a file to whoever waits for it, and removes the copy.

@@ -10,6 +10,7 @@ import (
 	"magpie/bridge/delivery/deliverytest"
 	"magpie/db"
 	"magpie/internal/chat"
+	"magpie/internal/convo"
 )
 
 // A file waits for a platform that is down, also across restarts, and is shown once. Its turn's card does not wait for
@@ -24,7 +25,7 @@ func TestAFileIsDeliveredOverRestarts(t *testing.T) {
 	p, _, err := files.EnqueueFile(t.Context(), turn, db.FileDelivery{Name: "plot.png", Picture: true, Size: c.size,
 		Copy: c.name}, "file:1")
 	r.must(err)
-	r.must(r.store.Turns().Finish(t.Context(), db.TurnResult{Turn: turn, State: db.Done, Answer: "here it is"}))
+	r.must(r.store.Turns().Finish(t.Context(), db.TurnResult{Turn: turn, State: convo.Done, Answer: "here it is"}))
 	for range triesInOrder {
 		post := r.next()
 		if post.File == nil {
@@ -53,9 +54,10 @@ func TestAFileThatMayNotBeSentHoldsUpNothing(t *testing.T) {
 	out := &deliverytest.FileRecorder{FailAttach: refusal{}}
 	r := newRig(t, out)
 	turn := r.startTurn(room, "om_1")
-	to := chat.Ref{Key: room, ID: "om_1"}
-	r.must(r.store.Outbox().WriteFile(t.Context(), to, db.FileDelivery{Name: "a.md"}, "file:1", "words"))
-	r.must(r.store.Turns().Finish(t.Context(), db.TurnResult{Turn: turn, State: db.Done, Answer: "here it is"}))
+	r.must(r.store.Outbox().Enqueue(t.Context(), db.Post{
+		Key: room, ReplyTo: "om_1", Idem: "file:1", File: &db.FileDelivery{Name: "a.md"}, Text: "words",
+	}))
+	r.must(r.store.Turns().Finish(t.Context(), db.TurnResult{Turn: turn, State: convo.Done, Answer: "here it is"}))
 	r.outbox.deliver(t.Context(), r.next())
 	if p := r.next(); p.File != nil {
 		t.Errorf("the file goes before the answer: %+v", p)
@@ -95,9 +97,9 @@ func TestMessagesOfOthersInATopicDoNotCount(t *testing.T) {
 	for _, id := range []string{"om_1", "om_2"} {
 		turn := r.startTurn(topic, id)
 		turns = append(turns, turn)
-		r.must(r.store.Turns().Finish(t.Context(), db.TurnResult{Turn: turn, State: db.Done}))
+		r.must(r.store.Turns().Finish(t.Context(), db.TurnResult{Turn: turn, State: convo.Done}))
 	}
-	r.must(r.store.Turns().SetCard(t.Context(), turns[0].ID, "om_c1/entity"))
+	r.must(r.store.Outbox().SetCard(t.Context(), db.Post{Turn: turns[0].ID}, "om_c1/entity"))
 	out.Found = []chat.Sent{{ID: "om_said"}, {ID: "om_c1", Card: "om_c1/id"}, {ID: "om_c2", Card: "om_c2/id"},
 		{ID: "om_new"}}
 	said := db.Post{Key: topic, ReplyTo: "om_0", Idem: "x", Text: "earlier reply"}
@@ -116,7 +118,7 @@ func TestMessagesOfOthersInATopicDoNotCount(t *testing.T) {
 		t.Errorf("a text: %s, %v", id, err)
 	}
 	if card, err := r.outbox.FindCard(t.Context(), chat.Ref{Key: topic, ID: "om_2"},
-		db.Post{Key: topic, Turn: turns[1].ID, KnownCard: db.KnownCard{Begun: long}},
+		db.Post{Key: topic, Turn: turns[1].ID, Begun: long},
 	); err != nil || card != "om_c2/id" {
 		t.Errorf("a card: %s, %v", card, err)
 	}

@@ -174,14 +174,14 @@ const buttonsTimeout = 5 * time.Second
 // It tries once: a press of a button that is left is answered anyway.
 func (o *Outbox) removeButtons(ctx context.Context, key chat.Key) {
 	old, err := o.posts.OldButtons(ctx, key)
-	for _, b := range old {
+	for turn, on := range old {
 		limited, cancel := context.WithTimeout(ctx, buttonsTimeout)
-		failed := o.out.RemoveButtons(limited, b.On)
+		failed := o.out.RemoveButtons(limited, on)
 		cancel()
 		if ctx.Err() != nil {
 			return // left to the next start
 		}
-		err = errors.Join(err, failed, o.posts.ForgetButtons(ctx, b.Turn))
+		err = errors.Join(err, failed, o.posts.ForgetButtons(ctx, turn))
 	}
 	if err != nil {
 		o.log.Debug().Err(err).Stringer("chat", key).Msg("old buttons not removed")

@@ -12,6 +12,7 @@ import (
 	"magpie/bridge/delivery/deliverytest"
 	"magpie/db"
 	"magpie/internal/chat"
+	"magpie/internal/convo"
 	"magpie/internal/i18n"
 )
 
@@ -79,7 +80,7 @@ func TestARefusedPostDoesNotBlockOthers(t *testing.T) {
 	for _, known := range []bool{true, false} {
 		turn := r.cutOff(fmt.Sprintf("om_%v", known))
 		if known {
-			r.must(r.store.Turns().SetCard(t.Context(), turn, "card"))
+			r.must(r.store.Outbox().SetCard(t.Context(), db.Post{Turn: turn}, "card"))
 		}
 	}
 	r.must(r.outbox.Enqueue(t.Context(), db.Post{Key: room, Idem: "next", ReplyTo: "om_2", Text: "next"}))
@@ -149,7 +150,7 @@ func TestASettledApprovalThatCannotBeShownHasNoButtons(t *testing.T) {
 	out := &censor{}
 	r := newRig(t, out)
 	card := chat.Card{Body: "half", Buttons: []chat.Button{{Label: "x", Action: chat.Action{Do: "x"}}}}
-	p := db.Post{Key: room, Approval: "another", KnownCard: db.KnownCard{CardID: "card"}, Card: &card}
+	p := db.Post{Key: room, Approval: "another", CardID: "card", Card: &card}
 	if _, err := r.outbox.present(t.Context(), p); err != nil {
 		t.Fatal(err)
 	}
@@ -168,7 +169,7 @@ func TestTheCardOfAnApprovalIsFoundAgain(t *testing.T) {
 		now := time.UnixMilli(1000)
 		a := db.Approval{
 			ID: id, Key: room, Turn: 1, Tool: "Bash", Input: json.RawMessage(`{"command": "make"}`), Project: "/p",
-			Created: now, Expires: now.Add(time.Hour), Settlement: db.Settlement{State: db.Waiting},
+			Created: now, Expires: now.Add(time.Hour), Settlement: db.Settlement{State: convo.Waiting},
 		}
 		r.must(r.store.Access().Ask(t.Context(), a, chat.Card{Body: "make"}, "om_1"))
 		r.store.SQL(`UPDATE approvals SET created_at = created_at - 7200000`)
@@ -176,7 +177,7 @@ func TestTheCardOfAnApprovalIsFoundAgain(t *testing.T) {
 	}
 	first := ask("a1")
 	at := first.Begun
-	r.must(r.store.Turns().SetCard(t.Context(), 1, "om_turn/card"))
+	r.must(r.store.Outbox().SetCard(t.Context(), db.Post{Turn: 1}, "om_turn/card"))
 	out.Found = []chat.Sent{
 		{ID: "om_turn", Card: "om_turn/card", Time: at},
 		{ID: "om_page", Card: "om_page/card", Time: at.Add(-2 * clockSkew)}, {ID: "om_ask", Card: "om_ask/card", Time: at},
@@ -252,15 +253,15 @@ func TestOldButtonsAreRemovedOnce(t *testing.T) {
 	card := chat.Card{Body: "answer", Buttons: []chat.Button{{Label: "New", Newest: true}}}
 	show := func(id string) (turn db.Turn) {
 		turn = r.startTurn(room, "om_"+id)
-		r.must(r.store.Turns().SetCard(t.Context(), turn.ID, "card_"+id))
+		r.must(r.store.Outbox().SetCard(t.Context(), db.Post{Turn: turn.ID}, "card_"+id))
 		r.flush()
-		r.must(r.store.Turns().Finish(t.Context(), db.TurnResult{Turn: turn, State: db.Done, Answer: "answer", Card: card}))
+		r.must(r.store.Turns().Finish(t.Context(), db.TurnResult{Turn: turn, State: convo.Done, Answer: "answer", Card: card}))
 		r.flush()
 		return turn
 	}
 	show("1")
 	r.startTurn(room, "om_2")
-	r.must(r.store.Turns().SetCard(t.Context(), 2, "card_2"))
+	r.must(r.store.Outbox().SetCard(t.Context(), db.Post{Turn: 2}, "card_2"))
 	r.outbox.Wake(room)
 	stopped := make(chan struct{})
 	close(stopped)
@@ -276,7 +277,7 @@ func TestOldButtonsAreRemovedOnce(t *testing.T) {
 		t.Fatalf("removed %v", rec.Removed)
 	}
 	r.must(r.store.Turns().Finish(t.Context(), db.TurnResult{
-		Turn: db.Turn{ID: 2, Key: room}, State: db.Done, Answer: "answer", Card: card,
+		Turn: db.Turn{ID: 2, Key: room}, State: convo.Done, Answer: "answer", Card: card,
 	}))
 	r.flush()
 	bare := chat.Card{Body: "taken back"}

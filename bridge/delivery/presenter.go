@@ -59,7 +59,7 @@ func (pr *presenter) present(ctx context.Context, p db.Post) (string, error) {
 	card, shown := *p.Card, chat.Shown{}
 	card.Shown = &shown
 	if err == nil && p.Turn != 0 && time.Since(p.Begun) > keyLifetime { // to search for its later messages
-		card.Others, err = pr.otherCards(ctx, to, p.Turn)
+		card.Others, err = pr.posts.OtherCards(ctx, db.Post{Key: to.Key, Turn: p.Turn})
 	}
 	if err == nil {
 		err = pr.out.Close(ctx, id, card)
@@ -143,14 +143,10 @@ func (pr *presenter) findOrPostCard(ctx context.Context, to chat.Ref, p db.Post)
 	}
 	// Stored even during shutdown: the card is visible, and without its ID the next process would post another.
 	ctx = context.WithoutCancel(ctx)
-	switch {
-	case p.Approval != "":
+	if p.Approval != "" {
 		failpoint.At("approval: posted")
-		return id, pr.db.Access().SetApprovalCard(ctx, p.Approval, id)
-	case p.Grant != "":
-		return id, pr.db.Access().SetGrantCard(ctx, p.Grant, id)
 	}
-	return id, pr.db.Turns().SetCard(ctx, p.Turn, id)
+	return id, pr.posts.SetCard(ctx, p, id)
 }
 
 // clockSkew is how long before the request, by the platform's clock, an approval's card may appear to be posted.
@@ -163,7 +159,8 @@ func (pr *presenter) findApprovalCard(ctx context.Context, to chat.Ref, p db.Pos
 	if err != nil || len(sent) == 0 {
 		return "", err
 	}
-	others, err := pr.posts.BesideCards(ctx, to.Key, p.Approval)
+	p.Key = to.Key
+	others, err := pr.posts.OtherCards(ctx, p)
 	if err != nil {
 		return "", err
 	}
@@ -190,22 +187,12 @@ func (pr *presenter) FindCard(ctx context.Context, to chat.Ref, p db.Post) (stri
 	if err != nil || len(sent) == 0 {
 		return "", err
 	}
-	others, err := pr.otherCards(ctx, to, p.Turn)
+	p.Key = to.Key
+	others, err := pr.posts.OtherCards(ctx, p)
 	if err != nil {
 		return "", err
 	}
 	return firstNotAmong(others, sent), nil
-}
-
-// otherCards are other known cards that may reply to the same message as a turn's.
-func (pr *presenter) otherCards(ctx context.Context, to chat.Ref, turn int64) ([]string, error) {
-	others, err := pr.posts.ContinuedCards(ctx, turn)
-	if err == nil && to.Key.Thread != "" {
-		var near []string
-		near, err = pr.posts.NearbyCards(ctx, to.Key, turn) // in a topic it is unknown which message a card replies to
-		others = append(others, near...)
-	}
-	return others, err
 }
 
 // findSent lists the replies to a message, if the idempotency key may have expired; before that, sending again does no

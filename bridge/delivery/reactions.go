@@ -11,6 +11,7 @@ import (
 	"magpie/bridge/workqueue"
 	"magpie/db"
 	"magpie/internal/chat"
+	"magpie/internal/convo"
 )
 
 // Reactions shows on questions that they are being worked on, and how that ended. It is best effort: failures are
@@ -122,13 +123,13 @@ func (rs *Reactions) nextReaction(to chat.Ref, r *reaction) (chat.Reaction, bool
 }
 
 // ReactionOf is the reaction to the questions of an ended turn.
-func ReactionOf(state db.TurnState) chat.Reaction {
+func ReactionOf(state convo.Phase) chat.Reaction {
 	switch state {
-	case db.Done:
+	case convo.Done:
 		return chat.Finished
-	case db.Failed:
+	case convo.Failed:
 		return chat.Failed
-	case db.Queued:
+	case convo.Queued:
 		return chat.Working
 	}
 	return chat.NoReaction

@@ -161,7 +161,7 @@ func (s *Set) Remember(ctx context.Context, key chat.Key, in RememberInput) (str
 		return fmt.Sprintf("This is remembered already, as number %d.", known[i].Number), nil
 	}
 	if s.Config.Memory.Approval {
-		m.State = db.ProposedMemory
+		m.Proposed = true
 	}
 	m, err = s.DB.Memories().Save(ctx, m, db.Change{Who: ByAgent, Why: WhyTool})
 	switch {
@@ -171,8 +171,8 @@ func (s *Set) Remember(ctx context.Context, key chat.Key, in RememberInput) (str
 		return "", err
 	}
 	s.Log.Info().Stringer("chat", key).Int64("turn", a.Turn.ID).Str("memory", m.ID).
-		Str("state", string(m.State)).Msg("memory stored by the agent")
-	if m.State == db.ProposedMemory {
+		Bool("proposed", m.Proposed).Msg("memory stored by the agent")
+	if m.Proposed {
 		return fmt.Sprintf("Proposed as number %[1]d. It counts once whoever is in charge of this chat has sent "+
 			"/memory approve %[1]d: tell the user.", m.Number), nil
 	}

@@ -1,9 +1,9 @@
 package turncard
 
 import (
-	"magpie/db"
 	"magpie/internal/chat"
 	"magpie/internal/claude"
+	"magpie/internal/convo"
 	"magpie/internal/i18n"
 )
 
@@ -22,24 +22,24 @@ func (v State) buttons() []chat.Button {
 	again := CommandButton(i18n.CardNewButton.In(v.Lang), "/new")
 	again.Action.Turn, again.Newest = v.turn, true
 	switch {
-	case v.outcome.State == db.Done && v.outcome.Notice == (i18n.Phrase{}): // a turn with a notice was decided later
+	case v.outcome.State == convo.Done && v.outcome.Notice == (i18n.Phrase{}): // a turn with a notice was decided later
 		if v.suggests == "" {
 			return []chat.Button{again}
 		}
 		ask := chat.Action{Do: DoAsk, Turn: v.turn, ID: v.suggests}
 		return []chat.Button{{Label: v.suggests, Newest: true, Action: ask}, again}
-	case v.outcome.State == db.Queued && v.outcome.Until != "":
+	case v.outcome.State == convo.Queued && v.outcome.Until != "":
 		return []chat.Button{turnButton(v.turn, v.Lang, i18n.CancelButton, DoStop)}
-	case v.outcome.State == db.Interrupted:
+	case v.outcome.State == convo.Interrupted:
 		return []chat.Button{
 			turnButton(v.turn, v.Lang, i18n.ContinueButton, DoContinue),
 			turnButton(v.turn, v.Lang, i18n.DropButton, DoDrop),
 		}
 	case v.outcome.Failure == FailRecalled || v.outcome.Failure == FailOver:
 		return nil
-	case v.outcome.State == db.Cancelled && (len(v.steps) > 0 || v.Answer() != ""):
+	case v.outcome.State == convo.Cancelled && (len(v.steps) > 0 || v.Answer() != ""):
 		return []chat.Button{turnButton(v.turn, v.Lang, i18n.ContinueButton, DoGoOn)}
-	case v.outcome.State != db.Failed:
+	case v.outcome.State != convo.Failed:
 		return nil
 	}
 	// What waits is asked at that time; a question that was refused at once need not be said again.

@@ -1,8 +1,8 @@
 package turncard
 
 import (
-	"magpie/db"
 	"magpie/internal/claude"
+	"magpie/internal/convo"
 	"magpie/internal/i18n"
 )
 
@@ -18,7 +18,7 @@ const (
 
 // Outcome is how a turn ended.
 type Outcome struct {
-	State   db.TurnState
+	State   convo.Phase
 	Failure string
 	Notice  i18n.Phrase // for the user; zero on success
 	Words   string      // what the server of the model said, or the hook; empty = unknown
@@ -29,7 +29,7 @@ type Outcome struct {
 // OutcomeOf is the outcome of a turn whose agent has finished.
 func OutcomeOf(f claude.Failure) Outcome {
 	if f == "" {
-		return Outcome{State: db.Done}
+		return Outcome{State: convo.Done}
 	}
 	notice, ok := map[claude.Failure]i18n.Phrase{
 		claude.FailAuth: i18n.FailAuth, claude.FailKey: i18n.FailKey, claude.FailDenied: i18n.FailDenied,
@@ -42,7 +42,7 @@ func OutcomeOf(f claude.Failure) Outcome {
 	if !ok {
 		notice = i18n.FailUnknown
 	}
-	return Outcome{State: db.Failed, Failure: string(f), Notice: notice}
+	return Outcome{State: convo.Failed, Failure: string(f), Notice: notice}
 }
 
 // IsForOperators reports whether only those who run the bot can mend the failure.

@@ -112,7 +112,7 @@ func (p *Painter) Run(ctx, idle context.Context) {
 // returns false when the turn has ended.
 func (p *Painter) waitForChange(idle context.Context) bool {
 	var passed <-chan time.Time
-	if v := p.latest(); v.outcome.State == "" {
+	if v := p.latest(); v.outcome.State == 0 {
 		t := time.NewTimer(v.phase.untilChange(time.Now()))
 		defer t.Stop()
 		passed = t.C

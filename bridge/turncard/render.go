@@ -7,9 +7,9 @@ import (
 	"time"
 
 	"magpie/contextmgr/redact"
-	"magpie/db"
 	"magpie/internal/chat"
 	"magpie/internal/claude"
+	"magpie/internal/convo"
 	"magpie/internal/i18n"
 	"magpie/internal/text"
 )
@@ -17,7 +17,7 @@ import (
 // Card renders the state at this time: running turns show their elapsed time.
 func (v State) Card(now time.Time) chat.Card {
 	parts := v.Parts()
-	c := chat.Card{Body: parts[len(parts)-1], Live: v.outcome.State == "", Panels: v.panels()}
+	c := chat.Card{Body: parts[len(parts)-1], Live: v.outcome.State == 0, Panels: v.panels()}
 	for _, part := range parts[:len(parts)-1] {
 		c.Earlier = append(c.Earlier, chat.Part{Body: part, Status: i18n.CardGoesOnBelow.In(v.Lang)})
 	}
@@ -32,7 +32,7 @@ func (v State) Card(now time.Time) chat.Card {
 		c.Footer = v.denied.line(v.Lang)
 		return c
 	}
-	if v.outcome.State != db.Done { // it may have been cut off within a key
+	if v.outcome.State != convo.Done { // it may have been cut off within a key
 		c.Body, _ = redact.Growing{}.Next(c.Body, redact.Keys)
 	}
 	notice := v.outcome.Notice.In(v.Lang)
@@ -67,7 +67,7 @@ func (v State) Card(now time.Time) chat.Card {
 // the whole card and collapse its panels.
 func (v State) header() (i18n.Phrase, chat.CardState) {
 	switch {
-	case v.outcome.State != "":
+	case v.outcome.State != 0:
 		return v.outcome.header()
 	case v.asks > 0:
 		return i18n.HeaderYourTurn, chat.CardNeedsYou
@@ -79,13 +79,13 @@ func (v State) header() (i18n.Phrase, chat.CardState) {
 
 func (o Outcome) header() (i18n.Phrase, chat.CardState) {
 	switch o.State {
-	case db.Queued:
+	case convo.Queued:
 		return i18n.HeaderQueued, chat.CardQueued
-	case db.Cancelled:
+	case convo.Cancelled:
 		return i18n.Stopped, chat.CardQueued
-	case db.Interrupted:
+	case convo.Interrupted:
 		return i18n.HeaderInterrupted, chat.CardNeedsYou
-	case db.Failed:
+	case convo.Failed:
 		return failedHeader(o.Failure)
 	}
 	if o.Notice != (i18n.Phrase{}) { // a turn with a notice was decided later

@@ -10,9 +10,9 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"magpie/db"
 	"magpie/internal/claude"
 	"magpie/internal/claude/stream"
+	"magpie/internal/convo"
 	"magpie/internal/i18n"
 )
 
@@ -202,7 +202,7 @@ func (v State) WithAnswer(parts ...string) State {
 // Finish returns the state of an ended turn. If there was no text after the last decision, the end is shown below it.
 func (v State) Finish(o Outcome) State {
 	v.outcome = o
-	if o.State == db.Done || o.State == db.Failed {
+	if o.State == convo.Done || o.State == convo.Failed {
 		v.answer = v.answer.startMessage(len(v.answer.blocks), v.asks > 0)
 	}
 	return v

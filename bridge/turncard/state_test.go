@@ -7,9 +7,9 @@ import (
 	"testing/synctest"
 	"time"
 
-	"magpie/db"
 	"magpie/internal/chat"
 	"magpie/internal/claude"
+	"magpie/internal/convo"
 	"magpie/internal/i18n"
 )
 
@@ -38,19 +38,19 @@ func TestTheViewFollowsTheEvents(t *testing.T) {
 	if seen[4].Answer() != "Let me look." || seen[2].Answer() != "Let me " {
 		t.Error("later events changed an earlier view")
 	}
-	if done := v.Finish(Outcome{State: db.Done}).Card(now); done.Live || done.Status != "" || len(done.Buttons) != 1 ||
+	if done := v.Finish(Outcome{State: convo.Done}).Card(now); done.Live || done.Status != "" || len(done.Buttons) != 1 ||
 		done.Buttons[0].Action != (chat.Action{Do: DoCommand, ID: "/new", Turn: 7}) || done.Summary != "Let me look." {
 		t.Errorf("at the end: %+v", done)
 	}
-	if stopped := v.Finish(Outcome{State: db.Cancelled, Notice: i18n.Stopped}).Card(now); stopped.Title != "已停止" ||
+	if stopped := v.Finish(Outcome{State: convo.Cancelled, Notice: i18n.Stopped}).Card(now); stopped.Title != "已停止" ||
 		stopped.State != chat.CardQueued || stopped.Status != "" {
 		t.Errorf("stopped: %+v", stopped)
 	}
-	if failed := New(1, i18n.English, time.Now()).Finish(Outcome{State: db.Failed,
+	if failed := New(1, i18n.English, time.Now()).Finish(Outcome{State: convo.Failed,
 		Notice: i18n.FailAuth}).Card(now); failed.Body != i18n.FailAuth.EN || failed.Status != "" {
 		t.Errorf("failed without text: %+v", failed)
 	}
-	if mute := New(1, i18n.Chinese, time.Now()).Finish(Outcome{State: db.Done}).Card(now); mute.Body == "" {
+	if mute := New(1, i18n.Chinese, time.Now()).Finish(Outcome{State: convo.Done}).Card(now); mute.Body == "" {
 		t.Error("an empty card")
 	}
 	if r := v.Restarted(now).Card(now); r.Body != "" || r.Footer != "" {
@@ -60,7 +60,7 @@ func TestTheViewFollowsTheEvents(t *testing.T) {
 
 func TestALongFirstLineIsCutInTheChatList(t *testing.T) {
 	v := New(1, i18n.Chinese, time.Now()).Apply(claude.Text{Text: strings.Repeat("字", 100) + "\nmore"},
-		time.Now()).Finish(Outcome{State: db.Done})
+		time.Now()).Finish(Outcome{State: convo.Done})
 	if got := []rune(v.Card(time.Now()).Summary); len(got) != i18n.FirstLineLength+1 ||
 		got[i18n.FirstLineLength] != '…' {
 		t.Errorf("summary %q", string(got))
@@ -106,7 +106,7 @@ func TestTheTimeIsDrawnRarely(t *testing.T) {
 			t.Errorf("after an hour: %q", got)
 		}
 		before := len(rec.drawn())
-		d.Update(v.Finish(Outcome{State: db.Done})) // from here on nothing changes on its own
+		d.Update(v.Finish(Outcome{State: convo.Done})) // from here on nothing changes on its own
 		time.Sleep(time.Hour)
 		synctest.Wait()
 		if n := len(rec.drawn()); n != before+1 {
@@ -163,13 +163,13 @@ func TestTextAfterADecisionIsBelowIt(t *testing.T) {
 		t.Errorf("taken back: %+v", c)
 	}
 	v = v.Apply(claude.Text{Block: 1, Text: "It did."}, now)
-	if c := v.Finish(Outcome{State: db.Done}).Card(now); c.Body != "It did." || len(c.Earlier) != 1 {
+	if c := v.Finish(Outcome{State: convo.Done}).Card(now); c.Body != "It did." || len(c.Earlier) != 1 {
 		t.Errorf("at the end: %+v", c)
 	}
-	if c := before.Finish(Outcome{State: db.Done}).Card(now); c.Body != i18n.NoAnswer.EN || len(c.Earlier) != 1 {
+	if c := before.Finish(Outcome{State: convo.Done}).Card(now); c.Body != i18n.NoAnswer.EN || len(c.Earlier) != 1 {
 		t.Errorf("ended without text: %+v", c)
 	}
-	if c := ask(v).Finish(Outcome{State: db.Interrupted, Notice: i18n.Interrupted}).Card(now); c.Body != "It did." {
+	if c := ask(v).Finish(Outcome{State: convo.Interrupted, Notice: i18n.Interrupted}).Card(now); c.Body != "It did." {
 		t.Errorf("interrupted while people are asked: %+v", c)
 	}
 	if c := v.Restarted(now).Apply(claude.Text{Text: "Once more."}, now).Card(now); c.Body != "Once more." ||

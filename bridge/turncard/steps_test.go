@@ -5,8 +5,8 @@ import (
 	"testing"
 	"time"
 
-	"magpie/db"
 	"magpie/internal/claude"
+	"magpie/internal/convo"
 	"magpie/internal/i18n"
 )
 
@@ -71,7 +71,7 @@ func TestStepsHoldNoKeysAndNoEscapes(t *testing.T) {
 func TestAStoppedAnswerEndsWithNoHalfKey(t *testing.T) {
 	now := time.Now()
 	v := New(1, i18n.Chinese, now).Apply(claude.Text{Text: "the key is AKIAIOSFODNN7EX"}, now)
-	if got := v.Finish(Outcome{State: db.Cancelled, Notice: i18n.Stopped}).Card(now).Body; got != "the key is " {
+	if got := v.Finish(Outcome{State: convo.Cancelled, Notice: i18n.Stopped}).Card(now).Body; got != "the key is " {
 		t.Errorf("%q is left", got)
 	}
 }

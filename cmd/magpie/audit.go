@@ -93,7 +93,7 @@ type decision struct {
 	TS       string     `json:"ts"` // RFC 3339
 	Chat     string     `json:"chat"`
 	Turn     int64      `json:"turn"`
-	Decision db.Outcome `json:"decision"`
+	Decision string     `json:"decision"`
 	UserID   string     `json:"user_id"` // empty = nobody
 	UserName string     `json:"user_name"`
 	Rule     int64      `json:"rule,omitempty"` // of the chat

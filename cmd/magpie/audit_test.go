@@ -42,7 +42,7 @@ func TestTheRecordOfWhatAgentsDid(t *testing.T) {
 			Time: time.Now().AddDate(0, -1, len(said)),
 		}})
 	}
-	if n, err := r.store().Messages().NewImporter().Import(t.Context(), said); err != nil || n != 40 {
+	if n, err := r.store().Messages().Importer()(t.Context(), said); err != nil || n != 40 {
 		t.Fatal(n, err)
 	}
 	long := strings.Repeat("x", 5000)

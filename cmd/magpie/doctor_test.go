@@ -142,7 +142,7 @@ func (p *doctorRig) group(id string, rule chat.MentionRule, left bool) {
 		Time: time.Now(), ToBot: true,
 	}
 	_, err = store.Messages().Accept(p.Context(), db.Inbound{Incoming: m, Class: chat.Command, Effects: []db.Effect{
-		db.SetMention{Mention: string(rule)},
+		db.ChangeSettings{To: db.Settings{Mention: string(rule)}},
 	}})
 	must(p, err)
 	if left {
@@ -264,7 +264,7 @@ func TestDoctorFindsWhatIsWrong(t *testing.T) {
 			post, err := box.Next(p.Context(), chat.FeishuChat("oc_1"))
 			must(p, err)
 			why := db.Failure{Obstacle: chat.NotShared, Why: "lack of authority (code 230027)"}
-			must(p, errors.Join(box.Delay(p.Context(), post, time.Now(), why), store.Close()))
+			must(p, errors.Join(box.Delay(p.Context(), post, time.Now(), why, false), store.Close()))
 		}, 0, []string{
 			"warn  sending: 1 message waiting since 2", ": lack of authority (code 230027) - the app lacks a permission; add it",
 			"also share the app with the other company",
@@ -392,7 +392,7 @@ func TestDoctorFindsWhatIsWrong(t *testing.T) {
 			store, err := db.Open(p.Context(), db.Config{URL: "sqlite://" + filepath.Join(p.dir, "data", "magpie.db")})
 			must(p, err)
 			_, err = store.Access().SetOwner(p.Context(), db.Owner{
-				App: p.sim.AppID(), User: "ou_bearer", Source: db.CodeBearer,
+				App: p.sim.AppID(), User: "ou_bearer", Source: "code",
 			})
 			must(p, errors.Join(err, store.Close()))
 		}, 0, []string{"ok    access: the bot belongs to ou_bearer"}},

@@ -35,7 +35,7 @@ func TestRelatedMessagesInOtherWordsReachThePrompt(t *testing.T) {
 	}
 	store, err := db.Open(t.Context(), r.cfg.DB)
 	must(t, err)
-	_, err = store.Messages().NewImporter().Import(t.Context(), list)
+	_, err = store.Messages().Importer()(t.Context(), list)
 	must(t, err)
 	must(t, store.Close())
 	r.start()

@@ -39,7 +39,7 @@ func agentsConfig(ctx context.Context, c config.Config, store *db.DB) (claude.Co
 		if err != nil {
 			return "", err
 		}
-		return store.Chats().MakeFolder(ctx, key)
+		return store.Chats().MakeFolder(ctx, key, "")
 	}
 	return agents, nil
 }

@@ -209,7 +209,7 @@ func TestASubagentAsksWhileAFollowUpEnds(t *testing.T) {
 // many tokens. The scripted agent has no subagents.
 func (r *rig) addSubagent(tokens int) {
 	r.Helper()
-	models, err := r.store().Access().SpendingByModel(r.Context(), chat.Key{}, time.Time{}, 1)
+	models, err := r.store().Access().Spenders(r.Context(), "model", chat.Key{}, time.Time{}, 1)
 	if err != nil || len(models) != 1 {
 		r.Fatalf("models: %+v, %v", models, err)
 	}

@@ -50,7 +50,7 @@ func (i importCmd) Run(ctx context.Context) (err error) {
 	}
 	defer func() { err = errors.Join(err, store.Close()) }()
 	im := lineImporter{
-		from: newLineReader(in), to: store.Messages().NewImporter(), strict: i.Strict, complain: os.Stderr,
+		from: newLineReader(in), to: store.Messages().Importer(), strict: i.Strict, complain: os.Stderr,
 		progress: newProgress(os.Stderr, i18n.CmdImporting, i18n.CmdInMessages, size),
 	}
 	began := time.Now()
@@ -109,7 +109,7 @@ const maxComplaints = 100
 // lineImporter reads records line by line and stores them in batches, so that memory does not grow with the file.
 type lineImporter struct {
 	from     *lineReader
-	to       *db.Importer
+	to       func(context.Context, []db.Record) (int, error)
 	strict   bool
 	complain io.Writer
 	progress *progress
@@ -174,7 +174,7 @@ func (im *lineImporter) store(ctx context.Context) error {
 		return i18n.Mistakef("已中断，再次导入同一个文件即可继续：%v",
 			"interrupted: import the file again to continue: %v", ctx.Err())
 	}
-	added, err := im.to.Import(ctx, im.batch)
+	added, err := im.to(ctx, im.batch)
 	if err != nil {
 		return err
 	}

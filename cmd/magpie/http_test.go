@@ -24,6 +24,7 @@ import (
 	"magpie/db/sqlite"
 	"magpie/feishu"
 	"magpie/internal/claude"
+	"magpie/internal/convo"
 	"magpie/internal/door"
 	"magpie/internal/feishusim"
 	"magpie/internal/operator/config"
@@ -77,9 +78,9 @@ func TestMetrics(t *testing.T) {
 func TestMetricsOfTheParts(t *testing.T) {
 	var s snapshot
 	m := newMetrics(func(context.Context) snapshot { return s })
-	m.countTurn(bridge.TurnEnd{State: db.Done, FirstText: 2 * time.Second, Took: 9 * time.Second,
+	m.countTurn(bridge.TurnEnd{State: convo.Done, FirstText: 2 * time.Second, Took: 9 * time.Second,
 		Usage: &db.Usage{Input: 10, Output: 20, CacheRead: 30, CacheNew: 40, CostUSD: .5}})
-	m.countTurn(bridge.TurnEnd{State: db.Failed, Took: time.Second})
+	m.countTurn(bridge.TurnEnd{State: convo.Failed, Took: time.Second})
 	page := func() string {
 		w := httptest.NewRecorder()
 		m.handler().ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/metrics", nil))

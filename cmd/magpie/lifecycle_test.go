@@ -344,7 +344,7 @@ func TestAStaleChatStartsANewConversation(t *testing.T) {
 		return len(learnt) > 0
 	})
 	if m := learnt[0]; m.Text != "- 用户叫小明\n- 手机 [REDACTED_PHONE]" || len(m.Sources) != 10 ||
-		m.Scope != db.ChatScope || m.State != db.ActiveMemory {
+		m.Scope != db.ChatScope || m.Proposed {
 		t.Errorf("learnt %+v", m)
 	}
 	for _, q := range r.model.Requests() {

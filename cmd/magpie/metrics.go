@@ -13,6 +13,7 @@ import (
 	"magpie/db"
 	"magpie/feishu"
 	"magpie/internal/claude"
+	"magpie/internal/convo"
 )
 
 // snapshot is the state of the program's parts, read for each scrape.
@@ -58,8 +59,8 @@ func newMetrics(read func(context.Context) snapshot) *metrics {
 	m.unreadable = prometheus.NewGauge(prometheus.GaugeOpts{
 		Name: "magpie_store_unreadable_rows",
 		Help: "Rows of the database that could not be read when it was last looked through, once a day."})
-	for _, s := range []db.TurnState{db.Done, db.Failed, db.Cancelled, db.Interrupted} {
-		m.turns.WithLabelValues(string(s)) // Prometheus can only compute a rate for a series that exists
+	for _, s := range []convo.Phase{convo.Done, convo.Failed, convo.Cancelled, convo.Interrupted} {
+		m.turns.WithLabelValues(s.String()) // Prometheus can only compute a rate for a series that exists
 	}
 	for kind := range tokensOf(db.Usage{}) {
 		m.tokens.WithLabelValues(kind)
@@ -72,7 +73,7 @@ func newMetrics(read func(context.Context) snapshot) *metrics {
 
 // countTurn counts an ended turn.
 func (m *metrics) countTurn(e bridge.TurnEnd) {
-	m.turns.WithLabelValues(string(e.State)).Inc()
+	m.turns.WithLabelValues(e.State.String()).Inc()
 	m.duration.Observe(e.Took.Seconds())
 	if e.FirstText > 0 {
 		m.first.Observe(e.FirstText.Seconds())

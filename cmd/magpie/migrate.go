@@ -161,13 +161,13 @@ func importFound(ctx context.Context, c db.Config, found *migrate.Found) (added 
 		return 0, err
 	}
 	defer func() { err = errors.Join(err, store.Close()) }()
-	to := store.Messages().NewImporter()
+	to := store.Messages().Importer()
 	total, _, _ := found.Count()
 	p := newProgress(os.Stderr, i18n.CmdImporting, i18n.CmdInMessages, int64(total))
 	defer p.clear()
 	done := int64(0)
 	for batch := range batches(found.Records()) {
-		n, err := to.Import(ctx, batch)
+		n, err := to(ctx, batch)
 		if err != nil {
 			return added, err
 		}

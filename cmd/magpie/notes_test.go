@@ -44,7 +44,7 @@ func TestFactsOfATurnBecomeMemories(t *testing.T) {
 	close(hold)
 	r.until("a memory", func() bool { return len(r.memories(r.chat)) == 1 })
 	m := r.memories(r.chat)[0]
-	if m.Title != "发布日" || m.Scope != db.UserScope || m.Of != r.user.OpenID || m.State != db.ActiveMemory ||
+	if m.Title != "发布日" || m.Scope != db.UserScope || m.Of != r.user.OpenID || m.Proposed ||
 		len(m.Keywords) != 4 || len(m.Sources) != 2 {
 		t.Errorf("remembered %+v", m)
 	}
@@ -119,7 +119,7 @@ func TestNotesOfAGroupWaitForApproval(t *testing.T) {
 	r.scriptNotes(modelsim.Text("周会 | 周会在 kestrel 会议室开。 | meeting, 周会"))
 	ask(r.user, "周会总是在 kestrel 会议室开")
 	r.until("a memory", func() bool { return len(r.memories(group)) == 1 })
-	if m := r.memories(group)[0]; m.State != db.ProposedMemory || m.Scope != db.ChatScope || m.Of != "" {
+	if m := r.memories(group)[0]; !m.Proposed || m.Scope != db.ChatScope || m.Of != "" {
 		t.Errorf("remembered %+v", m)
 	}
 	ask(boss, "/new")

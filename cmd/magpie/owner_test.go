@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"magpie/bridge/access"
-	"magpie/db"
 	"magpie/internal/feishusim"
 	"magpie/internal/operator/config"
 )
@@ -74,7 +73,7 @@ func TestTheCodeOfTheLogMakesTheOwner(t *testing.T) {
 		t.Error("the owner gets no answer")
 	}
 	owner, err := r.store().Access().Owner(t.Context(), r.cfg.Feishu.AppID)
-	if err != nil || owner.User != r.user.OpenID || owner.Source != db.CodeBearer {
+	if err != nil || owner.User != r.user.OpenID || owner.Source != "code" {
 		t.Errorf("stored: %+v, %v", owner, err)
 	}
 	r.stop()

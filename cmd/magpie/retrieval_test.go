@@ -34,7 +34,7 @@ func TestRelatedOldMessagesReachThePrompt(t *testing.T) {
 		say(chat.User, fmt.Sprintf("今天第 %d 次构建过了吗？", i)+strings.Repeat("说说细节。", 10))
 		say(chat.Assistant, "过了，"+strings.Repeat("没有什么特别的。", 10))
 	}
-	if n, err := r.store().Messages().NewImporter().Import(t.Context(), old); err != nil || n != len(old) {
+	if n, err := r.store().Messages().Importer()(t.Context(), old); err != nil || n != len(old) {
 		t.Fatal(n, err)
 	}
 	asks := func(question string) string {

@@ -56,10 +56,8 @@ type unreadableLog struct {
 }
 
 // countUnreadable counts the unreadable rows, and logs each of them once.
-func (l *unreadableLog) countUnreadable(
-	ctx context.Context, unreadable func(context.Context) ([]db.Unreadable, error),
-) int {
-	rows, err := unreadable(ctx)
+func (l *unreadableLog) countUnreadable(ctx context.Context, store *db.DB) int {
+	rows, err := store.Messages().Unreadable(ctx)
 	if err != nil && ctx.Err() == nil {
 		l.log.Error().Err(err).Msg("database not checked for unreadable rows")
 	}

@@ -142,7 +142,7 @@ func isEdited(ctx context.Context, store *db.DB, doc db.Memory) (bool, error) {
 // sameContent reports whether a document says the same as a version of its memory.
 func sameContent(doc, m db.Memory) bool {
 	return doc.Text == m.Text && doc.Title == m.Title && doc.Scope == m.Scope && doc.Of == m.Of &&
-		doc.State == m.State &&
+		doc.Proposed == m.Proposed &&
 		slices.Equal(doc.Keywords, m.Keywords) && slices.Equal(doc.Sources, m.Sources)
 }
 
@@ -245,7 +245,7 @@ func (done *Imported) importFile(ctx context.Context, store *db.DB, root *os.Roo
 		return err
 	}
 	now := versions[len(versions)-1]
-	if now.Act == db.MemoryForgotten {
+	if now.Text == "" {
 		return i18n.Mistakef("%v：要重新记住它，请删掉写着 id 的那一行",
 			"%v: remove the line with its id to remember it again", db.ErrForgotten)
 	}

@@ -111,7 +111,7 @@ func (d *folderRig) edit(name, old, by string) {
 func TestExportAndImport(t *testing.T) {
 	d := newFolderRig(t)
 	d.save(db.Memory{Title: "Tea / 茶 ../../etc", Text: "green", Keywords: []string{"tea"}, Sources: []string{"om_1"}})
-	d.save(db.Memory{Title: "..", Text: "dots", State: db.ProposedMemory})
+	d.save(db.Memory{Title: "..", Text: "dots", Proposed: true})
 	d.save(db.Memory{Title: strings.Repeat("长", 120), Text: "long"})
 	d.export()
 	want := []string{"0001-Tea-茶-etc.md", "0002-memory.md", "0003-" + strings.Repeat("长", 30) + ".md"}
@@ -225,7 +225,7 @@ func TestADocumentByHand(t *testing.T) {
 		[]byte("---\nchat: feishu:chat:oc_1\nkeywords: [tea, 茶]\n---\ngreen  tea\nwithout sugar\n"), 0o600))
 	d.expect(memdoc.Imported{Added: 1})
 	d.expect(memdoc.Imported{Known: 1})
-	if m := d.memories(oc)[0]; m.Title != "green tea" || m.Scope != db.ChatScope || m.State != db.ActiveMemory ||
+	if m := d.memories(oc)[0]; m.Title != "green tea" || m.Scope != db.ChatScope || m.Proposed ||
 		len(m.Keywords) != 2 {
 		t.Errorf("%+v", m)
 	}

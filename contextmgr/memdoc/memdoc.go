@@ -49,13 +49,16 @@ func Format(m db.Memory) []byte {
 	line("title", m.Title)
 	line("keywords", append([]string{}, m.Keywords...))
 	line("sources", append([]string{}, m.Sources...))
-	line("state", m.State)
+	line("state", states[m.Proposed])
 	line("version", m.Version)
 	line("created", m.Created.UTC().Format(time.RFC3339Nano))
 	line("updated", m.Updated.UTC().Format(time.RFC3339Nano))
 	b.WriteString(fence + "\n\n" + m.Text + "\n")
 	return b.Bytes()
 }
+
+// states say whether a memory is proposed.
+var states = map[bool]string{false: "active", true: "proposed"}
 
 // Parse parses a document. Only the chat and a text are required; a document written by hand may lack the ID, the
 // version and the times. Errors name their line.
@@ -188,8 +191,8 @@ func setField(m *db.Memory, key, value string, list []string) (err error) {
 	case "sources":
 		m.Sources = list
 	case "state":
-		m.State = db.MemoryState(value)
-		if m.State != db.ActiveMemory && m.State != db.ProposedMemory {
+		m.Proposed = value == states[true]
+		if value != states[m.Proposed] {
 			return i18n.Mistakef("state %q：应为 active 或 proposed", "state %q: must be active or proposed", value)
 		}
 	case "version":

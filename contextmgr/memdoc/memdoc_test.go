@@ -21,7 +21,7 @@ func TestADocumentIsEasyToRead(t *testing.T) {
 	got := string(memdoc.Format(db.Memory{
 		ID: "3f0c2a9e-0000-4000-8000-000000000001", Key: oc, Number: 3, Scope: db.UserScope, Of: "ou_1",
 		Title: `茶: "Tea" & more`, Text: "小明喝茶。\n\n---\nno sugar",
-		Keywords: []string{"tea", "茶"}, State: db.ActiveMemory, Version: 2, Created: time.UnixMilli(1000),
+		Keywords: []string{"tea", "茶"}, Version: 2, Created: time.UnixMilli(1000),
 		Updated: time.UnixMilli(2500),
 	}))
 	want := `---

@@ -7,6 +7,7 @@ import (
 
 	"magpie/db"
 	"magpie/internal/chat"
+	"magpie/internal/convo"
 )
 
 // Chat is the chat of [Say], [Claim] and [Messages].
@@ -31,13 +32,15 @@ func Accept(t testing.TB, d *db.DB, in db.Inbound) db.AcceptResult {
 	return a
 }
 
-// TurnIDs are the IDs that [Claim] gives a turn.
-func TurnIDs(session string) db.TurnIDs { return db.TurnIDs{Session: session, Prompt: "p-" + session} }
+// StartIn is how [Claim] claims a turn.
+func StartIn(session string) db.Start {
+	return db.Start{Session: session, Prompt: "p-" + session, Resume: true}
+}
 
 // Claim claims the next turn of [Chat].
 func Claim(t testing.TB, d *db.DB, session string) db.Claim {
 	t.Helper()
-	c, err := d.Turns().Claim(t.Context(), Chat, TurnIDs(session), true)
+	c, err := d.Turns().Claim(t.Context(), Chat, StartIn(session))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -47,8 +50,8 @@ func Claim(t testing.TB, d *db.DB, session string) db.Claim {
 // Finish stores the end of a turn; the default state is done.
 func Finish(t testing.TB, d *db.DB, e db.TurnResult) {
 	t.Helper()
-	if e.State == "" {
-		e.State = db.Done
+	if e.State == 0 {
+		e.State = convo.Done
 	}
 	if err := d.Turns().Finish(t.Context(), e); err != nil {
 		t.Fatal(err)

@@ -15,6 +15,7 @@ import (
 	"magpie/db/dbtest"
 	"magpie/db/sqlite"
 	"magpie/internal/chat"
+	"magpie/internal/convo"
 	"magpie/internal/i18n"
 )
 
@@ -167,9 +168,9 @@ func TestDamageWhileTheDatabaseIsOpen(t *testing.T) {
 			defer cancel()
 			_, err = d.Messages().Accept(ctx, say("om_new", "x"))
 			errs := []error{err}
-			c, err := d.Turns().Claim(ctx, oc, turnIDs("s"), true)
+			c, err := d.Turns().Claim(ctx, oc, startIn("s"))
 			errs = append(errs, err, d.Turns().Finish(ctx,
-				db.TurnResult{Turn: c.Turn, State: db.Done, Answer: "a", Usage: &db.Usage{}}))
+				db.TurnResult{Turn: c.Turn, State: convo.Done, Answer: "a", Usage: &db.Usage{}}))
 			for _, err := range d.Messages().Range(ctx, oc, 0, 0, 1<<40) {
 				errs = append(errs, err)
 			}

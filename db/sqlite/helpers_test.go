@@ -9,7 +9,7 @@ var (
 	fresh   = dbtest.New
 	say     = dbtest.Say
 	accept  = dbtest.Accept
-	turnIDs = dbtest.TurnIDs
+	startIn = dbtest.StartIn
 	claim   = dbtest.Claim
 	finish  = dbtest.Finish
 	history = dbtest.History

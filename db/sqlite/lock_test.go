@@ -164,7 +164,7 @@ func TestReadingOnlyTakesNoLockAndWritesNothing(t *testing.T) {
 		if a, err := ro.Messages().Accept(t.Context(), say("om_2", "x")); err == nil {
 			t.Errorf("%s: accepted %+v", when, a)
 		}
-		if err := ro.Turns().SetCard(t.Context(), 1, "card"); err == nil {
+		if err := ro.Outbox().SetCard(t.Context(), db.Post{Turn: 1}, "card"); err == nil {
 			t.Errorf("%s: a card was stored", when)
 		}
 		if ro.CheckHealth(t.Context()) == nil {

@@ -38,6 +38,14 @@ const (
 	Dropped   // interrupted, and nobody wants it to go on
 )
 
+// String returns the word for logs and figures.
+func (p Phase) String() string {
+	return [...]string{
+		"", "queued", "background", "running", "late", "interrupted", "done", "failed", "cancelled", "recalled", "continued",
+		"dropped",
+	}[p]
+}
+
 // IsOver reports whether a turn in this phase has left the chat.
 func (p Phase) IsOver() bool { return p > Interrupted }
 

@@ -11,11 +11,16 @@ type Verdict uint8
 // The verdicts of a request. After the last two there is nothing that an agent has to be told: it may ask again.
 const (
 	Waiting Verdict = iota + 1 // nobody has decided
-	Allowed
+	Allowed                    // or answered
 	Denied
 	Expired   // nobody has decided in time
 	Withdrawn // its turn ended first, or what was allowed could not take effect
 )
+
+// String returns the word for logs.
+func (v Verdict) String() string {
+	return [...]string{"", "waiting", "allowed", "denied", "expired", "withdrawn"}[v]
+}
 
 // Request is what people are asked by an agent. It leaves the chat when an agent was told, or need not be.
 type Request struct {
