@@ -89,11 +89,43 @@ func (c Config) RescuedCopies() ([]string, error) {
 	return sqlite.RescuedCopies(sqlite.RealPath(path))
 }
 
+// engine is what keeps the tables of a [DB]. Only this package writes through it.
+type engine interface {
+	Upkeep
+	// Tx runs f in one write transaction and commits it unless f fails. ctx limits the wait for f to begin. f must not
+	// begin a transaction itself: that would deadlock.
+	Tx(ctx context.Context, f func(ctx context.Context, tx *sql.Tx) error) error
+	// Exec runs one statement in a transaction of its own.
+	Exec(ctx context.Context, query string, args ...any) (sql.Result, error)
+	// Readers are connections that see committed data. Every write through them fails.
+	Readers() *sql.DB
+	// Explain converts the errors of queries that somebody has to act on to errors that say so.
+	Explain(err error) error
+	Close() error
+}
+
+// Upkeep is what the program's operator needs of a database.
+type Upkeep interface {
+	// CheckHealth reports whether messages can be stored now.
+	CheckHealth(ctx context.Context) error
+	// Check looks for damage in everything that is stored, which may take minutes.
+	Check(ctx context.Context) error
+	// CheckSchema returns an error if the schema is an older one than the program's.
+	CheckSchema(ctx context.Context) error
+	// Backup writes a copy to a new file.
+	Backup(ctx context.Context, path string) error
+	// Guard watches the database until ctx is done, and saves what it can if it is lost. tell is called for each change:
+	// with the loss, or nil when all is well again.
+	Guard(ctx context.Context, tell func(error))
+	// Instance identifies the database on this machine, and reveals nothing about it.
+	Instance() (string, error)
+}
+
 // DB is the store. Its methods are safe for concurrent use; each is one transaction.
 type DB struct {
-	*sqlite.File // backups, checks, and the state of the file
+	Upkeep
 
-	engine *sqlite.DB
+	engine engine
 	read   *sql.DB
 	now    func() time.Time
 	verify bool       // see [Config.Verify]
@@ -131,16 +163,14 @@ func optionsOf(d *DB, c Config) sqlite.Options {
 		Unknown: func() { d.hotTurns.forgetAll() },
 		Derived: isIndexDamage,
 		Renew: func(ctx context.Context, engine *sqlite.DB) error {
-			setEngine(d, engine)
+			d.use(engine)
 			return d.Search().renew(ctx)
 		},
 	}
 }
 
-// setEngine sets the engine of d.
-func setEngine(d *DB, engine *sqlite.DB) {
-	d.File, d.engine, d.read = engine.File, engine, engine.Readers()
-}
+// use sets the engine of d.
+func (d *DB) use(e engine) { d.Upkeep, d.engine, d.read = e, e, e.Readers() }
 
 // Open opens the database for serving: it creates the file and its folder if necessary, checks the file, and upgrades
 // its schema. While it is open, nobody else can open it for serving; see [sqlite.LockedError], [sqlite.CorruptError]
@@ -157,7 +187,7 @@ func Open(ctx context.Context, c Config) (_ *DB, err error) {
 		return nil, err
 	}
 	// Before anything is stored: the index must be complete when the first search runs.
-	setEngine(d, engine)
+	d.use(engine)
 	if err := d.Search().catchUp(ctx, c.Progress); err != nil {
 		return nil, errors.Join(engine.Explain(err), d.Close())
 	}
@@ -171,7 +201,7 @@ func Open(ctx context.Context, c Config) (_ *DB, err error) {
 // Close closes the database after the running write.
 func (d *DB) Close() error {
 	d.indexing.close()
-	return d.File.Close()
+	return d.engine.Close()
 }
 
 // OpenReadOnly opens a database that another process may be serving, for backups and checks. It takes no lock, changes
@@ -186,7 +216,7 @@ func OpenReadOnly(ctx context.Context, c Config) (*DB, error) {
 	if err != nil {
 		return nil, err
 	}
-	setEngine(d, engine)
+	d.use(engine)
 	return d, nil
 }
 

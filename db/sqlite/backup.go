@@ -14,17 +14,17 @@ import (
 // Backup writes a private copy of the database, as of one moment during the call, to path. Meanwhile this or another
 // process may write to the database. Backup fails if path exists or the database is damaged; after it has returned nil,
 // the copy is complete and on the disk. It takes about 5 seconds per GB.
-func (f *File) Backup(ctx context.Context, path string) error {
-	if err := backup(ctx, f, path); err != nil {
-		return explain(f.path, err)
+func (d *DB) Backup(ctx context.Context, path string) error {
+	if err := backup(ctx, d, path); err != nil {
+		return explain(d.path, err)
 	}
 	return nil
 }
 
-func backup(ctx context.Context, f *File, path string) error {
+func backup(ctx context.Context, d *DB, path string) error {
 	return writeCopy(path, func(tmp string) error {
-		defer f.watchCopy(tmp)()
-		return copyTo(ctx, f, tmp)
+		defer d.watchCopy(tmp)()
+		return copyTo(ctx, d, tmp)
 	})
 }
 
@@ -32,9 +32,9 @@ func backup(ctx context.Context, f *File, path string) error {
 const copyPeriod = 200 * time.Millisecond
 
 // watchCopy reports the progress of a copy until end is called.
-func (f *File) watchCopy(tmp string) (end func()) {
-	original, err := os.Stat(f.path)
-	if f.options.Progress == nil || err != nil {
+func (d *DB) watchCopy(tmp string) (end func()) {
+	original, err := os.Stat(d.path)
+	if d.options.Progress == nil || err != nil {
 		return func() {}
 	}
 	stop := make(chan struct{})
@@ -49,7 +49,7 @@ func (f *File) watchCopy(tmp string) (end func()) {
 			case <-tick.C:
 			}
 			if now, err := os.Stat(tmp); err == nil {
-				f.report(Copying, now.Size(), original.Size())
+				d.report(Copying, now.Size(), original.Size())
 			}
 		}
 	})
@@ -103,8 +103,8 @@ func mustBeNew(path string) error {
 
 // copyTo makes SQLite write the database to an empty file, on a separate connection: a query_only reader cannot do it,
 // and other queries must not wait.
-func copyTo(ctx context.Context, f *File, path string) error {
-	pool, err := connect(ctx, f.path, 1, url.Values{"mode": {"ro"}, "_busy_timeout": {"5000"}}, nil)
+func copyTo(ctx context.Context, d *DB, path string) error {
+	pool, err := connect(ctx, d.path, 1, url.Values{"mode": {"ro"}, "_busy_timeout": {"5000"}}, nil)
 	if err != nil {
 		return err
 	}

@@ -22,8 +22,8 @@ const (
 
 // checkQuickly looks for damage at Open. A database larger than small bytes is checked only if its last program did not
 // close it, since that is when damage happens. What cannot be read in time is left to Check.
-func checkQuickly(ctx context.Context, f *File, closed bool, small int64) error {
-	info, err := os.Stat(f.path)
+func checkQuickly(ctx context.Context, d *DB, closed bool, small int64) error {
+	info, err := os.Stat(d.path)
 	if err != nil {
 		return fmt.Errorf("size of the database: %w", err)
 	}
@@ -32,7 +32,7 @@ func checkQuickly(ctx context.Context, f *File, closed bool, small int64) error 
 	}
 	limited, cancel := context.WithTimeout(ctx, quickCheck)
 	defer cancel()
-	err = check(limited, f, "PRAGMA quick_check(1)")
+	err = check(limited, d, "PRAGMA quick_check(1)")
 	if limited.Err() != nil && ctx.Err() == nil {
 		return nil
 	}
@@ -41,26 +41,26 @@ func checkQuickly(ctx context.Context, f *File, closed bool, small int64) error 
 
 // Check reads the whole database and returns a [*CorruptError] if it is damaged. It takes seconds per GB, and blocks
 // nobody.
-func (f *File) Check(ctx context.Context) error { return check(ctx, f, "PRAGMA integrity_check(10)") }
+func (d *DB) Check(ctx context.Context) error { return check(ctx, d, "PRAGMA integrity_check(10)") }
 
 // check runs a pragma that looks for damage; its error tells the operator what to do.
-func check(ctx context.Context, f *File, pragma string) (err error) {
-	defer func() { err = explain(f.path, err) }()
+func check(ctx context.Context, d *DB, pragma string) (err error) {
+	defer func() { err = explain(d.path, err) }()
 	var lost *LostError
-	if err := f.files.check(); errors.As(err, &lost) && !lost.Overwritten { // there is a different database there now
+	if err := d.files.check(); errors.As(err, &lost) && !lost.Overwritten { // there is a different database there now
 		return err
 	}
 	// On a separate connection: one that has used the index may have cached an older state of it, and take the
 	// difference for damage.
 	how := url.Values{"_query_only": {"1"}, "_busy_timeout": {"5000"}}
-	if f.lock == nil {
+	if d.lock == nil {
 		how.Set("mode", "ro")
 	}
-	own, err := connect(ctx, f.path, 1, how, nil)
+	own, err := connect(ctx, d.path, 1, how, nil)
 	if err != nil {
 		return fmt.Errorf("check the database: %w", err)
 	}
-	return errors.Join(integrity(ctx, own, f.path, pragma), own.Close())
+	return errors.Join(integrity(ctx, own, d.path, pragma), own.Close())
 }
 
 // integrity runs a check of SQLite. A [*CorruptError] contains its findings.
@@ -94,10 +94,10 @@ const headroom = 1 << 20
 
 // CheckHealth reports why nothing can be stored at the moment: [ErrFull], a [LostError], a lock that another process
 // holds, a disk that does not respond. It really writes, and returns at the latest when ctx ends.
-func (f *File) CheckHealth(ctx context.Context) error {
+func (d *DB) CheckHealth(ctx context.Context) error {
 	done := make(chan error, 1)
 	// ends with its group; while a disk hangs there is only one of these
-	go func() { done <- probe(ctx, f) }()
+	go func() { done <- probe(ctx, d) }()
 	select {
 	case err := <-done:
 		if err != nil {
@@ -111,15 +111,15 @@ func (f *File) CheckHealth(ctx context.Context) error {
 
 // probe commits one page: an otherwise unused number in the database header. The log may have room for this page while
 // the disk has none for more.
-func probe(ctx context.Context, f *File) error {
-	err := f.writer.do(ctx, func(ctx context.Context, tx *sql.Tx) error {
+func probe(ctx context.Context, d *DB) error {
+	err := d.writer.do(ctx, func(ctx context.Context, tx *sql.Tx) error {
 		_, err := tx.ExecContext(ctx, "PRAGMA user_version = 0")
 		return err
 	})
 	if err != nil {
-		return explain(f.path, err)
+		return explain(d.path, err)
 	}
-	free, err := diskspace.Free(filepath.Dir(f.path))
+	free, err := diskspace.Free(filepath.Dir(d.path))
 	if err != nil {
 		return fmt.Errorf("space on the disk: %w", err)
 	}

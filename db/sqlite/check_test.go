@@ -128,7 +128,7 @@ func TestALargeDatabaseIsCheckedWhenItWasNotClosed(t *testing.T) {
 		small   int64
 		corrupt bool
 	}{{true, 0, false}, {false, 0, true}, {true, 1 << 40, true}} {
-		if err := d.QuickCheck(t.Context(), c.closed, c.small); errors.As(err, new(*sqlite.CorruptError)) != c.corrupt {
+		if err := fileOf(d).QuickCheck(t.Context(), c.closed, c.small); errors.As(err, new(*sqlite.CorruptError)) != c.corrupt {
 			t.Errorf("%+v: %v", c, err)
 		}
 	}

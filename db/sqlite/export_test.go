@@ -10,18 +10,13 @@ import (
 	"time"
 )
 
-// Tx runs f in a write transaction.
-func (f *File) Tx(ctx context.Context, do func(ctx context.Context, tx *sql.Tx) error) error {
-	return (&DB{f}).Tx(ctx, do)
-}
-
 // Waiting is the number of write transactions that wait for the writer.
-func (f *File) Waiting() int { return len(f.writer.waitingJobs()) }
+func (d *DB) Waiting() int { return len(d.writer.waitingJobs()) }
 
 // CopyLock duplicates the descriptor of the lock file, as a fork does, until free is called.
-func (f *File) CopyLock(t testing.TB) (free func()) {
+func (d *DB) CopyLock(t testing.TB) (free func()) {
 	t.Helper()
-	fd, err := syscall.Dup(int(f.lock.Fd()))
+	fd, err := syscall.Dup(int(d.lock.Fd()))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -42,24 +37,24 @@ func Lock(path string) (done func() error, err error) {
 }
 
 // LimitPages lets the database grow by that many pages only, as on a disk that is nearly full.
-func (f *File) LimitPages(t testing.TB, more int) {
+func (d *DB) LimitPages(t testing.TB, more int) {
 	t.Helper()
 	var now int
-	if err := f.read.QueryRow("PRAGMA page_count").Scan(&now); err != nil {
+	if err := d.read.QueryRow("PRAGMA page_count").Scan(&now); err != nil {
 		t.Fatal(err)
 	}
 	var limit int
-	if err := f.write.QueryRow(fmt.Sprintf("PRAGMA max_page_count = %d", now+more)).Scan(&limit); err != nil ||
+	if err := d.write.QueryRow(fmt.Sprintf("PRAGMA max_page_count = %d", now+more)).Scan(&limit); err != nil ||
 		limit != now+more {
 		t.Fatalf("page limit %d, %v", limit, err)
 	}
 }
 
 // Unchecked lets the database write without checking that its files are in place.
-func (f *File) Unchecked() { f.files.known = nil }
+func (d *DB) Unchecked() { d.files.known = nil }
 
 // InPlace checks that the files are in place.
-func (f *File) InPlace() error { return f.files.check() }
+func (d *DB) InPlace() error { return d.files.check() }
 
 // alone calls do while the writer is idle: after it has reported a group's outcome it may still trim the log.
 func (w *writer) alone(do func()) {
@@ -69,35 +64,35 @@ func (w *writer) alone(do func()) {
 }
 
 // WaitForReaders sets the value of readersTime.
-func (f *File) WaitForReaders(t testing.TB, most time.Duration) {
+func (d *DB) WaitForReaders(t testing.TB, most time.Duration) {
 	t.Helper()
-	f.writer.alone(func() { f.writer.readersTime = most })
+	d.writer.alone(func() { d.writer.readersTime = most })
 }
 
 // TrimAt is the size of the log from which it is emptied.
-func (f *File) TrimAt() (size int64) {
-	f.writer.alone(func() { size = f.writer.trimAt })
+func (d *DB) TrimAt() (size int64) {
+	d.writer.alone(func() { size = d.writer.trimAt })
 	return size
 }
 
 // LimitLog sets the value of walLimit.
-func (f *File) LimitLog(t testing.TB, bytes int64) {
+func (d *DB) LimitLog(t testing.TB, bytes int64) {
 	t.Helper()
-	f.writer.alone(func() { f.writer.walLimit, f.writer.trimAt = bytes, bytes })
-	if _, err := f.write.Exec(fmt.Sprintf("PRAGMA journal_size_limit = %d", bytes)); err != nil {
+	d.writer.alone(func() { d.writer.walLimit, d.writer.trimAt = bytes, bytes })
+	if _, err := d.write.Exec(fmt.Sprintf("PRAGMA journal_size_limit = %d", bytes)); err != nil {
 		t.Fatal(err)
 	}
 }
 
 // Read runs a query on one of the readers.
-func (f *File) Read(query string) (*sql.Rows, error) { return f.read.Query(query) }
+func (d *DB) Read(query string) (*sql.Rows, error) { return d.read.Query(query) }
 
 // Migrate upgrades the schema to that of files.
-func (f *File) Migrate(ctx context.Context, files fs.FS) error { return migrate(ctx, f, files) }
+func (d *DB) Migrate(ctx context.Context, files fs.FS) error { return migrate(ctx, d, files) }
 
 // QuickCheck is the check at Open, with another limit for small databases.
-func (f *File) QuickCheck(ctx context.Context, closed bool, small int64) error {
-	return checkQuickly(ctx, f, closed, small)
+func (d *DB) QuickCheck(ctx context.Context, closed bool, small int64) error {
+	return checkQuickly(ctx, d, closed, small)
 }
 
 // HasLog reports whether the database at path was not closed properly.

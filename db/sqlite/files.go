@@ -180,11 +180,11 @@ func (o *openFiles) isOverwritten() bool {
 // keepOverwritten keeps an overwritten database unchanged. SQLite writes the log into the database when the last
 // connection is closed, so one stays open until the process ends. The next start would do the same with the log. The
 // result would be a mixture of old and new content.
-func (f *File) keepOverwritten() error {
-	if _, err := f.read.Conn(context.Background()); err != nil {
+func (d *DB) keepOverwritten() error {
+	if _, err := d.read.Conn(context.Background()); err != nil {
 		return fmt.Errorf("leave the overwritten database: %w", err)
 	}
-	return setLogAside(f.path)
+	return setLogAside(d.path)
 }
 
 // setLogAside renames the log at path if there is one. SQLite would apply it to whatever comes to the path next, such

@@ -64,7 +64,7 @@ func whole(t *testing.T, d *db.DB, stored int) {
 func TestAFullDiskRefusesMessagesAndRecovers(t *testing.T) {
 	d := fresh(t)
 	accept(t, d, say("om_0", "x"))
-	d.LimitPages(t, 40)
+	fileOf(d).LimitPages(t, 40)
 	stored, refused := acceptUntilFull(t, d)
 	whole(t, d, stored)
 
@@ -85,7 +85,7 @@ func TestAFullDiskRefusesMessagesAndRecovers(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	d.LimitPages(t, 1000)
+	fileOf(d).LimitPages(t, 1000)
 	for id, err := range outcomes {
 		if a := accept(t, d, say(id, "again")); a.Fresh != (err != nil) {
 			t.Errorf("%s returned %v, but its second delivery is new: %t", id, err, a.Fresh)

@@ -1,6 +1,10 @@
 package sqlite_test
 
-import "magpie/db/dbtest"
+import (
+	"magpie/db"
+	"magpie/db/dbtest"
+	"magpie/db/sqlite"
+)
 
 // The conversation of most tests.
 var (
@@ -14,3 +18,6 @@ var (
 	finish  = dbtest.Finish
 	history = dbtest.History
 )
+
+// fileOf is the file under a store.
+func fileOf(d *db.DB) *sqlite.DB { return d.Upkeep.(*sqlite.DB) }

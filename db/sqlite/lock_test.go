@@ -64,7 +64,7 @@ func TestOneProcessServesTheDatabase(t *testing.T) {
 func TestTheLockGoesWithCloseWhileAnotherProgramIsStarted(t *testing.T) {
 	path := dbtest.Create(t)
 	d := open(t, path)
-	free := d.CopyLock(t)
+	free := fileOf(d).CopyLock(t)
 	defer free()
 	if err := d.Close(); err != nil {
 		t.Fatal(err)
@@ -212,7 +212,7 @@ func TestAnotherProcessHoldsTheDatabase(t *testing.T) {
 			}
 		})
 	}
-	until(t, "message that failed, and waits again", func() bool { return failed.Load() > 0 && d.Waiting() > 0 })
+	until(t, "message that failed, and waits again", func() bool { return failed.Load() > 0 && fileOf(d).Waiting() > 0 })
 	if got := history(t, d, 0, 99); got != "u:before" {
 		t.Errorf("reading meanwhile: %q", got)
 	}

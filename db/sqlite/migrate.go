@@ -17,37 +17,37 @@ type schemaStep struct{ from, to int64 }
 
 // pendingUpgrade returns the upgrade to the schema in files, or [ErrNewerSchema] if the database is newer, or
 // [ErrOldestSchema] if it is too old.
-func pendingUpgrade(ctx context.Context, f *File, files fs.FS) (schemaStep, error) {
-	list, err := goose.NewProvider(goose.DialectSQLite3, f.read, files)
+func pendingUpgrade(ctx context.Context, d *DB, files fs.FS) (schemaStep, error) {
+	list, err := goose.NewProvider(goose.DialectSQLite3, d.read, files)
 	if err != nil {
 		return schemaStep{}, fmt.Errorf("database schema: %w", err)
 	}
 	sources := list.ListSources()
 	s := schemaStep{to: sources[len(sources)-1].Version}
-	s.from, err = schemaVersion(ctx, f)
+	s.from, err = schemaVersion(ctx, d)
 	if err != nil {
 		return schemaStep{}, err
 	}
 	if s.from > s.to {
-		before := i18n.Mistakef(" %s ", "%s", beforeUpgrade(f, s.to+1))
+		before := i18n.Mistakef(" %s ", "%s", beforeUpgrade(d, s.to+1))
 		return schemaStep{}, i18n.Mistakef("%v：%s 的结构版本是 %d，当前的鹊桥最高支持 %d：请重新安装更新的版本，或恢复升级前的副本：%v",
 			"%v: %s has schema version %d, and this version supports up to %d: install the newer version again, or restore the copy from before the upgrade: %v",
-			ErrNewerSchema, f.path, s.from, s.to, replaceAdvice(f.path, before))
+			ErrNewerSchema, d.path, s.from, s.to, replaceAdvice(d.path, before))
 	}
 	if first := sources[0].Version; s.from > 0 && s.from < first {
 		return schemaStep{}, i18n.Mistakef("%v：%s 的结构版本是 %d，至少要 %d：请换一个数据库文件，旧的可以用写它的那个版本导出",
 			"%v: %s has schema version %d, at least %d is needed: use another file; the version that wrote this one can export it",
-			ErrOldestSchema, f.path, s.from, first)
+			ErrOldestSchema, d.path, s.from, first)
 	}
 	return s, nil
 }
 
 // CheckSchema returns [ErrOlderSchema] if the database has an older schema than this program, which could not read
 // everything then.
-func (f *File) CheckSchema(ctx context.Context) error {
-	s, err := pendingUpgrade(ctx, f, f.options.Schema)
+func (d *DB) CheckSchema(ctx context.Context) error {
+	s, err := pendingUpgrade(ctx, d, d.options.Schema)
 	if err == nil && s.from != s.to {
-		err = fmt.Errorf("%w: %s", ErrOlderSchema, f.path)
+		err = fmt.Errorf("%w: %s", ErrOlderSchema, d.path)
 	}
 	return err
 }
@@ -57,14 +57,14 @@ const hasVersion = `SELECT COUNT(CASE WHEN name = 'goose_db_version' THEN 1 END)
 const selectVersion = `SELECT COALESCE(MAX(version_id), 0) FROM goose_db_version`
 
 // schemaVersion is 0 for a new file, which has no version table yet, nor any other.
-func schemaVersion(ctx context.Context, f *File) (v int64, err error) {
+func schemaVersion(ctx context.Context, d *DB) (v int64, err error) {
 	var known, tables int
-	err = f.read.QueryRowContext(ctx, hasVersion).Scan(&known, &tables)
+	err = d.read.QueryRowContext(ctx, hasVersion).Scan(&known, &tables)
 	switch {
 	case err == nil && known > 0:
-		err = f.read.QueryRowContext(ctx, selectVersion).Scan(&v)
+		err = d.read.QueryRowContext(ctx, selectVersion).Scan(&v)
 	case err == nil && tables > 0:
-		return 0, i18n.Mistakef("%v：%s", "%v: %s", ErrForeign, f.path)
+		return 0, i18n.Mistakef("%v：%s", "%v: %s", ErrForeign, d.path)
 	}
 	if err != nil {
 		return 0, fmt.Errorf("version of the database schema: %w", err)
@@ -73,33 +73,33 @@ func schemaVersion(ctx context.Context, f *File) (v int64, err error) {
 }
 
 // beforeUpgrade is the path of the copy from before a migration.
-func beforeUpgrade(f *File, version int64) string {
-	return fmt.Sprintf("%s.before-%d", f.path, version)
+func beforeUpgrade(d *DB, version int64) string {
+	return fmt.Sprintf("%s.before-%d", d.path, version)
 }
 
 // migrate upgrades the schema. A database that is not empty is copied first, as a fallback for a failed upgrade. Only
 // the latest copy per version is kept.
-func migrate(ctx context.Context, f *File, files fs.FS) error {
-	s, err := pendingUpgrade(ctx, f, files)
+func migrate(ctx context.Context, d *DB, files fs.FS) error {
+	s, err := pendingUpgrade(ctx, d, files)
 	if err != nil || s.from == s.to {
 		return err
 	}
 	if s.from > 0 {
-		copied := beforeUpgrade(f, s.from+1)
+		copied := beforeUpgrade(d, s.from+1)
 		if err := os.Remove(copied); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return fmt.Errorf("copy from before an earlier upgrade: %w", err)
 		}
-		if err := f.Backup(ctx, copied); err != nil {
+		if err := d.Backup(ctx, copied); err != nil {
 			return fmt.Errorf("copy to %s before the upgrade: %w", copied, err)
 		}
 	}
-	p, err := goose.NewProvider(goose.DialectSQLite3, f.write, files)
+	p, err := goose.NewProvider(goose.DialectSQLite3, d.write, files)
 	if err != nil {
 		return fmt.Errorf("database schema: %w", err)
 	}
 	for v := s.from; ; v++ {
 		if s.from > 0 { // a new file is not upgraded
-			f.report(Upgrading, v-s.from, s.to-s.from)
+			d.report(Upgrading, v-s.from, s.to-s.from)
 		}
 		if _, err := p.UpByOne(ctx); errors.Is(err, goose.ErrNoNextVersion) {
 			return nil

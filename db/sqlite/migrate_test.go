@@ -52,7 +52,7 @@ func TestAnUpgradeKeepsACopyAndCannotBeUndoneByAnOldProgram(t *testing.T) {
 	if list := copies(t, path); len(list) != 0 {
 		t.Errorf("a new database was copied: %v", list)
 	}
-	if err := d.Migrate(t.Context(), newerSchema(t, "CREATE TABLE later (x TEXT);")); err != nil {
+	if err := fileOf(d).Migrate(t.Context(), newerSchema(t, "CREATE TABLE later (x TEXT);")); err != nil {
 		t.Fatal(err)
 	}
 	accept(t, d, say("om_2", "new"))
@@ -91,7 +91,7 @@ func TestAFailedUpgradeChangesNothing(t *testing.T) {
 	accept(t, d, say("om_1", "old"))
 	bad := newerSchema(t, "CREATE TABLE later (x TEXT);\nINSERT INTO nowhere VALUES (1);")
 	for range 3 { // as when a supervisor restarts the program
-		if err := d.Migrate(t.Context(), bad); err == nil {
+		if err := fileOf(d).Migrate(t.Context(), bad); err == nil {
 			t.Fatal("it succeeded")
 		}
 	}

@@ -18,15 +18,15 @@ const (
 // Guard watches the files of the database until ctx is done. If they are lost, it saves the content of the open file to
 // a copy beside it, once, however long that takes. tell is called for every change: with a [*LostError], or nil when
 // the files are back in place.
-func (f *File) Guard(ctx context.Context, tell func(error)) {
+func (d *DB) Guard(ctx context.Context, tell func(error)) {
 	tick := time.NewTicker(guardEvery)
 	defer tick.Stop()
-	g := guard{file: f, tell: tell}
+	g := guard{db: d, tell: tell}
 	for {
 		g.checkFiles(ctx)
 		select {
 		case <-tick.C:
-		case <-f.files.notice:
+		case <-d.files.notice:
 		case <-ctx.Done():
 			g.again = time.Time{} // the file ends with the program, so this is the last chance
 			g.checkFiles(ctx)
@@ -37,7 +37,7 @@ func (f *File) Guard(ctx context.Context, tell func(error)) {
 
 // guard is the state of a Guard.
 type guard struct {
-	file  *File
+	db    *DB
 	tell  func(error)
 	lost  bool
 	what  string    // the reported loss
@@ -47,7 +47,7 @@ type guard struct {
 // checkFiles reports each kind of loss once and tries to save the content, with pauses between attempts. It saves even
 // during shutdown: the open files are the last copy.
 func (g *guard) checkFiles(ctx context.Context) {
-	files := g.file.files
+	files := g.db.files
 	_ = files.check() // the result is in lost
 	found := files.lost.Load()
 	switch {
@@ -66,7 +66,7 @@ func (g *guard) checkFiles(ctx context.Context) {
 	}
 	saving, cancel := context.WithTimeout(context.WithoutCancel(ctx), rescueTime)
 	defer cancel()
-	path, err := g.file.rescue(saving)
+	path, err := g.db.rescue(saving)
 	g.again = time.Now().Add(rescueAgain)
 	if saved := files.restoreFiles(path, err); saved != nil {
 		g.tell(saved)
@@ -91,36 +91,36 @@ func (o *openFiles) restoreFiles(path string, err error) *LostError {
 
 // rescue copies the content of the open connection, whatever has happened to its file. It excludes writers, so nothing
 // is acknowledged that the copy lacks.
-func (f *File) rescue(ctx context.Context) (path string, err error) {
+func (d *DB) rescue(ctx context.Context) (path string, err error) {
 	select {
-	case f.writer.leading <- struct{}{}:
-		defer func() { <-f.writer.leading }()
+	case d.writer.leading <- struct{}{}:
+		defer func() { <-d.writer.leading }()
 	case <-ctx.Done():
 		return "", ctx.Err()
 	}
-	name := filepath.Base(f.path) + rescueMark + time.Now().UTC().Format(rescueTimeForm)
-	path = filepath.Join(nearestExistingFolder(filepath.Dir(f.path)), name)
+	name := filepath.Base(d.path) + rescueMark + time.Now().UTC().Format(rescueTimeForm)
+	path = filepath.Join(nearestExistingFolder(filepath.Dir(d.path)), name)
 	err = writeCopy(path, func(tmp string) error {
 		// VACUUM INTO reads through the open connection, so it works even for a file without a name.
-		if _, err := f.write.ExecContext(ctx, "VACUUM INTO ?1", tmp); err != nil {
+		if _, err := d.write.ExecContext(ctx, "VACUUM INTO ?1", tmp); err != nil {
 			return err
 		}
-		return f.checkCopy(ctx, tmp)
+		return d.checkCopy(ctx, tmp)
 	})
 	if err != nil {
-		return "", explain(f.path, err)
+		return "", explain(d.path, err)
 	}
 	return path, nil
 }
 
 // checkCopy reads the whole copy. Damage to derived data is ignored, because the next start rebuilds it.
-func (f *File) checkCopy(ctx context.Context, path string) error {
+func (d *DB) checkCopy(ctx context.Context, path string) error {
 	pool, err := connect(ctx, path, 1, url.Values{"mode": {"ro"}, "immutable": {"1"}, "_query_only": {"1"}}, nil)
 	if err != nil {
 		return err
 	}
 	err = integrity(ctx, pool, path, "PRAGMA integrity_check(10)")
-	if f.options.Derived(err) {
+	if d.options.Derived(err) {
 		err = nil
 	}
 	return errors.Join(err, pool.Close())

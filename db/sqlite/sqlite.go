@@ -56,14 +56,15 @@ const (
 )
 
 // report reports the progress of work.
-func (f *File) report(w Work, done, total int64) {
-	if f.options.Progress != nil {
-		f.options.Progress(w, done, total)
+func (d *DB) report(w Work, done, total int64) {
+	if d.options.Progress != nil {
+		d.options.Progress(w, done, total)
 	}
 }
 
-// File is the file of an open database: whether it is intact, in place, and on a disk with space.
-type File struct {
+// DB is an open database, and its file: whether it is intact, in place, and on a disk with space. Its methods are safe
+// for concurrent use.
+type DB struct {
 	write *sql.DB // one connection
 	read  *sql.DB
 
@@ -73,9 +74,6 @@ type File struct {
 	files   *openFiles // nil if read-only
 	writer  *writer
 }
-
-// DB is an open database. Its methods are safe for concurrent use.
-type DB struct{ *File }
 
 // RealPath is the file that a path names, with links resolved; for a missing file it is the path itself. So everyone
 // who opens the database meets the same file and lock, whatever path is used.
@@ -108,7 +106,7 @@ func Open(ctx context.Context, path string, o Options) (_ *DB, err error) {
 	}
 	useSingleHeap()
 	path = RealPath(path)
-	d := &DB{&File{path: path, options: o}}
+	d := &DB{path: path, options: o}
 	// Locked before anything is read: another process may be upgrading the schema.
 	if d.lock, err = lock(path); err != nil {
 		return nil, err
@@ -130,7 +128,7 @@ func Open(ctx context.Context, path string, o Options) (_ *DB, err error) {
 	if err := d.openPools(ctx); err != nil {
 		return nil, err
 	}
-	if err := migrate(ctx, d.File, o.Schema); err != nil {
+	if err := migrate(ctx, d, o.Schema); err != nil {
 		return nil, err
 	}
 	return d, nil
@@ -162,14 +160,14 @@ func (d *DB) openPools(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	err = checkQuickly(ctx, d.File, closed, smallDatabase)
+	err = checkQuickly(ctx, d, closed, smallDatabase)
 	if !d.options.Derived(err) {
 		return err
 	}
 	if err := d.options.Renew(ctx, d); err != nil {
 		return err
 	}
-	return checkQuickly(ctx, d.File, false, smallDatabase)
+	return checkQuickly(ctx, d, false, smallDatabase)
 }
 
 // prepareWriter sets what a connection string cannot express, and registers Changed.
@@ -183,7 +181,7 @@ func (d *DB) prepareWriter(c conn) error {
 // OpenReadOnly opens a database that another process may be serving, for backups and checks. It takes no lock, changes
 // nothing, and every write through it fails. It accepts an older schema than that of [Open], but see [ErrEmpty].
 func OpenReadOnly(ctx context.Context, path string, o Options) (_ *DB, err error) {
-	d := &DB{&File{path: path, options: o}}
+	d := &DB{path: path, options: o}
 	defer func() {
 		if err != nil {
 			err = errors.Join(explain(path, err), d.Close())
@@ -202,7 +200,7 @@ func OpenReadOnly(ctx context.Context, path string, o Options) (_ *DB, err error
 	}
 	d.write = d.read
 	d.writer = newWriter(d.write, path, nil, Options{})
-	if s, err := pendingUpgrade(ctx, d.File, o.Schema); err != nil {
+	if s, err := pendingUpgrade(ctx, d, o.Schema); err != nil {
 		return nil, err
 	} else if s.from == 0 {
 		return nil, i18n.Mistakef("%v：%s", "%v: %s", ErrEmpty, path)
@@ -233,39 +231,39 @@ func connect(ctx context.Context, path string, conns int, q url.Values, prepare 
 }
 
 // Close closes the database after the running write.
-func (f *File) Close() error {
+func (d *DB) Close() error {
 	var errs []error
-	if f.files.isOverwritten() {
-		errs = append(errs, f.keepOverwritten())
+	if d.files.isOverwritten() {
+		errs = append(errs, d.keepOverwritten())
 	}
-	if f.lock != nil && f.write != nil && f.files.check() == nil {
+	if d.lock != nil && d.write != nil && d.files.check() == nil {
 		// These statistics only help SQLite's planner, so a failure does not matter.
 		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
-		_, _ = f.write.ExecContext(ctx, "PRAGMA optimize")
+		_, _ = d.write.ExecContext(ctx, "PRAGMA optimize")
 		cancel()
 	}
-	errs = append(errs, f.closePools())
-	if f.files != nil {
-		if f.files.hasOrphanedLog() {
-			errs = append(errs, setLogAside(f.path))
+	errs = append(errs, d.closePools())
+	if d.files != nil {
+		if d.files.hasOrphanedLog() {
+			errs = append(errs, setLogAside(d.path))
 		}
-		errs = append(errs, f.files.close())
+		errs = append(errs, d.files.close())
 	}
-	if f.lock != nil {
-		errs = append(errs, unlock(f.lock))
+	if d.lock != nil {
+		errs = append(errs, unlock(d.lock))
 	}
 	return errors.Join(errs...)
 }
 
 // removeNew removes the files of a database that could not be set up.
-func (f *File) removeNew() error {
-	defer removeLock(f.lock)
-	if f.files == nil { // there are none yet
+func (d *DB) removeNew() error {
+	defer removeLock(d.lock)
+	if d.files == nil { // there are none yet
 		return nil
 	}
-	errs := []error{f.closePools(), f.files.close()}
+	errs := []error{d.closePools(), d.files.close()}
 	for _, suffix := range suffixes {
-		if err := os.Remove(f.path + suffix); !errors.Is(err, fs.ErrNotExist) {
+		if err := os.Remove(d.path + suffix); !errors.Is(err, fs.ErrNotExist) {
 			errs = append(errs, err)
 		}
 	}
@@ -273,21 +271,21 @@ func (f *File) removeNew() error {
 }
 
 // closePools closes the connections; it may be called again.
-func (f *File) closePools() error {
+func (d *DB) closePools() error {
 	var errs []error
-	if f.read != nil {
-		errs = append(errs, f.read.Close())
+	if d.read != nil {
+		errs = append(errs, d.read.Close())
 	}
-	if f.writer != nil {
-		errs = append(errs, f.writer.close()) // the last connection copies the log into the database
+	if d.writer != nil {
+		errs = append(errs, d.writer.close()) // the last connection copies the log into the database
 	}
 	return errors.Join(errs...)
 }
 
 // Instance identifies the database on this machine: it is the same whenever the file is opened, and reveals nothing
 // about it.
-func (f *File) Instance() (string, error) {
-	path, err := filepath.Abs(f.path)
+func (d *DB) Instance() (string, error) {
+	path, err := filepath.Abs(d.path)
 	if err != nil {
 		return "", fmt.Errorf("name the database: %w", err)
 	}

@@ -43,11 +43,11 @@ func TestTheLogStaysShortUnderReadersThatOverlap(t *testing.T) {
 	t.Parallel()
 	path := dbtest.Create(t)
 	d := open(t, path)
-	d.LimitLog(t, logLimit)
-	d.WaitForReaders(t, time.Minute) // each ends soon, on a busy machine somewhat later
+	fileOf(d).LimitLog(t, logLimit)
+	fileOf(d).WaitForReaders(t, time.Minute) // each ends soon, on a busy machine somewhat later
 	accept(t, d, say("om_1", "hi"))
 	read := func() func() {
-		rows, err := d.Read(`SELECT key FROM chats`)
+		rows, err := fileOf(d).Read(`SELECT key FROM chats`)
 		if err != nil || !rows.Next() {
 			t.Fatal("nothing to read", err)
 		}
@@ -102,7 +102,7 @@ func TestAWalkOfTheHistoryDoesNotHoldTheLog(t *testing.T) {
 	t.Parallel()
 	path := dbtest.Create(t)
 	d := open(t, path)
-	d.LimitLog(t, logLimit)
+	fileOf(d).LimitLog(t, logLimit)
 	for i := range 100 {
 		accept(t, d, say(fmt.Sprintf("om_%d", i), "hi"))
 	}
@@ -130,9 +130,9 @@ func TestAReaderThatIsStuck(t *testing.T) {
 	t.Parallel()
 	path := dbtest.Create(t)
 	d := open(t, path)
-	d.LimitLog(t, logLimit)
+	fileOf(d).LimitLog(t, logLimit)
 	accept(t, d, say("om_1", "hi"))
-	rows, err := d.Read(`SELECT key FROM chats`)
+	rows, err := fileOf(d).Read(`SELECT key FROM chats`)
 	if err != nil || !rows.Next() {
 		t.Fatal(err)
 	}
@@ -140,7 +140,7 @@ func TestAReaderThatIsStuck(t *testing.T) {
 	var longest int64
 	for i := 0; i*piece < 3*logLimit; i++ {
 		longest = max(longest, write(t, d, path, fmt.Sprint("a", i), piece))
-		tries[d.TrimAt()] = true
+		tries[fileOf(d).TrimAt()] = true
 	}
 	if longest < 2*logLimit {
 		t.Errorf("the log only grew to %d KB: the reader blocked nothing", longest>>10)

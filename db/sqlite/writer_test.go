@@ -30,7 +30,7 @@ func hold(t testing.TB, d *db.DB) (release func()) {
 	t.Helper()
 	began, end, done := make(chan struct{}), make(chan struct{}), make(chan error, 1)
 	go func() {
-		done <- d.Tx(context.Background(), func(context.Context, *sql.Tx) error {
+		done <- fileOf(d).Tx(context.Background(), func(context.Context, *sql.Tx) error {
 			close(began)
 			<-end
 			return nil
@@ -50,16 +50,16 @@ type job = func(ctx context.Context, tx *sql.Tx) error
 // enqueue starts a transaction and waits until it is queued behind the one that blocks the writer.
 func enqueue(ctx context.Context, t testing.TB, d *db.DB, f job) <-chan error {
 	t.Helper()
-	n, done := d.Waiting(), make(chan error, 1)
+	n, done := fileOf(d).Waiting(), make(chan error, 1)
 	go func() {
 		defer func() {
 			if v := recover(); v != nil {
 				done <- fmt.Errorf("panic: %v", v)
 			}
 		}()
-		done <- d.Tx(ctx, f)
+		done <- fileOf(d).Tx(ctx, f)
 	}()
-	until(t, "transaction in the queue", func() bool { return d.Waiting() > n })
+	until(t, "transaction in the queue", func() bool { return fileOf(d).Waiting() > n })
 	return done
 }
 
@@ -172,7 +172,7 @@ func TestWaitingForTheWriterEndsWithTheContext(t *testing.T) {
 	if err := <-waits; !errors.Is(err, context.Canceled) {
 		t.Errorf("who waits: %v", err)
 	}
-	if err := d.Tx(ctx, addChat("a")); !errors.Is(err, context.Canceled) {
+	if err := fileOf(d).Tx(ctx, addChat("a")); !errors.Is(err, context.Canceled) {
 		t.Errorf("a transaction after Close: %v", err)
 	}
 	release()
@@ -182,7 +182,7 @@ func TestWaitingForTheWriterEndsWithTheContext(t *testing.T) {
 	}
 
 	begun, stop := context.WithCancel(t.Context())
-	if err := d.Tx(begun, func(ctx context.Context, tx *sql.Tx) error {
+	if err := fileOf(d).Tx(begun, func(ctx context.Context, tx *sql.Tx) error {
 		stop()
 		return addChat("b")(ctx, tx)
 	}); err != nil || !has(t, d, "b") {
@@ -216,7 +216,7 @@ func TestManyWritersAtOnce(t *testing.T) {
 				if i%5 == 0 {
 					time.AfterFunc(time.Duration(w)*20*time.Microsecond, cancel)
 				}
-				err := d.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
+				err := fileOf(d).Tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
 					if err := addChat(id)(ctx, tx); err != nil || i%7 != 0 {
 						return err
 					}
@@ -248,7 +248,7 @@ func TestWritesAfterCloseFail(t *testing.T) {
 func BenchmarkInPlace(b *testing.B) {
 	d := fresh(b)
 	for b.Loop() {
-		if err := d.InPlace(); err != nil {
+		if err := fileOf(d).InPlace(); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -257,7 +257,7 @@ func BenchmarkInPlace(b *testing.B) {
 // BenchmarkAcceptInPlace measures the check before each commit that the database files are in place.
 func BenchmarkAcceptInPlace(b *testing.B) {
 	checked, unchecked := fresh(b), fresh(b)
-	unchecked.Unchecked()
+	fileOf(unchecked).Unchecked()
 	for _, writers := range []int{1, 8, 64} {
 		b.Run(fmt.Sprintf("checked=false/writers=%d", writers), func(b *testing.B) { benchmarkAccept(b, unchecked, writers) })
 		b.Run(fmt.Sprintf("checked=true/writers=%d", writers), func(b *testing.B) { benchmarkAccept(b, checked, writers) })
