@@ -1,11 +1,11 @@
+// Package account finds the user of the operating system as whom agents run, and works on files as that user.
+//
+// It does not know what agents do, and what their files are.
 package claude
 
 import (
-	"fmt"
-	"maps"
 	"os"
 	"os/user"
-	"path/filepath"
 	"strconv"
 
 	"magpie/internal/i18n"
@@ -80,55 +80,18 @@ func Capabilities() []string {
 	return []string{"CAP_SETUID", "CAP_SETGID", "CAP_KILL", "CAP_SYS_PTRACE", "CAP_DAC_READ_SEARCH"}
 }
 
+// ids are the IDs of the user and of its primary group; 0 for this program's user.
+func (a *account) ids() (user, group uint32) {
+	if a == nil {
+		return 0, 0
+	}
+	return a.credential.Uid, a.credential.Gid
+}
+
 // grantAccess gives the account access to a folder of this program.
 func (a *account) grantAccess(path string) error {
 	if a == nil {
 		return nil
 	}
 	return os.Chmod(path, 0o755)
-}
-
-// Group is the primary group of the user that runs agents; 0 if they run as this program. Agents may
-// read files that this group may read.
-func (c Config) Group() (int, error) {
-	a, err := findAccount(c.User)
-	if a == nil || err != nil {
-		return 0, err
-	}
-	return int(a.credential.Gid), nil
-}
-
-// agentUsers are the users, besides this program's, as whom agents run.
-func (c Config) agentUsers() ([]uint32, error) {
-	a, err := findAccount(c.User)
-	if err != nil || a == nil {
-		return nil, err
-	}
-	return []uint32{a.credential.Uid}, nil
-}
-
-// setVariables sets the account's variables in an environment, and removes those that belong to this program's own
-// login.
-func (a *account) setVariables(env map[string]string) {
-	if a == nil {
-		return
-	}
-	delete(env, stateVariable)
-	delete(env, loginVariable)
-	delete(env, "TMPDIR")
-	maps.Copy(env, map[string]string{"HOME": a.home, "USER": a.name, "LOGNAME": a.name})
-}
-
-// writePrivate writes a file that only agents may read. It writes as the account: in a folder of that user, a symbolic
-// link could lead this program anywhere.
-func (a *account) writePrivate(path string, data []byte) error {
-	return a.runAs(func() error {
-		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-			return fmt.Errorf("settings of the agents: %w", err)
-		}
-		if err := replaceFile(path, data); err != nil {
-			return fmt.Errorf("settings of the agents: %w", err)
-		}
-		return nil
-	})
 }

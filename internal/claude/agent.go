@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -80,6 +81,11 @@ func (a agent) prepare(spec Spec) error {
 		a.cfg.Repaired(repaired)
 	}
 	return nil
+}
+
+// removeState removes the folders and the settings of all agents with the agent's configuration.
+func (a agent) removeState() error {
+	return a.account.runAs(func() error { return os.RemoveAll(string(a.state)) })
 }
 
 // settingsArgument passes the settings to the CLI. The operator's settings may contain secrets, and arguments are

@@ -3,10 +3,50 @@ package claude
 import (
 	"cmp"
 	"maps"
+	"os/exec"
 	"slices"
 	"strconv"
 	"strings"
+
+	"magpie/internal/claude/proctree"
+	"magpie/internal/claude/stream"
+	"magpie/internal/claude/wall"
 )
+
+// launch is how a process is started.
+type launch struct {
+	Cmd     *exec.Cmd // with a process group of its own, and without an environment
+	Env     []string
+	Wall    *wall.Plan // nil = there is none
+	Program program    // what is run
+	Tools   Tools      // the caller closes them
+	Unasked bool       // the process may continue working after its turn
+}
+
+// launch prepares the agent's folder for a process, and returns how it is started.
+func (a agent) launch(spec Spec) (launch, error) {
+	if err := a.prepare(spec); err != nil {
+		return launch{}, err
+	}
+	servers, err := a.prepareServers(spec)
+	if err != nil {
+		return launch{}, err
+	}
+	var tools Tools
+	if spec.Tools != nil {
+		tools = spec.Tools()
+	}
+	if tools.Close == nil {
+		tools.Close = func() {}
+	}
+	runs := programAt(a.cfg.Command) // before it is run: an update may replace it
+	cmd := exec.Command(a.cfg.Command, slices.Concat(a.arguments(spec), servers, tools.arguments())...)
+	cmd.Dir = spec.Dir
+	cmd.SysProcAttr = proctree.OwnGroup() // signals to the bridge's process group must not reach it
+	a.account.setCredential(cmd)
+	env := tools.environ(a.processEnvironment(spec).list())
+	return launch{cmd, env, wallAround(a, spec), runs, tools, a.worksUnasked(spec)}, nil
+}
 
 // arguments are complete for every start: a resumed session restores neither flags nor, reliably, the model (CLI
 // 2.1.197). Values follow an equals sign, because variadic options such as --allowedTools would take the next argument,
@@ -88,16 +128,12 @@ func (a agent) suggestArguments(spec Spec) []string {
 	return []string{suggestOption}
 }
 
-// tasksChanged is the CLI's message about which background tasks are running. Versions before about 2.1.330 do not send
-// it, and present the end of a task to the model as if the user had written it.
-const tasksChanged = "background_tasks_changed"
-
 // worksUnasked reports whether a process may continue working after its turn. One that serves only one turn may not.
 func (a agent) worksUnasked(spec Spec) bool {
 	if a.cfg.BackgroundLimit.Duration <= 0 || a.cfg.KeepAlive.wait() == 0 || spec.Budget > 0 || spec.Task != "" {
 		return false
 	}
-	knows, _ := knownPrograms.knows(a.cfg.Command, tasksChanged)
+	knows, _ := knownPrograms.knows(a.cfg.Command, stream.TasksChanged)
 	return knows
 }
 

@@ -4,6 +4,7 @@ import (
 	"strconv"
 	"time"
 
+	"magpie/internal/configtype"
 	"magpie/internal/i18n"
 )
 
@@ -50,7 +51,7 @@ func (k KeepAlive) String() string {
 	if k == AutoKeepAlive {
 		return auto
 	}
-	return Duration{Duration: k.Duration}.String()
+	return configtype.Duration{Duration: k.Duration}.String()
 }
 
 // MarshalText implements encoding.TextMarshaler.
@@ -62,7 +63,7 @@ func (k *KeepAlive) UnmarshalText(text []byte) error {
 		*k = AutoKeepAlive
 		return nil
 	}
-	var d Duration
+	var d configtype.Duration
 	if err := d.UnmarshalText(text); err != nil {
 		return i18n.Mistakef(`%v，或 "auto"`, `%v, or "auto"`, err)
 	}

@@ -27,7 +27,7 @@ func CheckStart(ctx context.Context, c Config, dir, mode string, limit time.Dura
 	if err != nil {
 		return err
 	}
-	defer a.account.runAs(func() error { return os.RemoveAll(string(a.state)) }) //nolint:errcheck // likewise
+	defer a.removeState()   //nolint:errcheck // likewise
 	if err := c.Prepare(); err != nil {
 		return err
 	}

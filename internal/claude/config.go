@@ -1,7 +1,8 @@
-// Package claude runs the Claude Code CLI: it starts processes, gives them turns, and stops them with all their
-// descendants. What they say and are told is in [stream].
+// Package workspace is what agents work with: the configuration, the user and the environment of their processes, the
+// folders with their state, the settings and MCP servers that the CLI gets, and what is off limits. It says how the
+// process of a [Spec] is started.
 //
-// It does not know chats, people and cards, only owners, prompts and sessions.
+// It does not know turns, and which processes run.
 package claude
 
 import (
@@ -18,9 +19,6 @@ import (
 	"magpie/internal/configtype"
 	"magpie/internal/i18n"
 )
-
-// Duration is a length of time in the configuration.
-type Duration = configtype.Duration
 
 // Config is the [claude] section.
 type Config struct {
@@ -54,14 +52,14 @@ type Config struct {
 	// suggest the next question below answers, if the CLI can; each costs most of what a short answer costs
 	Suggestions bool `toml:"suggestions" env:"SUGGESTIONS"`
 	// timeout without output while no tool runs: the model's API hangs
-	Silence     Duration `toml:"silence_timeout" env:"SILENCE_TIMEOUT"`
-	ToolSilence Duration `toml:"tool_timeout" env:"TOOL_TIMEOUT"` // timeout without output while a tool runs
-	TurnLimit   Duration `toml:"turn_timeout" env:"TURN_TIMEOUT"`
+	Silence     configtype.Duration `toml:"silence_timeout" env:"SILENCE_TIMEOUT"`
+	ToolSilence configtype.Duration `toml:"tool_timeout" env:"TOOL_TIMEOUT"` // timeout without output while a tool runs
+	TurnLimit   configtype.Duration `toml:"turn_timeout" env:"TURN_TIMEOUT"`
 	// how long commands and subagents may keep running in the background after their turn, if the CLI can; 0 = they end
 	// with it
-	BackgroundLimit Duration `toml:"background_limit" env:"BACKGROUND_LIMIT"`
+	BackgroundLimit configtype.Duration `toml:"background_limit" env:"BACKGROUND_LIMIT"`
 	// timeout of a background task, such as a summary or a title
-	TaskLimit Duration `toml:"background_timeout" env:"BACKGROUND_TIMEOUT"`
+	TaskLimit configtype.Duration `toml:"background_timeout" env:"BACKGROUND_TIMEOUT"`
 	// added to the CLI's environment
 	Env map[string]string `toml:"env" env:"ENV" envKeyValSeparator:"="`
 	// user, project, local: the CLI's sources of settings and instructions (CLAUDE.md)
@@ -77,7 +75,8 @@ type Config struct {
 	// auto | off | require: whether the kernel hides this program's files from agents
 	Wall WallMode `toml:"wall" env:"WALL"`
 
-	// Instance identifies the program's database. It marks the processes of this instance; see [Sweep].
+	// Instance identifies the program's database. A later run of the program finds the
+	// processes of this instance by it.
 	Instance string `toml:"-" env:"-"`
 	// Environ is the environment from which the allow list selects, as "NAME=value". The caller supplies it.
 	Environ []string `toml:"-" env:"-"`
@@ -113,12 +112,12 @@ type Config struct {
 
 // Defaults returns the default configuration.
 func Defaults() Config {
+	minutes := func(n time.Duration) configtype.Duration { return configtype.Duration{Duration: n * time.Minute} }
 	return Config{
 		Command: "claude", Project: DefaultProject, PermissionMode: "default",
 		KeepAlive: AutoKeepAlive, Spare: 1, WhileBusy: Queues,
-		Silence:     Duration{Duration: 3 * time.Minute},
-		ToolSilence: Duration{Duration: 30 * time.Minute}, TurnLimit: Duration{Duration: 2 * time.Hour},
-		BackgroundLimit: Duration{Duration: 30 * time.Minute}, TaskLimit: Duration{Duration: 2 * time.Minute},
+		Silence: minutes(3), ToolSilence: minutes(30), TurnLimit: minutes(120), BackgroundLimit: minutes(30),
+		TaskLimit: minutes(2),
 		// "local" is not read: it has what the owner has allowed for the terminal, which is not meant for chats.
 		SettingSources: []string{"user", "project"}, ConfigDir: perChatDir, Ask: askChanges,
 		MCP: MCPServers{allServers}, Wall: wallAuto,
@@ -137,8 +136,7 @@ const acceptEditsMode = "acceptEdits"
 // autoMode is the permission mode in which a model decides what the agent may do.
 const autoMode = "auto"
 
-// The values of [Config.WhileBusy]: the message waits for the next turn, or is passed to the running one; see
-// [Process.Steer].
+// The values of [Config.WhileBusy]: the message waits for the next turn, or is passed to the running one.
 const (
 	Queues = "queue"
 	Steers = "steer"
@@ -211,7 +209,7 @@ func (c Config) Validate() error {
 		errs = append(errs, i18n.Mistakef("[claude] background_limit：不能是负数",
 			"[claude] background_limit: must be 0 or more"))
 	}
-	for name, d := range map[string]Duration{
+	for name, d := range map[string]configtype.Duration{
 		"silence_timeout": c.Silence, "tool_timeout": c.ToolSilence, "turn_timeout": c.TurnLimit,
 		"background_timeout": c.TaskLimit,
 	} {

@@ -56,10 +56,21 @@ func newEnvironment(inherited []string, as *account, configured map[string]strin
 			env[name] = value
 		}
 	}
-	as.setVariables(env)
+	env.setAccount(as)
 	maps.Copy(env, imposedVariables)
 	maps.Copy(env, configured)
 	return env
+}
+
+// setAccount sets the account's variables, and removes those that belong to this program's own login.
+func (e environment) setAccount(as *account) {
+	if as == nil {
+		return
+	}
+	delete(e, stateVariable)
+	delete(e, loginVariable)
+	delete(e, "TMPDIR")
+	maps.Copy(e, map[string]string{"HOME": as.home, "USER": as.name, "LOGNAME": as.name})
 }
 
 // list is the environment as "NAME=value", in the order of the names.

@@ -2,18 +2,9 @@ package claude
 
 import (
 	"context"
-	"strings"
 
 	"magpie/internal/claude/stream"
 )
-
-// OpenCommands is the number of commands that can do anything.
-func OpenCommands() (n int) {
-	for _, names := range openCommands {
-		n += len(strings.Fields(names))
-	}
-	return n
-}
 
 // Works reports whether a process of the pool is known to work between turns.
 func (pl *Pool) Works() bool {

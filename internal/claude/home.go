@@ -2,6 +2,8 @@ package claude
 
 import (
 	"errors"
+	"fmt"
+	"os"
 	"os/user"
 	"path/filepath"
 	"slices"
@@ -60,6 +62,24 @@ func (c Config) Homes() []string {
 	return list
 }
 
+// Group is the primary group of the user that runs agents; 0 if they run as this program. Agents may
+// read files that this group may read.
+func (c Config) Group() (int, error) {
+	as, err := findAccount(c.User)
+	_, group := as.ids()
+	return int(group), err
+}
+
+// agentUsers are the users, besides this program's, as whom agents run.
+func (c Config) agentUsers() ([]uint32, error) {
+	as, err := findAccount(c.User)
+	if err != nil || as == nil {
+		return nil, err
+	}
+	user, _ := as.ids()
+	return []uint32{user}, nil
+}
+
 // StateDir is the folder for files that only agents need. Agents of another user could not reach one below the
 // program's own folder.
 func (c Config) StateDir() string {
@@ -88,9 +108,23 @@ func (c Config) Prepare() error {
 	for path, content := range map[string]settings{
 		dir.settings(): s.withImposed(c.Command, c.AsksEverything()), dir.loginSettings(): s.withKeys(loginSettings),
 	} {
-		if err := as.writePrivate(path, content.encode()); err != nil {
+		if err := writePrivate(as, path, content.encode()); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// writePrivate writes a file that only agents may read. It writes as the account: in a folder of that user, a symbolic
+// link could lead this program anywhere.
+func writePrivate(as *account, path string, data []byte) error {
+	return as.runAs(func() error {
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			return fmt.Errorf("settings of the agents: %w", err)
+		}
+		if err := replaceFile(path, data); err != nil {
+			return fmt.Errorf("settings of the agents: %w", err)
+		}
+		return nil
+	})
 }

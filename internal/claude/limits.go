@@ -62,8 +62,8 @@ type turnLimit struct {
 	why   Reason
 }
 
-// Limits returns the configured limits, or those that the machine allows now.
-func (c Config) Limits() Limits {
+// LimitsOf returns the configured limits, or those that the machine allows now.
+func LimitsOf(c Config) Limits {
 	l := Limits{MaxTurns: int(c.MaxTurns), MaxProcesses: int(c.MaxProcesses), Idle: c.KeepAlive.wait()}
 	if c.MaxTurns == Auto {
 		l.most = turnLimit{runtime.GOMAXPROCS(0), ByCores}

@@ -1,6 +1,8 @@
 package claude
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"io/fs"
 	"runtime"
@@ -10,8 +12,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"context"
-	"errors"
+	"magpie/internal/configtype"
 )
 
 const gb = 1 << 30
@@ -52,7 +53,7 @@ func TestHowManyProcessesTheMemoryAllows(t *testing.T) {
 		"not Linux":                {fstest.MapFS{}, usualKept},
 	} {
 		t.Run(name, func(t *testing.T) {
-			l := Config{Machine: tc.machine, MaxTurns: 1}.Limits()
+			l := LimitsOf(Config{Machine: tc.machine, MaxTurns: 1})
 			if l.Processes != tc.want || l.Turns != 1 {
 				t.Errorf("%+v, want %d", l, tc.want)
 			}
@@ -71,14 +72,14 @@ func TestLimitsThatAreConfigured(t *testing.T) {
 		"the machine for one of them":  {Auto, 2, Limits{Turns: 2, Processes: 2, Why: Reasons{Turns: ByProcesses}}},
 		"the memory for the processes": {4, Auto, Limits{Turns: 4, Processes: 68, Memory: 15 * gb, Why: Reasons{Processes: ByMemory}}},
 	} {
-		l := Config{Machine: big, MaxTurns: tc.turns, MaxProcesses: tc.processes}.Limits()
+		l := LimitsOf(Config{Machine: big, MaxTurns: tc.turns, MaxProcesses: tc.processes})
 		l.machine, l.monitored, l.most, l.MaxTurns, l.MaxProcesses = nil, nil, turnLimit{}, 0, 0
 		if l != tc.want {
 			t.Errorf("%s: %+v, want %+v", name, l, tc.want)
 		}
 	}
 	cores := runtime.GOMAXPROCS(0)
-	if l := (Config{Machine: machineWith(1<<20*gb, 1<<20*gb, "/", nil)}).Limits(); l.Turns != max(fewestTurns,
+	if l := LimitsOf(Config{Machine: machineWith(1<<20*gb, 1<<20*gb, "/", nil)}); l.Turns != max(fewestTurns,
 		turnsPerCore*cores) || l.Cores != cores || l.Why.Turns != ByCores {
 		t.Errorf("for %d cores: %+v", cores, l)
 	}
@@ -106,7 +107,7 @@ func TestTheLimitsGrowWithTheFreeMemory(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			m := machineWith(16*gb, gb, "/", nil)
-			s := newSlots(Config{Machine: m, MaxTurns: tc.turns, MaxProcesses: tc.processes}.Limits(), 1)
+			s := newSlots(LimitsOf(Config{Machine: m, MaxTurns: tc.turns, MaxProcesses: tc.processes}), 1)
 			s.started = func() int { return tc.started }
 			before := s.currentLimits()
 			m["proc/meminfo"] = machineWith(16*gb, tc.free, "/", nil)["proc/meminfo"]
@@ -140,7 +141,7 @@ func TestAWaitingTurnGetsTheMemoryThatBecomesFree(t *testing.T) {
 		tight, free := machineWith(16*gb, gb, "/", nil), machineWith(16*gb, 15*gb, "/", nil)
 		m := &changingMachine{}
 		m.now.Store(&tight)
-		s := newSlots(Config{Machine: m}.Limits(), 1)
+		s := newSlots(LimitsOf(Config{Machine: m}), 1)
 		if err := s.acquireTurn(t.Context(), nil); err != nil {
 			t.Fatal(err)
 		}
@@ -172,7 +173,7 @@ func TestHowLongAProcessIsKept(t *testing.T) {
 		"a time":          {known, KeepAlive{time.Minute}, time.Minute, Configured, false},
 		"not at all":      {known, KeepAlive{0}, 0, Configured, false},
 	} {
-		l := Config{Machine: tc.machine, MaxTurns: 1, MaxProcesses: 2, KeepAlive: tc.keep}.Limits()
+		l := LimitsOf(Config{Machine: tc.machine, MaxTurns: 1, MaxProcesses: 2, KeepAlive: tc.keep})
 		if l.Idle != tc.want || l.Why.Idle != tc.why || (l.monitored != nil) != tc.watched {
 			t.Errorf("%s: %+v", name, l)
 		}
@@ -183,23 +184,9 @@ func TestHowLongAProcessIsKept(t *testing.T) {
 		"/container":  {"container/memory.max": fmt.Sprint(gb), "container/memory.current": "0"},
 		"/no.service": {"no.service/memory.max": "max"},
 	} {
-		l := Config{Machine: machineWith(16*gb, 15*gb, group, files)}.Limits()
+		l := LimitsOf(Config{Machine: machineWith(16*gb, 15*gb, group, files)})
 		if l.ControlGroup != (group == "/container") || l.Why.Processes != ByMemory {
 			t.Errorf("%s: %+v", group, l)
-		}
-	}
-}
-
-func TestCountsAreReadAsTheyAreWritten(t *testing.T) {
-	for text, want := range map[string]AutoCount{"auto": Auto, "1": 1, "64": 64} {
-		var n AutoCount
-		if err := n.UnmarshalText([]byte(text)); err != nil || n != want || n.String() != text {
-			t.Errorf("%s: %v, %v", text, n, err)
-		}
-	}
-	for _, text := range []string{"", "0", "-1", "four", "1.5", "Auto"} {
-		if err := new(AutoCount).UnmarshalText([]byte(text)); err == nil {
-			t.Errorf("%q is taken", text)
 		}
 	}
 }
@@ -241,7 +228,7 @@ func TestWhoseProcessMakesRoom(t *testing.T) {
 // A task that never gets a slot gives up and starts nothing.
 func TestATaskDoesNotWaitForever(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		pl := NewPool(Config{MaxProcesses: 1, TaskLimit: Duration{Duration: time.Minute}})
+		pl := NewPool(Config{MaxProcesses: 1, TaskLimit: configtype.Duration{Duration: time.Minute}})
 		if !pl.slots.processes.TryAcquire(1) {
 			t.Fatal("there is no place")
 		}
@@ -311,7 +298,7 @@ func TestASignProlongsTheWait(t *testing.T) {
 // A process ends if its memory is needed, even below the allowed number of processes.
 func TestNothingIsKeptBelowTheReserve(t *testing.T) {
 	m := machineWith(16*gb, 15*gb, "/", nil)
-	l := Config{Machine: m}.Limits()
+	l := LimitsOf(Config{Machine: m})
 	if l.memoryTight(1) {
 		t.Error("15 GB are not enough")
 	}

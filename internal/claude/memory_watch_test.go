@@ -93,7 +93,7 @@ func TestKeepAliveIsReadAsItIsWritten(t *testing.T) {
 	for text, want := range map[string]time.Duration{"auto": 2 * time.Hour, "0s": 0, "5m": 5 * time.Minute} {
 		var c claude.Config
 		err := c.KeepAlive.UnmarshalText([]byte(text))
-		if got := c.Limits().Idle; err != nil || got != want || c.KeepAlive.String() != text {
+		if got := claude.LimitsOf(c).Idle; err != nil || got != want || c.KeepAlive.String() != text {
 			t.Errorf("%s: %v, %v, %v", text, got, c.KeepAlive, err)
 		}
 	}

@@ -17,7 +17,8 @@ var ofSession = []string{
 	"projects/*/%s", "projects/*/%s.jsonl", "file-history/%s", "session-env/%s", "tasks/%s", "todos/%s*",
 }
 
-// sweepSessions is [SweepSessions] without a pool.
+// sweepSessions deletes what the CLI has stored of sessions before a time, except those in use, and returns the number of
+// files.
 func sweepSessions(ctx context.Context, c Config, before time.Time, inUse func(session string) bool) (int, error) {
 	s := fileSweep{before: before}
 	return s.run(ctx, c, func(chat *os.Root) {

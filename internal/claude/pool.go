@@ -46,7 +46,7 @@ var ErrClosed = errors.New("claude: pool closed")
 
 // NewPool returns a pool. It starts no process yet.
 func NewPool(c Config) *Pool {
-	l := c.Limits()
+	l := LimitsOf(c)
 	s := newSlots(l, runtime.GOMAXPROCS(0))
 	ps := newProcesses(c, s)
 	s.started = ps.started

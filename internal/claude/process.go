@@ -4,43 +4,16 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"os/exec"
-	"slices"
 	"sync"
 	"syscall"
 	"time"
 
-	"github.com/google/uuid"
 	"github.com/tidwall/gjson"
 
 	"magpie/internal/claude/proctree"
 	"magpie/internal/claude/stream"
 	"magpie/internal/claude/transcript"
 )
-
-// combination is what processes of different chats may have in common.
-type combination struct {
-	dir, mode, model, effort, kind string
-	suggest, plain                 bool
-}
-
-func (s Spec) combination() combination {
-	return combination{s.Dir, s.Mode, s.Model, s.Effort, s.Kind, s.Suggest, s.Plain}
-}
-
-// withoutChat is the part of the spec that is not specific to one chat.
-func (s Spec) withoutChat() Spec {
-	return Spec{
-		Dir: s.Dir, Mode: s.Mode, Model: s.Model, Effort: s.Effort, Kind: s.Kind, Suggest: s.Suggest, Spare: s.Spare,
-	}
-}
-
-// unbound is the spec of a process without a chat, with its state in the folder with that ID. It has its own session.
-func (s Spec) unbound(folder string) Spec {
-	own, spec := s.Spare(folder), s.withoutChat()
-	spec.Session, spec.Files, spec.Tools, spec.Spare = uuid.NewString(), own.Files, own.Tools, nil
-	return spec
-}
 
 // Process is one running CLI. It serves one turn at a time.
 type Process struct {
@@ -111,47 +84,40 @@ const (
 
 // start starts a process. It has no output until its first message.
 func start(a agent, spec Spec) (*Process, error) {
-	if err := a.prepare(spec); err != nil {
-		return nil, err
-	}
-	servers, err := a.prepareServers(spec)
+	l, err := a.launch(spec)
 	if err != nil {
 		return nil, err
 	}
-	c, tools, runs := a.cfg, spec.tools(), programAt(a.cfg.Command)
-	cmd := exec.Command(c.Command, slices.Concat(a.arguments(spec), servers, tools.arguments())...)
-	cmd.Dir = spec.Dir
-	cmd.SysProcAttr = proctree.OwnGroup() // signals to the bridge's process group must not reach it
-	a.account.setCredential(cmd)
+	c, cmd, tools := a.cfg, l.Cmd, l.Tools
 	cmd.WaitDelay = waitDelay
 	stdin, err := cmd.StdinPipe()
 	if err != nil {
-		tools.close()
+		tools.Close()
 		return nil, fmt.Errorf("start claude: %w", err)
 	}
 	in := stream.NewInput(stdin)
 	p := &Process{
-		child: proctree.New(cmd, c.Instance, spec.Session), program: runs, spec: spec, tools: tools, in: in,
+		child: proctree.New(cmd, c.Instance, spec.Session), program: l.Program, spec: spec, tools: tools, in: in,
 		out: newOutputRouter(in), stderr: &stream.TailBuffer{},
 		timeouts: newTimeouts(c), commands: c.SlashCommands(), session: sessionState{fresh: true},
 	}
 	p.out.unknown = c.Unknown
 	p.out.unasked = UnaskedWork{
-		in: in, allowed: a.worksUnasked(spec), mode: spec.Mode, tasks: newTasks(), asks: map[string]bool{},
+		in: in, allowed: l.Unasked, mode: spec.Mode, tasks: newTasks(), asks: map[string]bool{},
 	}
 	lines := &stream.LineWriter{Emit: p.out.deliver}
 	cmd.Stdout = lines
 	cmd.Stderr = p.stderr
-	if err := p.child.Start(tools.environ(a.processEnvironment(spec).list()), wallAround(a, spec)); err != nil {
-		tools.close()
+	if err := p.child.Start(l.Env, l.Wall); err != nil {
+		tools.Close()
 		in.Close()
-		return nil, &StartError{fmt.Errorf("start claude: %w", err), runs}
+		return nil, &StartError{fmt.Errorf("start claude: %w", err), l.Program}
 	}
 	go func() {
 		p.child.Wait()
 		p.out.noteWords(lines.Partial)
 		p.out.unasked.reportEnd()
-		tools.close()
+		tools.Close()
 		in.Close()
 		<-in.Done()
 		p.child.Close()
@@ -176,7 +142,7 @@ func (p *Process) Session() string { return p.spec.Session }
 // the answer would be lost in its output.
 func (p *Process) fits(spec Spec) bool {
 	return p.alive() && !p.out.isBusy() && p.spec.Budget == spec.Budget && p.reusable() && p.fitsSession(spec) &&
-		p.spec.Files == spec.Files && p.spec.combination() == spec.combination() && p.child.WallHolds()
+		p.spec.Files == spec.Files && p.spec.alike(spec) && p.child.WallHolds()
 }
 
 // fitsSession reports whether the process has the session that spec wants, or a new one if spec wants a new one.

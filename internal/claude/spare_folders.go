@@ -10,6 +10,11 @@ import (
 	"github.com/google/uuid"
 )
 
+// markSpare marks the agent's folder as that of a spare process.
+func (a agent) markSpare() error {
+	return a.account.runAs(func() error { return a.state.mark(filepath.Base(a.folder.path)) })
+}
+
 // removeFolder removes the folder of an agent without a chat, with its settings.
 func (a agent) removeFolder() error {
 	id := filepath.Base(a.folder.path)

@@ -42,8 +42,8 @@ func TestASpareHasWhatItsTurnAsksFor(t *testing.T) {
 			t.Errorf("%s is %v, and the turn asks for %v", name, f, v.Field(i))
 		}
 	}
-	if got.combination() != wanted.combination() {
-		t.Errorf("%+v does not fit %+v", got.combination(), wanted.combination())
+	if !got.alike(wanted) {
+		t.Errorf("%+v does not fit %+v", got, wanted)
 	}
 	if folder != "folder" || got.Session == wanted.Session || got.Files != "own" || got.Tools == nil || got.Resume ||
 		got.Budget != 0 || got.Name != "" || got.Spare != nil {

@@ -63,7 +63,7 @@ func (s *spares) requestSpare(spec Spec) {
 		}
 		return
 	}
-	s.recent = slices.DeleteFunc(s.recent, func(r Spec) bool { return r.combination() == spec.combination() })
+	s.recent = slices.DeleteFunc(s.recent, func(r Spec) bool { return r.alike(spec) })
 	s.recent = slices.Insert(s.recent, 0, spec.withoutChat())
 	s.recent = s.recent[:min(len(s.recent), s.cfg.Spare)]
 }
@@ -117,7 +117,7 @@ func (s *spares) start(wanted Spec) *spare {
 	it := &spare{folder: uuid.NewString()}
 	a, err := s.agent(it.folder)
 	if err == nil && s.cfg.Folder != nil {
-		err = a.account.runAs(func() error { return a.state.mark(it.folder) })
+		err = a.markSpare()
 	}
 	if err != nil {
 		s.processes.slots.processes.Release(1)
@@ -182,7 +182,7 @@ func (s *spares) drop(it *spare) {
 
 // fits reports whether the process suits a turn with this spec.
 func (it *spare) fits(spec Spec) bool {
-	return it.p.alive() && it.p.spec.combination() == spec.combination()
+	return it.p.alive() && it.p.spec.alike(spec)
 }
 
 // indexOf is the position of the spare process that a turn with this spec can take; -1 = there is none. The caller

@@ -1,5 +1,7 @@
 package claude
 
+import "github.com/google/uuid"
+
 // Spec describes the process that a turn needs.
 type Spec struct {
 	Session string // the CLI's session id
@@ -11,7 +13,7 @@ type Spec struct {
 	Name    string // the session's title in a terminal's list; empty = none
 	// cost limit in USD; 0 = none. The CLI counts from its start, so a process with a limit serves one turn
 	Budget float64
-	Task   string // system prompt of a [Task]; if it is set, of the above only Dir is used
+	Task   string // system prompt of a request outside all chats; if it is set, of the above only Dir is used
 
 	// Known returns the prompts that were sent to the session to be resumed. It is called when a process has to be
 	// started; see [transcript.Files.Verify]. It may be nil.
@@ -27,21 +29,42 @@ type Spec struct {
 	// times, with less and less of that. It serves one turn
 	Plain bool
 
-	Suggest bool // suggest the next question; see [Process.OnSuggestion]
+	Suggest bool // suggest the next question
 
 	Kind string // of the chat, on which the tools depend
 
 	// Spare returns the spec of a process like this one without a chat, with its state in the folder with that ID. nil
-	// = none is started ahead; see [Ahead.TakeSpare].
+	// = none is started ahead.
 	Spare func(folder string) Spec `json:"-"`
 
 	// Tools is called for every process that is started. It may be nil.
 	Tools func() Tools `json:"-"`
 }
 
+// prompts are those that were sent to the session to be resumed; see [Spec.Known].
 func (s Spec) prompts() []string {
 	if s.Known == nil {
 		return nil
 	}
 	return s.Known()
+}
+
+// alike reports whether a process of one of the specs can become one of the other's chat.
+func (s Spec) alike(other Spec) bool {
+	return s.Dir == other.Dir && s.Mode == other.Mode && s.Model == other.Model && s.Effort == other.Effort &&
+		s.Kind == other.Kind && s.Suggest == other.Suggest && s.Plain == other.Plain
+}
+
+// withoutChat is the part of the spec that is not specific to one chat.
+func (s Spec) withoutChat() Spec {
+	return Spec{
+		Dir: s.Dir, Mode: s.Mode, Model: s.Model, Effort: s.Effort, Kind: s.Kind, Suggest: s.Suggest, Spare: s.Spare,
+	}
+}
+
+// unbound is the spec of a process without a chat, with its state in the folder with that ID. It has its own session.
+func (s Spec) unbound(folder string) Spec {
+	own, spec := s.Spare(folder), s.withoutChat()
+	spec.Session, spec.Files, spec.Tools, spec.Spare = uuid.NewString(), own.Files, own.Tools, nil
+	return spec
 }

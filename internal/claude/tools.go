@@ -18,14 +18,6 @@ type Tools struct {
 	Bind func(owner string)
 }
 
-// tools returns those of a new process.
-func (s Spec) tools() Tools {
-	if s.Tools == nil {
-		return Tools{}
-	}
-	return s.Tools()
-}
-
 // tokenName is the variable with the token. It is not an argument, since arguments are visible to everyone on the
 // machine.
 const tokenName = "MAGPIE_TOOLS_TOKEN"
@@ -66,10 +58,4 @@ func (t Tools) environ(env []string) []string {
 		env = append(env, "NO_PROXY=127.0.0.1", "no_proxy=127.0.0.1")
 	}
 	return env
-}
-
-func (t Tools) close() {
-	if t.Close != nil {
-		t.Close()
-	}
 }

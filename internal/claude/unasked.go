@@ -223,7 +223,7 @@ func (u *UnaskedWork) track(line []byte) {
 			return strings.Contains(v.Get("message.content").String(), "<task-id>"+id+"</task-id>")
 		})
 	case kind != "system":
-	case v.Get("subtype").String() == tasksChanged:
+	case v.Get("subtype").String() == stream.TasksChanged:
 		u.setRunning(v.Get("tasks").Array())
 	case v.Get("subtype").String() == "task_notification" && v.Get("status").String() != "stopped":
 		id := v.Get("task_id").String()

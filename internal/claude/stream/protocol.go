@@ -31,6 +31,10 @@ var knownLines = strings.Fields(`
 	system/vcs_state_changed system/worker_shutting_down
 `)
 
+// TasksChanged is the subtype of the line about which background tasks are running. Versions before about 2.1.330 do not
+// send it, and present the end of a task to the model as if the user had written it.
+const TasksChanged = "background_tasks_changed"
+
 // UnknownKind is the kind of a line that no version known so far writes; empty = it is known, or no line of the protocol.
 // A request that nobody here would answer is one of them: of the kind "control_request/" and what it asks for.
 func UnknownKind(line []byte) string {

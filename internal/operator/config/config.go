@@ -21,6 +21,7 @@ import (
 	"magpie/db"
 	"magpie/feishu"
 	"magpie/internal/claude"
+	"magpie/internal/configtype"
 	"magpie/internal/i18n"
 )
 
@@ -49,7 +50,7 @@ type Config struct {
 	Waits    bridge.Waits `toml:"-" env:"-"`
 	File     string       `toml:"-" env:"-"` // in which it was found; empty = in none
 	// timeout of a shutdown; running turns get most of it
-	Shutdown claude.Duration `toml:"shutdown_timeout" env:"SHUTDOWN_TIMEOUT"`
+	Shutdown configtype.Duration `toml:"shutdown_timeout" env:"SHUTDOWN_TIMEOUT"`
 }
 
 // Redact is the section about what is kept out of the History.
@@ -103,7 +104,7 @@ func (c Config) checkDoors() error {
 // Recovery is the section about unanswered messages at startup.
 type Recovery struct {
 	// an older message is answered only on request; 0 = no limit
-	MaxAge claude.Duration `toml:"max_message_age" env:"MAX_MESSAGE_AGE"`
+	MaxAge configtype.Duration `toml:"max_message_age" env:"MAX_MESSAGE_AGE"`
 }
 
 // Log is the section of the log.
@@ -142,8 +143,8 @@ func Defaults() Config {
 		DB:      db.Defaults(),
 		Log:     Log{Level: "info", Format: LogAuto},
 
-		Recovery: Recovery{MaxAge: claude.Duration{Duration: 2 * time.Hour}},
-		Shutdown: claude.Duration{Duration: 20 * time.Second},
+		Recovery: Recovery{MaxAge: configtype.Duration{Duration: 2 * time.Hour}},
+		Shutdown: configtype.Duration{Duration: 20 * time.Second},
 	}
 }
 

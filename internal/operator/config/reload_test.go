@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"magpie/internal/claude"
+	"magpie/internal/configtype"
 )
 
 func TestChangedKeys(t *testing.T) {
@@ -16,7 +16,7 @@ func TestChangedKeys(t *testing.T) {
 	if got := changedKeys(a, b); got != nil {
 		t.Errorf("without a change: %v", got)
 	}
-	b.Shutdown = claude.Duration{Duration: time.Hour}
+	b.Shutdown = configtype.Duration{Duration: time.Hour}
 	b.Claude.Environ = []string{"A=b"}
 	b.Claude.AllowedTools = []string{"Read"}
 	b.HTTP.Listen = ":1"

@@ -51,7 +51,7 @@ func (c CLI) Check(ctx context.Context, r *Report) (path string, loggedIn bool) 
 		path = ""
 	}
 	checkWall(r, c.Config)
-	checkLimits(r, c.Config.Limits())
+	checkLimits(r, claude.LimitsOf(c.Config))
 	return path, loggedIn
 }
 

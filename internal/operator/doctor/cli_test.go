@@ -66,7 +66,7 @@ func TestTheDoctorReportsTheLimits(t *testing.T) {
 	} {
 		for lang, want := range map[i18n.Lang]string{i18n.Chinese: tc.zh, i18n.English: tc.en} {
 			r := &Report{Lang: lang}
-			checkLimits(r, tc.cfg.Limits())
+			checkLimits(r, claude.LimitsOf(tc.cfg))
 			if len(r.Findings) != 1 || r.Findings[0] != (Finding{State: OK, What: want}) {
 				t.Errorf("%s:\ntold %+v\nwant %s", name, r.Findings, want)
 			}

@@ -1,0 +1,24 @@
+package claude_test
+
+import (
+	"slices"
+	"testing"
+
+	"magpie/internal/claude"
+)
+
+func TestReadingTheServersOfTheConfiguration(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]claude.MCPServers{
+		"all": {"all"}, "none": {"none"}, "": {}, "github, db": {"github", "db"},
+	} {
+		var got claude.MCPServers
+		if err := got.UnmarshalText([]byte(text)); err != nil || !slices.Equal(got, want) {
+			t.Errorf("%q: %v, %v", text, got, err)
+		}
+	}
+	var got claude.MCPServers
+	if err := got.UnmarshalText([]byte("all,github")); err == nil {
+		t.Error("all and a name are accepted together")
+	}
+}
