@@ -7,6 +7,7 @@ import (
 
 	"magpie/db"
 	"magpie/internal/claude"
+	"magpie/internal/claude/workspace"
 	"magpie/internal/i18n"
 )
 
@@ -15,7 +16,7 @@ var agentCommand = regexp.MustCompile(`^//[a-zA-Z][\w:-]*([ \t].*)?$`)
 
 // parseForwarded reports whether a text is one of the agent's own commands that chats may use, and returns that
 // command.
-func parseForwarded(own claude.SlashCommands, text string) (line string, ok bool) {
+func parseForwarded(own workspace.SlashCommands, text string) (line string, ok bool) {
 	text = strings.TrimSpace(text)
 	if !agentCommand.MatchString(text) {
 		return "", false

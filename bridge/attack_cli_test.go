@@ -15,6 +15,7 @@ import (
 	"magpie/bridge/turncard"
 	"magpie/internal/chat"
 	"magpie/internal/claude"
+	"magpie/internal/claude/workspace"
 	"magpie/internal/i18n"
 )
 
@@ -99,7 +100,7 @@ func cliFaults(t *testing.T, attacks []cliAttack, silence time.Duration) {
 	out := &screens{room: map[string]string{}, cards: map[string][]chat.Card{}}
 	l := newBridgeRig(t, out, func(c *claude.Config) {
 		c.Env["MAGPIE_SCRIPTED_FAULTS"] = "1"
-		c.MaxTurns, c.MaxProcesses = claude.AutoCount(len(attacks)), claude.AutoCount(len(attacks))
+		c.MaxTurns, c.MaxProcesses = workspace.AutoCount(len(attacks)), workspace.AutoCount(len(attacks))
 		c.Grace = 300 * time.Millisecond
 		c.Silence.Duration, c.ToolSilence.Duration, c.TurnLimit.Duration = silence, silence, 4*silence
 	})

@@ -10,7 +10,7 @@ import (
 	"magpie/bridge/turncard"
 	"magpie/db"
 	"magpie/internal/chat"
-	"magpie/internal/claude"
+	"magpie/internal/claude/workspace"
 	"magpie/internal/i18n"
 )
 
@@ -38,7 +38,7 @@ func (cs *commandSet) chooseModel(_ context.Context, o invocation) (commandResul
 	cfg := cs.pool.Config()
 	offered := cfg.Models
 	if len(offered) == 0 {
-		offered = claude.Aliases
+		offered = workspace.Aliases
 	}
 	return cs.setChoice(o, modelOf(cfg, o.chat.Settings, o.lang), choice{
 		order: "/model", offered: offered, unset: i18n.ByDefault, asks: i18n.ModelNow, chosen: i18n.ModelSet,
@@ -50,15 +50,16 @@ func (cs *commandSet) chooseModel(_ context.Context, o invocation) (commandResul
 // chooseEffort is the command /effort.
 func (cs *commandSet) chooseEffort(_ context.Context, o invocation) (commandResult, error) {
 	var words []string
-	for _, v := range claude.Efforts {
+	for _, v := range workspace.Efforts {
 		words = append(words, effortWords[v].In(o.lang))
 		if o.args == effortWords[v].ZH {
 			o.args = v
 		}
 	}
 	return cs.setChoice(o, effortOf(cs.pool.Config(), o.chat.Settings, o.lang), choice{
-		order: "/effort", offered: claude.Efforts, unset: i18n.ByDefault, asks: i18n.EffortNow, chosen: i18n.EffortSet,
-		reset: i18n.EffortReset, may: func(v string) bool { return slices.Contains(claude.Efforts, v) }, bad: i18n.EffortBad,
+		order: "/effort", offered: workspace.Efforts, unset: i18n.ByDefault, asks: i18n.EffortNow, chosen: i18n.EffortSet,
+		reset: i18n.EffortReset, bad: i18n.EffortBad,
+		may:   func(v string) bool { return slices.Contains(workspace.Efforts, v) },
 		words: words, named: effortWords[o.args].In(o.lang),
 		set: func(s *db.Settings, v string) { s.Effort = v }, private: true,
 	})

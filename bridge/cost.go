@@ -10,7 +10,7 @@ import (
 
 	"magpie/db"
 	"magpie/internal/chat"
-	"magpie/internal/claude"
+	"magpie/internal/claude/workspace"
 	"magpie/internal/i18n"
 )
 
@@ -162,7 +162,7 @@ func (p *budget) modelSpenders(ctx context.Context, key chat.Key, since time.Tim
 	list, err := p.ledger.Spenders(ctx, "model", key, since, maxSpenders)
 	list = slices.DeleteFunc(list, func(one db.Spender) bool { return one.USD == 0 && one.Tokens == 0 })
 	for i, one := range list {
-		if name := claude.ModelName(one.ID); name != one.ID {
+		if name := workspace.ModelName(one.ID); name != one.ID {
 			list[i].Name = name
 		}
 	}

@@ -25,6 +25,7 @@ import (
 	"magpie/feishu/feishutest"
 	"magpie/internal/chat"
 	"magpie/internal/claude"
+	"magpie/internal/claude/workspace"
 	"magpie/internal/convo"
 	"magpie/internal/feishusim"
 	"magpie/internal/racetest"
@@ -58,7 +59,7 @@ func inScene(t *testing.T, act func(s *streamRig)) {
 		must(t, err)
 		store, err := db.Open(t.Context(), db.Config{URL: "sqlite://" + path})
 		must(t, err)
-		agents := claude.Defaults()
+		agents := workspace.Defaults()
 		agents.Spare = 0
 		agents.Instance, err = store.Instance()
 		must(t, err)

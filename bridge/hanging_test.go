@@ -10,6 +10,7 @@ import (
 	"magpie/bridge/turncard"
 	"magpie/internal/chat"
 	"magpie/internal/claude"
+	"magpie/internal/claude/workspace"
 	"magpie/internal/convo"
 	"magpie/internal/i18n"
 )
@@ -69,7 +70,7 @@ func TestAStopWhileEverythingHangs(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			l := newBridgeRig(t, hangingMessenger{&deliverytest.Recorder{}}, func(c *claude.Config) {
-				c.Env["MAGPIE_SCRIPTED_FAULTS"], c.WhileBusy = "1", claude.Steers
+				c.Env["MAGPIE_SCRIPTED_FAULTS"], c.WhileBusy = "1", workspace.Steers
 			})
 			l.start()
 			l.must(l.awaitRecovery(t.Context()))

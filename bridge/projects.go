@@ -18,7 +18,7 @@ import (
 	"magpie/bridge/turncard"
 	"magpie/db"
 	"magpie/internal/chat"
-	"magpie/internal/claude"
+	"magpie/internal/claude/workspace"
 	"magpie/internal/i18n"
 	"magpie/internal/safepath"
 )
@@ -45,7 +45,7 @@ const (
 	bypassMode  = "bypassPermissions"
 )
 
-var modes = claude.PermissionModes
+var modes = workspace.PermissionModes
 
 func modeRank(mode string) int { return slices.Index(modes, cmp.Or(mode, defaultMode)) }
 

@@ -15,6 +15,7 @@ import (
 	"magpie/db"
 	"magpie/internal/chat"
 	"magpie/internal/claude"
+	"magpie/internal/claude/workspace"
 	"magpie/internal/i18n"
 )
 
@@ -101,7 +102,7 @@ func New(config Config, store *db.DB, pool *claude.Pool, messenger delivery.Mess
 			cfg: cfg, access: control, listening: listening, overheard: overheard, logins: logins, files: files,
 			languages: languages, interrupted: cutOff, history: history, reactions: reactions, outbox: outbox,
 			turns: turns, ahead: ahead, commands: commands, db: store, busy: busy, approvals: approvals,
-			budget: budget, takesAll: pool.Config().WhileBusy == claude.Steers, log: log,
+			budget: budget, takesAll: pool.Config().WhileBusy == workspace.Steers, log: log,
 		},
 		presses: &pressHandler{
 			access: control, languages: languages, busy: busy, turns: store.Turns(), interrupted: cutOff,

@@ -12,6 +12,7 @@ import (
 	"magpie/internal/chat"
 	"magpie/internal/claude"
 	"magpie/internal/claude/stream"
+	"magpie/internal/claude/workspace"
 	"magpie/internal/convo"
 	"magpie/internal/i18n"
 )
@@ -190,7 +191,7 @@ func requestText(a db.Approval, l i18n.Lang) (title, body string) {
 		return title, body + otherInput(a)
 	}
 	what := fmt.Sprintf(i18n.ApprovalUses.In(l), i18n.Visible(a.Tool))
-	if server, tool, ok := claude.ServerTool(a.Tool); ok {
+	if server, tool, ok := workspace.ServerTool(a.Tool); ok {
 		what = fmt.Sprintf(i18n.ApprovalUsesOf.In(l), i18n.Visible(server), i18n.Visible(tool))
 	}
 	if a.Tool == "NotebookEdit" {

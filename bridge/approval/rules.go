@@ -19,6 +19,7 @@ import (
 	"magpie/internal/chat"
 	"magpie/internal/claude"
 	"magpie/internal/claude/stream"
+	"magpie/internal/claude/workspace"
 	"magpie/internal/i18n"
 	"magpie/internal/safepath"
 	"magpie/internal/shell"
@@ -306,7 +307,7 @@ func prefixOf(command string, proposed []claude.Rule) (string, bool) {
 // matchesPrefix reports whether a command is surely a single command of this family, stays within the project, and does
 // no more than the family does. It also checks rules of earlier versions: a prefix of no known family allows nothing.
 func matchesPrefix(command, prefix string) bool {
-	options, known := claude.BashFamily(prefix)
+	options, known := workspace.BashFamily(prefix)
 	single, ok := shell.Single(command)
 	if !known || !ok || single.Sets || command != prefix && !strings.HasPrefix(command, prefix+" ") {
 		return false

@@ -9,6 +9,7 @@ import (
 	"magpie/contextmgr/redact"
 	"magpie/internal/chat"
 	"magpie/internal/claude"
+	"magpie/internal/claude/workspace"
 	"magpie/internal/convo"
 	"magpie/internal/i18n"
 	"magpie/internal/text"
@@ -211,7 +212,7 @@ func (f figures) parts(l i18n.Lang) []string {
 	}
 	parts := []string{i18n.Duration(max(f.took, time.Second), l)}
 	if f.model != "" {
-		parts = append(parts, claude.ModelName(f.model))
+		parts = append(parts, workspace.ModelName(f.model))
 	}
 	if f.cost != 0 {
 		parts = append(parts, i18n.USD(f.cost, l))
@@ -220,7 +221,7 @@ func (f figures) parts(l i18n.Lang) []string {
 }
 
 func (f figures) details(l i18n.Lang) (parts []string) {
-	if claude.ModelName(f.model) != f.model {
+	if workspace.ModelName(f.model) != f.model {
 		parts = append(parts, f.model)
 	}
 	if f.in+f.out > 0 {

@@ -7,6 +7,7 @@ import (
 	"magpie/internal/agenttools"
 	"magpie/internal/chat"
 	"magpie/internal/claude"
+	"magpie/internal/claude/workspace"
 	"magpie/internal/i18n"
 )
 
@@ -78,7 +79,7 @@ func ToolName(tool string, l i18n.Lang) string {
 	if own, ok := ownTools[tool]; ok {
 		return own.name.In(l)
 	}
-	if server, name, ok := claude.ServerTool(tool); ok {
+	if server, name, ok := workspace.ServerTool(tool); ok {
 		return server + ": " + strings.ReplaceAll(name, "_", " ")
 	}
 	return strings.TrimPrefix(tool, "mcp__")

@@ -12,7 +12,7 @@ import (
 	"syscall"
 	"testing"
 
-	"magpie/internal/claude"
+	"magpie/internal/claude/account"
 	"magpie/internal/feishusim"
 	"magpie/internal/modelsim"
 )
@@ -25,7 +25,7 @@ const serviceID = 1
 func asTheService(t *testing.T, args ...string) *exec.Cmd {
 	t.Helper()
 	caps := ""
-	for _, name := range claude.Capabilities() {
+	for _, name := range account.Capabilities() {
 		caps += ",+" + strings.ToLower(strings.TrimPrefix(name, "CAP_"))
 	}
 	return exec.CommandContext(t.Context(), "setpriv", append([]string{

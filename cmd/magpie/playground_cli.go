@@ -9,13 +9,14 @@ import (
 	"strings"
 
 	"magpie/internal/claude"
+	"magpie/internal/claude/workspace"
 	"magpie/internal/i18n"
 	"magpie/internal/operator/doctor"
 )
 
 // ofCommand is an error about the CLI: one of the machine, or of whoever named the CLI.
 func (p playgroundCmd) ofCommand(err error) error {
-	if p.Command != claude.Defaults().Command {
+	if p.Command != workspace.Defaults().Command {
 		return wrongUsage(err)
 	}
 	return err
@@ -30,7 +31,7 @@ func (p playgroundCmd) findCLI(ctx context.Context, environ []string) (string, e
 			"--command: %s is not executable: run chmod +x %[1]s", p.Command))
 	case err != nil:
 		return "", p.ofCommand(i18n.Mistakef("演练场需要 Claude Code 命令行：%v（%v；或用 --command 指定）",
-			"the playground needs the Claude Code CLI: %v (%v; or name it with --command)", err, claude.InstallCLI()))
+			"the playground needs the Claude Code CLI: %v (%v; or name it with --command)", err, workspace.InstallCLI()))
 	}
 	if path, err = filepath.Abs(path); err != nil {
 		return "", err

@@ -23,6 +23,7 @@ import (
 	"magpie/internal/agenttools"
 	"magpie/internal/claude"
 	"magpie/internal/claude/proctree"
+	"magpie/internal/claude/workspace"
 	"magpie/internal/door"
 	"magpie/internal/door/terminal"
 	"magpie/internal/operator/config"
@@ -275,7 +276,7 @@ func (p *program) run(ctx context.Context) error {
 			s, err := db.Sweep(ctx, p.store, p.cfg.DB)
 			ttl := p.cfg.DB.CacheTTL.Duration
 			files, filesErr := p.files.Sweep(ctx, p.store, ttl)
-			temporary, temporaryErr := claude.SweepTemporary(ctx, p.cfg.Claude, time.Now().Add(-ttl))
+			temporary, temporaryErr := workspace.SweepTemporary(ctx, p.cfg.Claude, time.Now().Add(-ttl))
 			sessions, sessionsErr := p.sweepSessions(ctx)
 			s.Files = files + temporary + sessions
 			return s, errors.Join(err, filesErr, temporaryErr, sessionsErr)

@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"magpie/bridge"
-	"magpie/internal/claude"
+	"magpie/internal/claude/workspace"
 	"magpie/internal/feishusim"
 	"magpie/internal/modelsim"
 	"magpie/internal/operator/config"
@@ -104,7 +104,7 @@ func TestAnAdditionMakesTheAnswerGoOn(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			r := newRig(t, func(c *config.Config) {
 				if tc.always {
-					c.Claude.WhileBusy = claude.Steers
+					c.Claude.WhileBusy = workspace.Steers
 				}
 			})
 			id, goOn := r.startAnswer(r.chat)

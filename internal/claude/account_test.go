@@ -16,8 +16,8 @@ import (
 	"magpie/internal/claude/claudetest"
 )
 
-// environment is the environment of a process according to the kernel, one variable a line.
-func environment(t *testing.T, p *claude.Process) []string {
+// Environment is the environment of a process according to the kernel, one variable a line.
+func Environment(t *testing.T, p *claude.Process) []string {
 	t.Helper()
 	data, err := os.ReadFile("/proc/" + strconv.Itoa(p.Pid()) + "/environ")
 	must(t, err)
@@ -74,7 +74,7 @@ func TestAgentsRunAsAnotherUser(t *testing.T) {
 		!strings.Contains(string(groups), "Groups:\t \n") {
 		t.Errorf("it has supplementary groups: %v\n%s", err, groups)
 	}
-	env := strings.Join(environment(t, p), "\n")
+	env := strings.Join(Environment(t, p), "\n")
 	for _, want := range []string{"HOME=" + home + "\n", "USER=nobody\n", "LOGNAME=nobody\n"} {
 		if !strings.Contains(env, want) {
 			t.Errorf("%q is missing in\n%s", want, env)

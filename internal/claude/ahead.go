@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"magpie/internal/claude/transcript"
+	"magpie/internal/claude/workspace"
 )
 
 // Ahead starts processes before they are requested: spare processes, which have no chat yet, and those of chats whose
@@ -22,7 +23,7 @@ type Ahead struct {
 
 // Expect starts a spare process with this spec in the background, if there is room: turns are likely to need it.
 func (a *Ahead) Expect(spec Spec) error {
-	dir, err := realDir(spec.Dir)
+	dir, err := workspace.RealDir(spec.Dir)
 	if err != nil {
 		return err
 	}
@@ -36,7 +37,7 @@ func (a *Ahead) Expect(spec Spec) error {
 // it, with its own session. bind stores that owner's agents keep their state in the spare process's folder, and reports
 // whether they do: nobody else can have it then. If bind fails, the process ends.
 func (a *Ahead) TakeSpare(owner string, spec Spec, bind func(folder string) (bool, error)) error {
-	dir, err := realDir(spec.Dir)
+	dir, err := workspace.RealDir(spec.Dir)
 	if err != nil {
 		return err
 	}
@@ -68,7 +69,7 @@ func (a *Ahead) TakeSpare(owner string, spec Spec, bind func(folder string) (boo
 	if !a.idle.adopt(owner, it.p, a.idle.ahead) {
 		a.processes.terminate(context.Background(), it.p)
 	}
-	return unmarkSpare(a.cfg, it.folder)
+	return workspace.UnmarkSpare(a.cfg, it.folder)
 }
 
 // Start starts the process that owner's next turn is likely to need, so that the turn need not wait for it. It does
@@ -134,7 +135,7 @@ func (a *Ahead) start(
 func (a *Ahead) tryStart(
 	ctx context.Context, owner string, spec Spec, wait time.Duration, room func(free int64) bool,
 ) error {
-	dir, err := realDir(spec.Dir)
+	dir, err := workspace.RealDir(spec.Dir)
 	if err != nil {
 		return err
 	}
@@ -151,7 +152,7 @@ func (a *Ahead) tryStart(
 		if !room(2) { // one slot stays free for the next request
 			return nil, ErrNoRoom
 		}
-		return a.processes.startUnasked(ctx, spec, func() (agent, error) { return a.cfg.agentOf(owner) })
+		return a.processes.startUnasked(ctx, spec, func() (workspace.Agent, error) { return a.cfg.AgentOf(owner) })
 	})
 	if err != nil {
 		return err
@@ -169,7 +170,7 @@ func verifyAndStart(
 ) (p *Process, err error) {
 	var syncState transcript.SyncState
 	if spec.Resume { // not earlier: an ending process still writes its transcript
-		syncState, err = c.Transcripts(owner).Verify(spec.Dir, spec.Session, spec.prompts())
+		syncState, err = c.Transcripts(owner).Verify(spec.Dir, spec.Session, spec.Prompts())
 	}
 	spec.Known = nil // the process may outlive the caller's data
 	if err == nil {

@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 
 	"magpie/internal/claude/stream"
+	"magpie/internal/claude/workspace"
 	"magpie/internal/i18n"
 )
 
@@ -23,11 +24,11 @@ func CheckStart(ctx context.Context, c Config, dir, mode string, limit time.Dura
 	}
 	defer os.RemoveAll(own) //nolint:errcheck // it lies where such folders are cleaned up
 	c.State, c.Instance = own, filepath.Base(own)
-	a, err := newAgent(c, uuid.NewString())
+	a, err := workspace.NewAgent(c, uuid.NewString())
 	if err != nil {
 		return err
 	}
-	defer a.removeState()   //nolint:errcheck // likewise
+	defer a.RemoveState() //nolint:errcheck // likewise
 	if err := c.Prepare(); err != nil {
 		return err
 	}
@@ -40,7 +41,7 @@ func CheckStart(ctx context.Context, c Config, dir, mode string, limit time.Dura
 	defer cancel()
 	_, err = requestControl(limited, p, stream.Initialization())
 	if exit, ok := errors.AsType[*ExitError](err); ok {
-		return endOf(exit.Err, exit.Stderr)
+		return workspace.EndOf(exit.Err, exit.Stderr)
 	}
 	if err != nil && limited.Err() != nil && ctx.Err() == nil {
 		return i18n.Mistakef("%v 内没有应答", "no answer within %v", limit)

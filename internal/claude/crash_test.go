@@ -103,14 +103,14 @@ func bridge(text string) error {
 	return err
 }
 
-// program is a small bridge that runs.
-type program struct {
+// Program is a small bridge that runs.
+type Program struct {
 	*exec.Cmd
 	says  *bufio.Scanner
 	input io.Closer
 }
 
-func (r *rig) program(j job, environ ...string) program {
+func (r *rig) program(j job, environ ...string) Program {
 	r.Helper()
 	j.Config = r.cfg
 	text, err := json.Marshal(j)
@@ -136,11 +136,11 @@ func (r *rig) program(j job, environ ...string) program {
 		r.Fatal(err)
 	}
 	r.Cleanup(func() { _ = cmd.Process.Kill() })
-	return program{cmd, bufio.NewScanner(out), in}
+	return Program{cmd, bufio.NewScanner(out), in}
 }
 
 // await reads the program's output up to that word.
-func (p program) await(t *testing.T, word string) {
+func (p Program) await(t *testing.T, word string) {
 	t.Helper()
 	limit := time.AfterFunc(patience, func() { _ = p.Process.Kill() })
 	defer limit.Stop()
@@ -270,7 +270,7 @@ func TestAnAgentFinishesAlone(t *testing.T) {
 		r.model.Script(modelsim.Rule{Times: 1, Steps: []modelsim.Step{
 			modelsim.Text("first "), modelsim.Hold(rest), modelsim.Text("and last"),
 		}})
-		got := r.killed(func(program) {
+		got := r.killed(func(Program) {
 			must(t, r.model.Await(t.Context(), func(list []modelsim.Request) bool { return len(list) > 0 }))
 		}, func() { close(rest) })
 		if got.Text != "first and last" || !got.Ended || got.Failure != "" {
@@ -292,7 +292,7 @@ func TestAnAgentAsksAlone(t *testing.T) {
 			modelsim.Rule{Times: 1, Steps: []modelsim.Step{modelsim.Text("again"), touch("b")}},
 			modelsim.Rule{Times: 1, Steps: []modelsim.Step{modelsim.Text("not possible")}},
 		)
-		got := r.killed(func(p program) { p.await(t, "asks") }, func() {})
+		got := r.killed(func(p Program) { p.await(t, "asks") }, func() {})
 		if got.Text != "first" || !got.Acted || got.Ended || got.Failure != "" {
 			t.Errorf("recalled %+v", got)
 		}
@@ -314,7 +314,7 @@ func TestAnAgentAsksAlone(t *testing.T) {
 }
 
 // killed kills a bridge during a turn, calls then, and returns the outcome in the transcript once the agent has ended.
-func (r *rig) killed(during func(program), then func()) claude.Outcome {
+func (r *rig) killed(during func(Program), then func()) claude.Outcome {
 	r.Helper()
 	j := job{Spec: withDir(fresh(), r.cfg.Project), Prompt: uuid.NewString()}
 	j.Spec.Mode = "default"

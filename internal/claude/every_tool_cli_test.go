@@ -10,6 +10,7 @@ import (
 
 	"magpie/internal/claude"
 	"magpie/internal/claude/claudetest"
+	"magpie/internal/claude/workspace"
 )
 
 // toolKind is what a tool of the CLI may do without a question.
@@ -90,7 +91,7 @@ var deferred = regexp.MustCompile(`(?s)deferred tools are now available via Tool
 // Each tool that the CLI offers is called once in each mode. Those that change something are asked for or off.
 func TestEveryToolOfTheCLIIsAskedForOrHarmless(t *testing.T) {
 	claudetest.Versions(t, func(t *testing.T, command string) {
-		modes := slices.DeleteFunc(slices.Clone(claude.PermissionModes), func(mode string) bool {
+		modes := slices.DeleteFunc(slices.Clone(workspace.PermissionModes), func(mode string) bool {
 			// A model decides in auto mode. What a mode asks for is checked with today's version, what there is with both.
 			return mode == "auto" || mode != "default" && (testing.Short() || command == claudetest.Oldest(t))
 		})

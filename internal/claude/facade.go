@@ -1,8 +1,20 @@
+// Package claude runs the Claude Code CLI: it starts processes, gives them turns, and stops them with all their
+// descendants. What they say and are told is in [stream], what they work with in [workspace].
+//
+// It does not know chats, people and cards, only owners, prompts and sessions.
 package claude
 
 import (
 	"magpie/internal/claude/stream"
 	"magpie/internal/claude/transcript"
+	"magpie/internal/claude/workspace"
+)
+
+// What agents work with; see [workspace].
+type (
+	Config = workspace.Config // the section [claude]
+	Spec   = workspace.Spec   // the process that a turn needs
+	Tools  = workspace.Tools  // the program's own tools for a process
 )
 
 // What the CLI says and is told, by the names under which the program's other packages know it; see [stream].

@@ -8,6 +8,7 @@ import (
 
 	"magpie/internal/claude"
 	"magpie/internal/claude/claudetest"
+	"magpie/internal/claude/workspace"
 )
 
 // harmless are commands that the CLI runs unasked, each with a file that is none of the project's: as the value of an
@@ -53,7 +54,7 @@ func TestAttackHarmlessCommands(t *testing.T) {
 	}
 	next := 0
 	claudetest.Versions(t, func(t *testing.T, command string) {
-		for _, mode := range []claude.WallMode{"require", "off"} {
+		for _, mode := range []workspace.WallMode{"require", "off"} {
 			tried := map[string][]string{} // by mode: each version, wall and mode tries others
 			for _, mode := range []string{"default", "plan"} {
 				if tried[mode] = forms; !*everyForm {

@@ -3,6 +3,8 @@ package claude
 import (
 	"runtime"
 	"time"
+
+	"magpie/internal/claude/workspace"
 )
 
 // usualIdle is the default if the free memory is unknown.
@@ -64,13 +66,13 @@ type turnLimit struct {
 
 // LimitsOf returns the configured limits, or those that the machine allows now.
 func LimitsOf(c Config) Limits {
-	l := Limits{MaxTurns: int(c.MaxTurns), MaxProcesses: int(c.MaxProcesses), Idle: c.KeepAlive.wait()}
-	if c.MaxTurns == Auto {
+	l := Limits{MaxTurns: int(c.MaxTurns), MaxProcesses: int(c.MaxProcesses), Idle: c.KeepAlive.Wait()}
+	if c.MaxTurns == workspace.Auto {
 		l.most = turnLimit{runtime.GOMAXPROCS(0), ByCores}
 		l.MaxTurns = max(fewestTurns, turnsPerCore*l.most.cores)
 	}
 	m, now := &machine{c.Machine}, l.MaxProcesses
-	if c.MaxProcesses == Auto {
+	if c.MaxProcesses == workspace.Auto {
 		// Memory determines the number of processes: one takes about 300 MB at its start (CLI 2.1.197).
 		if free, total, grouped, err := m.readMemory(); err == nil {
 			l.machine, l.Memory, l.ControlGroup, l.Why.Processes = m, free, grouped, ByMemory
@@ -82,7 +84,7 @@ func LimitsOf(c Config) Limits {
 		}
 	}
 	l.monitored = l.machine
-	if c.KeepAlive == AutoKeepAlive {
+	if c.KeepAlive == workspace.AutoKeepAlive {
 		if _, _, err := m.memory(); err == nil {
 			l.monitored, l.Why.Idle = m, ByMemory
 		} else {

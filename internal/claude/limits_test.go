@@ -12,6 +12,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"magpie/internal/claude/workspace"
 	"magpie/internal/configtype"
 )
 
@@ -64,13 +65,14 @@ func TestHowManyProcessesTheMemoryAllows(t *testing.T) {
 func TestLimitsThatAreConfigured(t *testing.T) {
 	big := machineWith(16*gb, 15*gb, "/", nil)
 	for name, tc := range map[string]struct {
-		turns, processes AutoCount
+		turns, processes workspace.AutoCount
 		want             Limits
 	}{
-		"both":                         {3, 5, Limits{Turns: 3, Processes: 5}},
-		"a turn needs a process":       {9, 2, Limits{Turns: 2, Processes: 2, Why: Reasons{Turns: ByProcesses}}},
-		"the machine for one of them":  {Auto, 2, Limits{Turns: 2, Processes: 2, Why: Reasons{Turns: ByProcesses}}},
-		"the memory for the processes": {4, Auto, Limits{Turns: 4, Processes: 68, Memory: 15 * gb, Why: Reasons{Processes: ByMemory}}},
+		"both":                        {3, 5, Limits{Turns: 3, Processes: 5}},
+		"a turn needs a process":      {9, 2, Limits{Turns: 2, Processes: 2, Why: Reasons{Turns: ByProcesses}}},
+		"the machine for one of them": {workspace.Auto, 2, Limits{Turns: 2, Processes: 2, Why: Reasons{Turns: ByProcesses}}},
+		"the memory for the processes": {4, workspace.Auto, Limits{Turns: 4, Processes: 68, Memory: 15 * gb,
+			Why: Reasons{Processes: ByMemory}}},
 	} {
 		l := LimitsOf(Config{Machine: big, MaxTurns: tc.turns, MaxProcesses: tc.processes})
 		l.machine, l.monitored, l.most, l.MaxTurns, l.MaxProcesses = nil, nil, turnLimit{}, 0, 0
@@ -92,7 +94,7 @@ func TestTheLimitsGrowWithTheFreeMemory(t *testing.T) {
 	for name, tc := range map[string]struct {
 		free             int64
 		started          int
-		turns, processes AutoCount
+		turns, processes workspace.AutoCount
 		want             Limits
 	}{
 		"nothing became free": {free: 17 * gb / 10, turns: 8, want: Limits{Turns: 1, Processes: 1}},
@@ -163,15 +165,15 @@ func TestHowLongAProcessIsKept(t *testing.T) {
 	known, unknown := machineWith(16*gb, 15*gb, "/", nil), fstest.MapFS{}
 	for name, tc := range map[string]struct {
 		machine fstest.MapFS
-		keep    KeepAlive
+		keep    workspace.KeepAlive
 		want    time.Duration
 		why     Reason
 		watched bool
 	}{
-		"auto":            {known, AutoKeepAlive, longestIdle, ByMemory, true},
-		"auto, not Linux": {unknown, AutoKeepAlive, usualIdle, ByUnknownMemory, false},
-		"a time":          {known, KeepAlive{time.Minute}, time.Minute, Configured, false},
-		"not at all":      {known, KeepAlive{0}, 0, Configured, false},
+		"auto":            {known, workspace.AutoKeepAlive, workspace.AutoKeepAlive.Wait(), ByMemory, true},
+		"auto, not Linux": {unknown, workspace.AutoKeepAlive, usualIdle, ByUnknownMemory, false},
+		"a time":          {known, workspace.KeepAlive{Duration: time.Minute}, time.Minute, Configured, false},
+		"not at all":      {known, workspace.KeepAlive{Duration: 0}, 0, Configured, false},
 	} {
 		l := LimitsOf(Config{Machine: tc.machine, MaxTurns: 1, MaxProcesses: 2, KeepAlive: tc.keep})
 		if l.Idle != tc.want || l.Why.Idle != tc.why || (l.monitored != nil) != tc.watched {
@@ -261,10 +263,11 @@ func TestATaskWaitsForAQuietPeriod(t *testing.T) {
 
 // A process that was started ahead of a turn waits for a minute, one that is very likely to be used for half an hour.
 func TestHowLongAnUnusedProcessWaits(t *testing.T) {
-	for keep, want := range map[KeepAlive]time.Duration{
-		AutoKeepAlive: 30 * time.Minute, {5 * time.Minute}: 5 * time.Minute, {time.Second}: time.Minute,
+	for keep, want := range map[workspace.KeepAlive]time.Duration{
+		workspace.AutoKeepAlive: 30 * time.Minute, {Duration: 5 * time.Minute}: 5 * time.Minute,
+		{Duration: time.Second}: time.Minute,
 	} {
-		c := Defaults()
+		c := workspace.Defaults()
 		c.KeepAlive, c.Machine = keep, machineWith(16*gb, 15*gb, "/", nil)
 		a := NewPool(c).Ahead()
 		if a.idle.ahead != time.Minute || a.newWait() != want {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"magpie/internal/claude/proctree"
+	"magpie/internal/claude/workspace"
 )
 
 // Dialog connects a login with the user who logs in.
@@ -36,9 +37,9 @@ func (pl *Pool) LogIn(ctx context.Context, owner string, d Dialog) error {
 	if !pl.cfg.HasOwnLogins() {
 		owner = backgroundOwner
 	}
-	a, err := pl.cfg.agentOf(owner)
+	a, err := pl.cfg.AgentOf(owner)
 	if err == nil {
-		err = a.prepare(Spec{})
+		err = a.Prepare(Spec{})
 	}
 	if err == nil {
 		err = logIn(ctx, a, d)
@@ -54,13 +55,13 @@ func (pl *Pool) LogIn(ctx context.Context, owner string, d Dialog) error {
 }
 
 // logIn logs the CLI in; see [Pool.LogIn].
-func logIn(ctx context.Context, a agent, d Dialog) error {
+func logIn(ctx context.Context, a workspace.Agent, d Dialog) error {
 	dir, err := os.MkdirTemp("", "magpie-login-") // a folder without a project's settings
 	if err != nil {
 		return fmt.Errorf("log in: %w", err)
 	}
 	defer os.RemoveAll(dir) //nolint:errcheck // it is empty, and lies where such folders are cleaned up
-	if err := a.account.grantAccess(dir); err != nil {
+	if err := a.User.GrantAccess(dir); err != nil {
 		return fmt.Errorf("log in: %w", err)
 	}
 	keys, tty, err := openTerminal()
@@ -90,15 +91,15 @@ func logIn(ctx context.Context, a agent, d Dialog) error {
 const terminalWidth = 4000
 
 // startLogin starts the CLI in a terminal, as the user whose login it is.
-func startLogin(a agent, dir string, tty *os.File) (*proctree.Child, error) {
+func startLogin(a workspace.Agent, dir string, tty *os.File) (*proctree.Child, error) {
 	defer tty.Close() //nolint:errcheck // the CLI has its own copy
-	cmd := exec.Command(a.cfg.Command, "auth", "login")
+	cmd := exec.Command(a.Config.Command, "auth", "login")
 	cmd.Dir, cmd.Stdin, cmd.Stdout, cmd.Stderr = dir, tty, tty, tty
 	cmd.SysProcAttr = inTerminal()
-	a.account.setCredential(cmd)
-	p := proctree.New(cmd, a.cfg.Instance, "")
+	a.User.SetCredential(cmd)
+	p := proctree.New(cmd, a.Config.Instance, "")
 	// No browser is to open on this machine.
-	return p, p.Start(append(a.env.list(), "TERM=xterm", "BROWSER=true"), nil)
+	return p, p.Start(append(a.Env.List(), "TERM=xterm", "BROWSER=true"), nil)
 }
 
 // login is the CLI's terminal during a login.

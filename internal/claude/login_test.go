@@ -12,6 +12,7 @@ import (
 
 	"magpie/internal/claude"
 	"magpie/internal/claude/claudetest"
+	"magpie/internal/claude/workspace"
 )
 
 // loggingIn is one login and the questions to the person.
@@ -83,7 +84,7 @@ func TestLogIn(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
-			c := claude.Defaults()
+			c := workspace.Defaults()
 			c.Command, c.Environ, c.Env = command, claudetest.Environ(t, ""), map[string]string{
 				"MAGPIE_SCRIPTED_LOGIN": tc.how,
 			}

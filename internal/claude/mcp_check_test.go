@@ -19,6 +19,7 @@ import (
 
 	"magpie/internal/claude"
 	"magpie/internal/claude/claudetest"
+	"magpie/internal/claude/workspace"
 	"magpie/internal/i18n"
 	"magpie/internal/text"
 )
@@ -123,7 +124,7 @@ func TestCheckServers(t *testing.T) {
 		}
 	}
 	for _, name := range []string{"login", "stream"} {
-		if !errors.Is(got[name], claude.ErrServerLogin) {
+		if !errors.Is(got[name], workspace.ErrServerLogin) {
 			t.Errorf("%s: %v", name, got[name])
 		}
 	}
@@ -182,7 +183,7 @@ func ended(pid string) bool {
 func TestASlowServer(t *testing.T) {
 	t.Parallel()
 	c := servers(t, map[string]any{"slow": process(t, filepath.Join(t.TempDir(), "started"), "")})
-	for wait, want := range map[string]error{"1": claude.ErrServerSlow, "600000": nil} {
+	for wait, want := range map[string]error{"1": workspace.ErrServerSlow, "600000": nil} {
 		c.Env = map[string]string{"CLAUDE_CODE_MCP_STARTUP_WAIT_MS": wait, "MCP_TIMEOUT": "600000"}
 		if got, err := c.CheckServers(t.Context(), c.Project); err != nil || !errors.Is(got["slow"], want) {
 			t.Errorf("%s: %v, %v", wait, got, err)
@@ -193,14 +194,16 @@ func TestASlowServer(t *testing.T) {
 // How long the CLI waits for servers is limited, unless the configuration says otherwise.
 func TestHowLongTheCLIWaitsForServers(t *testing.T) {
 	for name, tc := range map[string]struct {
-		mcp  claude.MCPServers
+		mcp  workspace.MCPServers
 		env  map[string]string
 		want []string
 	}{
-		"by default": {claude.MCPServers{"all"}, nil, []string{"CLAUDE_CODE_MCP_STARTUP_WAIT_MS=3000", "MCP_TIMEOUT=10000"}},
-		"configured": {claude.MCPServers{"all"}, map[string]string{"CLAUDE_CODE_MCP_STARTUP_WAIT_MS": "7", "MCP_TIMEOUT": "8"},
+		"by default": {workspace.MCPServers{"all"}, nil,
+			[]string{"CLAUDE_CODE_MCP_STARTUP_WAIT_MS=3000", "MCP_TIMEOUT=10000"}},
+		"configured": {workspace.MCPServers{"all"},
+			map[string]string{"CLAUDE_CODE_MCP_STARTUP_WAIT_MS": "7", "MCP_TIMEOUT": "8"},
 			[]string{"CLAUDE_CODE_MCP_STARTUP_WAIT_MS=7", "MCP_TIMEOUT=8"}},
-		"no servers": {claude.MCPServers{"none"}, nil, nil},
+		"no servers": {workspace.MCPServers{"none"}, nil, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			n := newTwoChats(t, claudetest.Scripted(t), func(c *claude.Config) { c.MCP, c.Env = tc.mcp, tc.env })
@@ -208,7 +211,7 @@ func TestHowLongTheCLIWaitsForServers(t *testing.T) {
 			p := n.acquire("a", fresh())
 			var env []string
 			must(t, poll(t.Context(), "its environment", func() bool { // empty between fork and exec
-				env = environment(t, p)
+				env = Environment(t, p)
 				return len(env) > 1
 			}))
 			var got []string

@@ -16,6 +16,7 @@ import (
 	"magpie/internal/chat"
 	"magpie/internal/claude"
 	"magpie/internal/claude/claudetest"
+	"magpie/internal/claude/workspace"
 )
 
 // serverVariable makes the test binary an MCP server that writes into the file named by it when it starts.
@@ -55,7 +56,7 @@ func ownTools(t *testing.T) func() claude.Tools {
 }
 
 // serverChats is a rig whose user and project have configured MCP servers.
-func serverChats(t *testing.T, command string, mcp claude.MCPServers) (n twoChats, started func() string) {
+func serverChats(t *testing.T, command string, mcp workspace.MCPServers) (n twoChats, started func() string) {
 	t.Helper()
 	n = newTwoChats(t, command, func(c *claude.Config) { c.KeepAlive.Duration, c.MCP = 0, mcp })
 	program, err := os.Executable()
@@ -89,15 +90,15 @@ func serverChats(t *testing.T, command string, mcp claude.MCPServers) (n twoChat
 func TestTheUsersOwnMCPServers(t *testing.T) {
 	claudetest.Versions(t, func(t *testing.T, command string) {
 		for name, tc := range map[string]struct {
-			mcp  claude.MCPServers
+			mcp  workspace.MCPServers
 			want string
 			wait string // for an approval
 			bare bool   // without the program's own tools
 		}{
-			"all":  {claude.MCPServers{"all"}, "approved dialog everywhere here", "planted", false},
-			"none": {claude.MCPServers{"none"}, "", "", true},
+			"all":  {workspace.MCPServers{"all"}, "approved dialog everywhere here", "planted", false},
+			"none": {workspace.MCPServers{"none"}, "", "", true},
 			// the project also has a server with the name everywhere
-			"names": {claude.MCPServers{"planted", "here", "everywhere"}, "everywhere here planted", "", false},
+			"names": {workspace.MCPServers{"planted", "here", "everywhere"}, "everywhere here planted", "", false},
 		} {
 			if name == "names" && command == claudetest.Oldest(t) {
 				continue // only the program's choice differs; for the CLI it is like "all"

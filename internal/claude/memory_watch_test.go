@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"magpie/internal/claude"
+	"magpie/internal/claude/workspace"
 )
 
 // machine has 16 GB of memory, of which 8 are free unless others use them, or 1 once tight is set.
@@ -98,7 +99,7 @@ func TestKeepAliveIsReadAsItIsWritten(t *testing.T) {
 		}
 	}
 	for _, text := range []string{"", "-1s", "5", "Auto", "forever"} {
-		if err := new(claude.KeepAlive).UnmarshalText([]byte(text)); err == nil {
+		if err := new(workspace.KeepAlive).UnmarshalText([]byte(text)); err == nil {
 			t.Errorf("%q is taken", text)
 		}
 	}

@@ -14,7 +14,7 @@ import (
 // outputRouter passes the lines of a process to the running turn.
 type outputRouter struct {
 	in      *stream.Input     // of the process
-	unknown func(kind string) // see [Config.Unknown]; may be nil
+	unknown func(kind string) // see [workspace.Config.Unknown]; may be nil
 	words   stream.TailBuffer // the end of what is not of the protocol; for the goroutine that delivers
 
 	said      atomic.Bool     // it has written a line of the protocol

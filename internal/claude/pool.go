@@ -6,6 +6,8 @@ import (
 	"errors"
 	"runtime"
 	"time"
+
+	"magpie/internal/claude/workspace"
 )
 
 // Pool owns the processes of all chats: at most one per chat, and never more than the limits allow. After a turn a
@@ -83,7 +85,7 @@ func (pl *Pool) HasIdle(owner, session string) bool { return pl.idle.hasSession(
 // free slot. If the session to resume is missing or has changed, it returns a [transcript.LostError] before it pays for a start.
 // The caller must Release the process.
 func (pl *Pool) Acquire(ctx context.Context, owner string, spec Spec) (*Process, error) {
-	dir, err := realDir(spec.Dir)
+	dir, err := workspace.RealDir(spec.Dir)
 	if err != nil {
 		return nil, err
 	}
@@ -166,7 +168,7 @@ func (pl *Pool) UnaskedState(owner string) UnaskedState { return pl.idle.unasked
 // DropUnfit ends owner's idle process if it does not fit the spec of the next turn, and waits for its end. A process
 // with unasked work stays until that turn comes.
 func (pl *Pool) DropUnfit(owner string, spec Spec) error {
-	dir, err := realDir(spec.Dir)
+	dir, err := workspace.RealDir(spec.Dir)
 	if err != nil {
 		return err
 	}
@@ -216,7 +218,7 @@ func (pl *Pool) Close() {
 // number of files. A session of a process of the pool stays whole, and so does one that may still be used, as inUse
 // reports. The CLI itself never deletes anything, since its settings say that transcripts are kept.
 func SweepSessions(ctx context.Context, pl *Pool, before time.Time, inUse func(session string) bool) (int, error) {
-	return sweepSessions(ctx, pl.cfg, before, func(session string) bool {
+	return workspace.SweepSessions(ctx, pl.cfg, before, func(session string) bool {
 		return inUse(session) || pl.processes.ofSession(session) != nil
 	})
 }

@@ -13,12 +13,13 @@ import (
 	"magpie/internal/claude/proctree"
 	"magpie/internal/claude/stream"
 	"magpie/internal/claude/transcript"
+	"magpie/internal/claude/workspace"
 )
 
 // Process is one running CLI. It serves one turn at a time.
 type Process struct {
 	child   *proctree.Child
-	program program // that it runs
+	program workspace.Program // that it runs
 	spec    Spec
 	tools   Tools
 	in      *stream.Input
@@ -27,7 +28,7 @@ type Process struct {
 	ending  sync.Once // close
 
 	timeouts timeouts
-	commands SlashCommands
+	commands workspace.SlashCommands
 
 	session sessionState
 	spoiled bool  // it has messages that no turn will read
@@ -83,12 +84,12 @@ const (
 )
 
 // start starts a process. It has no output until its first message.
-func start(a agent, spec Spec) (*Process, error) {
-	l, err := a.launch(spec)
+func start(a workspace.Agent, spec Spec) (*Process, error) {
+	l, err := a.Launch(spec)
 	if err != nil {
 		return nil, err
 	}
-	c, cmd, tools := a.cfg, l.Cmd, l.Tools
+	c, cmd, tools := a.Config, l.Cmd, l.Tools
 	cmd.WaitDelay = waitDelay
 	stdin, err := cmd.StdinPipe()
 	if err != nil {
@@ -142,7 +143,7 @@ func (p *Process) Session() string { return p.spec.Session }
 // the answer would be lost in its output.
 func (p *Process) fits(spec Spec) bool {
 	return p.alive() && !p.out.isBusy() && p.spec.Budget == spec.Budget && p.reusable() && p.fitsSession(spec) &&
-		p.spec.Files == spec.Files && p.spec.alike(spec) && p.child.WallHolds()
+		p.spec.Files == spec.Files && p.spec.Alike(spec) && p.child.WallHolds()
 }
 
 // fitsSession reports whether the process has the session that spec wants, or a new one if spec wants a new one.

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"magpie/internal/claude/stream"
+	"magpie/internal/claude/workspace"
 )
 
 // processes starts processes, each in its own slot, and tracks all that have not ended.
@@ -43,11 +44,13 @@ func (ps *processes) start(ctx context.Context, owner string, spec Spec) (*Proce
 		ps.slots.processes.Release(1)
 		return nil, err
 	}
-	return ps.startAgent(ctx, spec, slot, startLimit, func() (agent, error) { return ps.cfg.agentOf(owner) })
+	return ps.startAgent(ctx, spec, slot, startLimit, func() (workspace.Agent, error) { return ps.cfg.AgentOf(owner) })
 }
 
 // startUnasked is start for a process that nobody is waiting for: it starts only while there is a free core.
-func (ps *processes) startUnasked(ctx context.Context, spec Spec, of func() (agent, error)) (*Process, error) {
+func (ps *processes) startUnasked(
+	ctx context.Context, spec Spec, of func() (workspace.Agent, error),
+) (*Process, error) {
 	slot := ps.slots.starts.tryAcquireUnasked()
 	if slot == nil {
 		ps.slots.processes.Release(1)
@@ -63,7 +66,7 @@ func (ps *processes) startUnasked(ctx context.Context, spec Spec, of func() (age
 // startAgent starts a process of an agent. The caller holds a process slot and a start slot; the latter is released
 // when the process has started, after limit at most.
 func (ps *processes) startAgent(
-	ctx context.Context, spec Spec, slot *startSlot, limit time.Duration, of func() (agent, error),
+	ctx context.Context, spec Spec, slot *startSlot, limit time.Duration, of func() (workspace.Agent, error),
 ) (p *Process, err error) {
 	logins := ps.logins.Load()
 	a, err := of()

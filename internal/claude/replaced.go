@@ -6,12 +6,14 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"magpie/internal/claude/workspace"
 )
 
 // StartError means that the CLI did not start: it could not be run, or ended before it said anything in its protocol.
 type StartError struct {
 	Err     error
-	program program // what was run
+	program workspace.Program // what was run
 }
 
 func (e *StartError) Error() string { return e.Err.Error() }
@@ -24,27 +26,27 @@ type installation struct {
 	command string
 
 	mu    sync.Mutex
-	works program // when this program began, then that of the last process that has started
-	never program // one that stayed although it does not start; zero = none
-	gone  bool    // none came back in time
+	works workspace.Program // when this program began, then that of the last process that has started
+	never workspace.Program // one that stayed although it does not start; zero = none
+	gone  bool              // none came back in time
 }
 
 func newInstallation(command string) *installation {
-	return &installation{command: command, works: programAt(command)}
+	return &installation{command: command, works: workspace.ProgramAt(command)}
 }
 
 // noteWorking records a program whose process has started.
-func (in *installation) noteWorking(p program) {
+func (in *installation) noteWorking(p workspace.Program) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
-	in.works, in.never, in.gone = p, program{}, false
+	in.works, in.never, in.gone = p, workspace.Program{}, false
 }
 
 // giveUp records that nothing better came in time than p.
-func (in *installation) giveUp(p program) {
+func (in *installation) giveUp(p workspace.Program) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
-	in.never, in.gone = p, p == program{}
+	in.never, in.gone = p, p == workspace.Program{}
 }
 
 // isReplaced reports whether a start has failed because the program is being replaced.
@@ -55,7 +57,7 @@ func (in *installation) isReplaced(failed *StartError) bool {
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	switch failed.program {
-	case program{}:
+	case workspace.Program{}:
 		return !in.gone
 	case in.works:
 		return false
@@ -73,7 +75,7 @@ const replaceLook = 500 * time.Millisecond
 func (in *installation) await(ctx context.Context, failed *StartError) bool {
 	old := failed.program
 	if errors.Is(failed, syscall.ETXTBSY) {
-		old = program{}
+		old = workspace.Program{}
 	}
 	look := time.NewTicker(replaceLook)
 	defer look.Stop()
@@ -83,8 +85,8 @@ func (in *installation) await(ctx context.Context, failed *StartError) bool {
 			return false
 		case <-look.C:
 		}
-		now := programAt(in.command)
-		if now != (program{}) && now != old && now == last {
+		now := workspace.ProgramAt(in.command)
+		if now != (workspace.Program{}) && now != old && now == last {
 			return true
 		}
 		last = now

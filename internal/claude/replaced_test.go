@@ -10,6 +10,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"magpie/internal/claude/workspace"
 )
 
 // A CLI that is gone, half written or a placeholder is awaited until it is complete, a minute at most and once. A program
@@ -80,7 +82,7 @@ func TestAReplacedCLIIsAwaited(t *testing.T) {
 				write(t, path, "this version")
 				pool := &Pool{processes: newProcesses(Config{Command: path}, nil)}
 				tc.cut(t, path)
-				failed := &StartError{tc.err, programAt(path)}
+				failed := &StartError{tc.err, workspace.ProgramAt(path)}
 				go tc.ends(t, path)
 				began, told := time.Now(), 0
 				again := NewReplacement(pool).Await(t.Context(), failed, func() { told++ })
@@ -106,7 +108,7 @@ func TestAWaitForTheCLIEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		path := filepath.Join(t.TempDir(), "claude")
 		pool := &Pool{processes: newProcesses(Config{Command: path}, nil)}
-		failed := &StartError{os.ErrNotExist, program{}}
+		failed := &StartError{os.ErrNotExist, workspace.Program{}}
 		ctx, stop := context.WithCancel(t.Context())
 		time.AfterFunc(10*time.Second, stop)
 		began := time.Now()

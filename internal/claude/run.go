@@ -28,7 +28,8 @@ func (p *Process) Run(ctx context.Context, id, text string, images ...stream.Ima
 	return p.runTurn(ctx, true, func() { p.in.SendPrompt(id, text, images) })
 }
 
-// Command makes the CLI run one of [Config.SlashCommands], such as "/compact". Its events are those of [Process.Run].
+// Command makes the CLI run one of [workspace.Config.SlashCommands], such as "/compact". Its events are those of
+// [Process.Run].
 // Any other line is a prompt.
 func (p *Process) Command(ctx context.Context, id, line string) iter.Seq2[stream.Event, error] {
 	if p.spec.Task != "" || !p.commands.Allow(line) {

@@ -9,6 +9,7 @@ import (
 
 	"magpie/internal/claude"
 	"magpie/internal/claude/claudetest"
+	"magpie/internal/claude/workspace"
 )
 
 // fullMachine has that much memory, of which other programs take a quarter and each process 235 MB, the most that was
@@ -43,7 +44,7 @@ func TestThirtyChatsFindTheirProcesses(t *testing.T) {
 		t.Run(fmt.Sprintf("%d GB", tc.total>>30), func(t *testing.T) {
 			m := &fullMachine{total: tc.total}
 			n := newTwoChats(t, claudetest.Scripted(t), func(c *claude.Config) {
-				c.Machine, c.MaxProcesses, c.KeepAlive = m, claude.Auto, claude.AutoKeepAlive
+				c.Machine, c.MaxProcesses, c.KeepAlive = m, workspace.Auto, workspace.AutoKeepAlive
 				c.Environ = claudetest.Environ(t, "")
 			})
 			const chats = 30

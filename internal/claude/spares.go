@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+
+	"magpie/internal/claude/workspace"
 )
 
 // spares are processes that are started before a chat needs them, since a start takes the CLI about a second. Each has
@@ -63,8 +65,8 @@ func (s *spares) requestSpare(spec Spec) {
 		}
 		return
 	}
-	s.recent = slices.DeleteFunc(s.recent, func(r Spec) bool { return r.alike(spec) })
-	s.recent = slices.Insert(s.recent, 0, spec.withoutChat())
+	s.recent = slices.DeleteFunc(s.recent, func(r Spec) bool { return r.Alike(spec) })
+	s.recent = slices.Insert(s.recent, 0, spec.WithoutChat())
 	s.recent = s.recent[:min(len(s.recent), s.cfg.Spare)]
 }
 
@@ -117,14 +119,14 @@ func (s *spares) start(wanted Spec) *spare {
 	it := &spare{folder: uuid.NewString()}
 	a, err := s.agent(it.folder)
 	if err == nil && s.cfg.Folder != nil {
-		err = a.markSpare()
+		err = a.MarkSpare()
 	}
 	if err != nil {
 		s.processes.slots.processes.Release(1)
 		return nil
 	}
-	spec := wanted.unbound(it.folder)
-	it.p, err = s.processes.startUnasked(s.starting, spec, func() (agent, error) { return a, nil })
+	spec := wanted.Unbound(it.folder)
+	it.p, err = s.processes.startUnasked(s.starting, spec, func() (workspace.Agent, error) { return a, nil })
 	if errors.Is(err, ErrBusy) { // all cores are busy with other starts
 		time.AfterFunc(spareRetry, s.fill)
 	}
@@ -136,11 +138,11 @@ func (s *spares) start(wanted Spec) *spare {
 }
 
 // agent is the agent of a spare process.
-func (s *spares) agent(folder string) (agent, error) {
+func (s *spares) agent(folder string) (workspace.Agent, error) {
 	if s.cfg.Folder == nil {
-		return newAgent(s.cfg, "")
+		return workspace.NewAgent(s.cfg, "")
 	}
-	return newAgent(s.cfg, folder)
+	return workspace.NewAgent(s.cfg, folder)
 }
 
 // removeFiles removes the files of a spare process. If that fails, the next start tries again.
@@ -149,7 +151,7 @@ func (s *spares) removeFiles(folder, files string) {
 		_ = os.Remove(files) // it is empty
 	}
 	if a, err := s.agent(folder); err == nil && s.cfg.Folder != nil {
-		_ = a.removeFolder()
+		_ = a.RemoveFolder()
 	}
 }
 
@@ -182,7 +184,7 @@ func (s *spares) drop(it *spare) {
 
 // fits reports whether the process suits a turn with this spec.
 func (it *spare) fits(spec Spec) bool {
-	return it.p.alive() && it.p.spec.alike(spec)
+	return it.p.alive() && it.p.spec.Alike(spec)
 }
 
 // indexOf is the position of the spare process that a turn with this spec can take; -1 = there is none. The caller

@@ -20,7 +20,7 @@ type Stray struct {
 
 // Strays finds the strays, by their sessions.
 func Strays(c Config) (map[string]Stray, error) {
-	users, err := c.agentUsers()
+	users, err := c.AgentUsers()
 	if err != nil {
 		return nil, err
 	}
@@ -34,7 +34,7 @@ func Strays(c Config) (map[string]Stray, error) {
 // Sweep ends what an earlier run of this program with this configuration has left behind, but not the strays of the
 // spared sessions; see [proctree.Sweep]. It must be called before the first turn.
 func Sweep(ctx context.Context, c Config, spared ...string) (killed int, err error) {
-	users, err := c.agentUsers()
+	users, err := c.AgentUsers()
 	if err != nil {
 		return 0, err
 	}

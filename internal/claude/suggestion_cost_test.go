@@ -7,6 +7,7 @@ import (
 
 	"magpie/internal/claude"
 	"magpie/internal/claude/claudetest"
+	"magpie/internal/claude/workspace"
 	"magpie/internal/modelsim"
 )
 
@@ -55,7 +56,7 @@ func TestSuggestionsAreNotFree(t *testing.T) {
 			}
 			before = asked
 		}
-		if claude.Defaults().Suggestions {
+		if workspace.Defaults().Suggestions {
 			t.Error("suggestions are on by default")
 		}
 	})

@@ -11,6 +11,7 @@ import (
 	"github.com/cenkalti/backoff/v5"
 	"github.com/google/uuid"
 
+	"magpie/internal/claude/account"
 	"magpie/internal/claude/stream"
 )
 
@@ -34,7 +35,7 @@ type Reply struct {
 	CostUSD float64
 }
 
-// ErrTaskTimeout means that a [Task] was not answered within [Config.TaskLimit].
+// ErrTaskTimeout means that a [Task] was not answered within [workspace.Config.TaskLimit].
 var ErrTaskTimeout = errors.New("the agent took too long to reply")
 
 // ErrTaskBusy means that a [Task] did not run, because the chats were never quiet. It can be retried later.
@@ -70,11 +71,11 @@ func (tr *taskRunner) RunTask(ctx context.Context, q Task) (Reply, error) {
 		return Reply{}, fmt.Errorf("ask the agent: %w", err)
 	}
 	defer os.RemoveAll(dir) //nolint:errcheck // it is empty, and lies where such folders are cleaned up
-	as, err := findAccount(tr.user)
+	as, err := account.Find(tr.user)
 	if err != nil {
 		return Reply{}, err
 	}
-	if err := as.grantAccess(dir); err != nil {
+	if err := as.GrantAccess(dir); err != nil {
 		return Reply{}, fmt.Errorf("ask the agent: %w", err)
 	}
 	waiting, cancel := context.WithTimeoutCause(ctx, maxQuietWait, ErrTaskBusy)

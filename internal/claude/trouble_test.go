@@ -14,6 +14,7 @@ import (
 
 	"magpie/internal/claude"
 	"magpie/internal/claude/claudetest"
+	"magpie/internal/claude/workspace"
 	"magpie/internal/modelsim"
 )
 
@@ -215,7 +216,7 @@ func TestARelativeCommandStartsInTheProject(t *testing.T) {
 	if err := os.WriteFile("fake", script, 0o700); err != nil { //nolint:gosec // it is executed
 		t.Fatal(err)
 	}
-	c := claude.Defaults()
+	c := workspace.Defaults()
 	c.Command, c.Project = "./fake", "."
 	c, err := c.Resolve()
 	if err != nil || c.Command != filepath.Join(dir, "fake") || c.Project != dir {
@@ -233,7 +234,7 @@ func TestARelativeCommandStartsInTheProject(t *testing.T) {
 // An agent that ignores signals does not delay the end of the program: its grace period is short. With the usual one,
 // an hour here, this test would not end.
 func TestAnAgentThatIgnoresSignalsDoesNotDelayTheEnd(t *testing.T) {
-	c := claude.Defaults()
+	c := workspace.Defaults()
 	c.Command, c.Environ, c.Grace = filepath.Join(t.TempDir(), "deaf"), claudetest.Environ(t, ""), time.Hour
 	if err := os.WriteFile(c.Command, []byte("#!/bin/sh\ntrap '' INT TERM\nwhile :; do sleep 1; done\n"),
 		0o700); err != nil {

@@ -62,7 +62,7 @@ type UnaskedEnd string
 // The reasons.
 const (
 	EndDied     UnaskedEnd = "died"
-	EndLimit    UnaskedEnd = "background_limit" // [Config.BackgroundLimit] was reached
+	EndLimit    UnaskedEnd = "background_limit" // [workspace.Config.BackgroundLimit] was reached
 	EndMemory   UnaskedEnd = "memory"           // others need its slot or its memory
 	EndReplaced UnaskedEnd = "replaced"         // the chat continues in another process
 	EndStopped  UnaskedEnd = "stopped"          // see [Pool.Drop]

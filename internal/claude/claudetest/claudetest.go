@@ -16,7 +16,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"magpie/internal/claude"
+	"magpie/internal/claude/workspace"
 )
 
 // Command is the pinned CLI that scripts/test installs: the current version.
@@ -69,9 +69,9 @@ func Environ(t testing.TB, url string) []string {
 }
 
 // Config is a configuration for the real CLI with a model at url and an empty project.
-func Config(t testing.TB, url string) claude.Config {
+func Config(t testing.TB, url string) workspace.Config {
 	t.Helper()
-	c := claude.Defaults()
+	c := workspace.Defaults()
 	c.Command, c.Environ, c.Project = Command(t), Environ(t, url), t.TempDir()
 	// A busy machine takes a minute for a start.
 	c.Silence.Duration, c.TaskLimit.Duration = 10*time.Minute, 10*time.Minute
@@ -92,7 +92,7 @@ type Folders struct {
 }
 
 // OwnFolders makes data the program's data folder, in which the agents of each chat have their own folder.
-func OwnFolders(c *claude.Config, data string) *Folders {
+func OwnFolders(c *workspace.Config, data string) *Folders {
 	f := &Folders{state: filepath.Join(data, "agents"), ids: map[string]string{}}
 	c.Data, c.State = data, f.state
 	c.Folder = func(owner string) (string, error) { return f.bind(owner, uuid.NewString()), nil }

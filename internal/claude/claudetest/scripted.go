@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"magpie/internal/claude"
+	"magpie/internal/claude/workspace"
 )
 
 // Scripted builds the scripted agent and returns its path. It starts in a few ms and answers at once, for tests of many
@@ -53,9 +53,9 @@ var link = sync.OnceValues(func() ([]byte, error) {
 })
 
 // ScriptedConfig is a configuration for the scripted agent with an empty project. It keeps transcripts.
-func ScriptedConfig(t testing.TB) claude.Config {
+func ScriptedConfig(t testing.TB) workspace.Config {
 	t.Helper()
-	c := claude.Defaults()
+	c := workspace.Defaults()
 	c.Command, c.Environ, c.Project = Scripted(t), Environ(t, ""), t.TempDir()
 	c.Quiet, c.Spare, c.Suggestions = 100*time.Millisecond, 0, false
 	c.Env = map[string]string{"MAGPIE_SCRIPTED_TRANSCRIPT": "1"}
@@ -64,7 +64,7 @@ func ScriptedConfig(t testing.TB) claude.Config {
 
 // ModelConfig is a configuration for the scripted agent with a model at url and an empty project. It starts a hundred
 // times as fast as the CLI; the package scripted lists what it lacks.
-func ModelConfig(t testing.TB, url string) claude.Config {
+func ModelConfig(t testing.TB, url string) workspace.Config {
 	t.Helper()
 	c := ScriptedConfig(t)
 	c.Environ, c.Env = Environ(t, url), nil

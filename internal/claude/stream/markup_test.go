@@ -11,9 +11,9 @@ import (
 	"golang.org/x/text/unicode/norm"
 	"pgregory.net/rapid"
 
-	"magpie/internal/claude"
 	"magpie/internal/claude/claudetest"
 	"magpie/internal/claude/stream"
+	"magpie/internal/claude/workspace"
 	"magpie/internal/growthtest"
 	"magpie/internal/racetest"
 	"magpie/internal/text"
@@ -150,8 +150,8 @@ func TestTimeGrowsWithTheText(t *testing.T) {
 	racetest.Skip(t)
 	growthtest.Linear(t, map[string]func(string){
 		"BreakMarkup": func(s string) { stream.BreakMarkup(s) },
-		"ServerTool":  func(s string) { claude.ServerTool("mcp__" + s) },
-		"ModelName":   func(s string) { claude.ModelName(s) },
-		"BashFamily":  func(s string) { claude.BashFamily(s) },
+		"ServerTool":  func(s string) { workspace.ServerTool("mcp__" + s) },
+		"ModelName":   func(s string) { workspace.ModelName(s) },
+		"BashFamily":  func(s string) { workspace.BashFamily(s) },
 	})
 }

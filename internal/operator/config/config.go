@@ -21,6 +21,7 @@ import (
 	"magpie/db"
 	"magpie/feishu"
 	"magpie/internal/claude"
+	"magpie/internal/claude/workspace"
 	"magpie/internal/configtype"
 	"magpie/internal/i18n"
 )
@@ -137,7 +138,7 @@ func Defaults() Config {
 	return Config{
 		Chat:    chatDefaults(),
 		Access:  access.Defaults(),
-		Claude:  claude.Defaults(),
+		Claude:  workspace.Defaults(),
 		Context: contextmgr.Defaults(),
 		Memory:  contextmgr.MemoryDefaults(),
 		DB:      db.Defaults(),

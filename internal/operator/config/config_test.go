@@ -12,8 +12,8 @@ import (
 	"time"
 	"unicode"
 
-	"magpie/internal/claude"
 	"magpie/internal/claude/claudetest"
+	"magpie/internal/claude/workspace"
 	"magpie/internal/i18n"
 )
 
@@ -66,10 +66,10 @@ owner = "ou_1"
 	}
 	for _, tc := range []struct{ got, want any }{
 		{c.Feishu.AppID, "cli_env"}, {c.Feishu.AppSecret, "from-a-file"},
-		{c.Claude.MaxProcesses, claude.AutoCount(9)}, {Defaults().Claude.MaxProcesses, claude.Auto},
-		{c.Claude.MaxTurns, claude.Auto}, {c.Claude.Silence.Duration, 90 * time.Second},
+		{c.Claude.MaxProcesses, workspace.AutoCount(9)}, {Defaults().Claude.MaxProcesses, workspace.Auto},
+		{c.Claude.MaxTurns, workspace.Auto}, {c.Claude.Silence.Duration, 90 * time.Second},
 		{c.Claude.KeepAlive.Duration, time.Duration(0)},
-		{c.Claude.MCP, claude.MCPServers{"github", "db"}}, {Defaults().Claude.MCP, claude.MCPServers{"all"}},
+		{c.Claude.MCP, workspace.MCPServers{"github", "db"}}, {Defaults().Claude.MCP, workspace.MCPServers{"all"}},
 		{c.Claude.AllowedTools, []string{"Read", "Bash(go vet ./...)"}},
 		{c.Claude.Env, map[string]string{"FOO": "bar"}},
 		{string(c.Context.Mode), "economy"}, {c.Context.MinChars, 7}, {c.Context.MinUserMessages, 3},

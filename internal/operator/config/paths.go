@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"magpie/internal/claude"
+	"magpie/internal/claude/workspace"
 	"magpie/internal/i18n"
 	"magpie/internal/safepath"
 )
@@ -30,7 +30,7 @@ func (c *Config) expandPaths() {
 // MakeDefaultProject creates the working folder of agents if the operator has named none. Only a program that is about
 // to run agents calls it, so that others leave no folder behind.
 func (c Config) MakeDefaultProject() error {
-	if c.Claude.Project != ExpandHome(claude.DefaultProject) {
+	if c.Claude.Project != ExpandHome(workspace.DefaultProject) {
 		return nil
 	}
 	if err := os.MkdirAll(c.Claude.Project, 0o755); err != nil {
@@ -75,7 +75,7 @@ func (c Config) checkData() error {
 // checkFolders reports all problems with the folders that agents work in, or that these folders are not known.
 func (c Config) checkFolders() error {
 	b := c.BridgeConfig()
-	b.Guard.Later = ExpandHome(claude.DefaultProject)
+	b.Guard.Later = ExpandHome(workspace.DefaultProject)
 	_, err := os.UserHomeDir()
 	if err == nil {
 		return b.CheckProjects()

@@ -14,6 +14,7 @@ import (
 
 	"magpie/bridge"
 	"magpie/internal/claude"
+	"magpie/internal/claude/workspace"
 	"magpie/internal/i18n"
 	"magpie/internal/operator/config"
 )
@@ -77,9 +78,9 @@ func (c CLI) checkServers(ctx context.Context, r *Report, projects ...string) {
 		switch err := failures[name]; {
 		case slices.Contains(missing, name):
 			r.AddFinding(Warn, r.text(i18n.DoctorServerInstall), i18n.DoctorServerMissing, name)
-		case errors.Is(err, claude.ErrServerLogin):
+		case errors.Is(err, workspace.ErrServerLogin):
 			r.AddFinding(OK, "", i18n.DoctorServerLogin, name)
-		case errors.Is(err, claude.ErrServerSlow):
+		case errors.Is(err, workspace.ErrServerSlow):
 			r.AddFinding(OK, "", i18n.DoctorServerSlow, name)
 		case err != nil:
 			r.AddFinding(Warn, r.text(i18n.DoctorServerRepair), i18n.DoctorServerFails, name, err)
@@ -100,8 +101,8 @@ func (c CLI) AddMissing(r *Report) {
 		return
 	}
 	do := r.text(i18n.DoctorCLIInstall)
-	if !claude.HasNPM() {
-		do = r.text(i18n.DoctorNodeInstall, claude.NodeForCLI)
+	if !workspace.HasNPM() {
+		do = r.text(i18n.DoctorNodeInstall, workspace.NodeForCLI)
 	}
 	r.AddFinding(Fail, do, i18n.DoctorCLINone, c.Config.Command)
 }

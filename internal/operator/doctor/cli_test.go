@@ -18,6 +18,7 @@ import (
 
 	"magpie/internal/claude"
 	"magpie/internal/claude/claudetest"
+	"magpie/internal/claude/workspace"
 	"magpie/internal/i18n"
 )
 
@@ -41,24 +42,25 @@ func TestTheDoctorReportsTheLimits(t *testing.T) {
 		zh, en string
 	}{
 		"auto": {
-			claude.Config{Machine: machine("max"), KeepAlive: claude.AutoKeepAlive},
+			claude.Config{Machine: machine("max"), KeepAlive: workspace.AutoKeepAlive},
 			fmt.Sprintf("claude：最多同时回答 %d 个问题（按 %d 个 CPU 核心），274 个进程（按 60.0 GB 空闲内存）；空闲进程最多保留 2 小时（内存够用时）", turns, cores),
 			fmt.Sprintf("claude: up to %d answers at once (based on %d %s) and 274 processes (based on 60.0 GB of free memory); "+
 				"idle processes stay up to 2 h (while memory allows)", turns, cores, english),
 		},
 		"numbers": {
-			claude.Config{Machine: machine("max"), MaxTurns: 4, MaxProcesses: 6, KeepAlive: claude.KeepAlive{Duration: time.Minute}},
+			claude.Config{Machine: machine("max"), MaxTurns: 4, MaxProcesses: 6,
+				KeepAlive: workspace.KeepAlive{Duration: time.Minute}},
 			"claude：最多同时回答 4 个问题（由配置指定），6 个进程（由配置指定）；空闲进程最多保留 1 分钟（由配置指定）",
 			"claude: up to 4 answers at once (configured) and 6 processes (configured); idle processes stay up to 1 min (configured)",
 		},
 		"a container": {
-			claude.Config{Machine: machine("1073741824"), MaxTurns: 4, KeepAlive: claude.AutoKeepAlive},
+			claude.Config{Machine: machine("1073741824"), MaxTurns: 4, KeepAlive: workspace.AutoKeepAlive},
 			"claude：最多同时回答 3 个问题（不超过进程数），3 个进程（按容器或服务的 1.0 GB 空闲内存）；空闲进程最多保留 2 小时（内存够用时）",
 			"claude: up to 3 answers at once (no more than the processes) and 3 processes (based on 1.0 GB of free memory of " +
 				"its container or service); idle processes stay up to 2 h (while memory allows)",
 		},
 		"unknown memory": {
-			claude.Config{Machine: fstest.MapFS{}, MaxTurns: 4, KeepAlive: claude.AutoKeepAlive},
+			claude.Config{Machine: fstest.MapFS{}, MaxTurns: 4, KeepAlive: workspace.AutoKeepAlive},
 			"claude：最多同时回答 4 个问题（由配置指定），8 个进程（空闲内存未知）；空闲进程最多保留 5 分钟（空闲内存未知）",
 			"claude: up to 4 answers at once (configured) and 8 processes (free memory unknown); idle processes stay up to " +
 				"5 min (free memory unknown)",
@@ -105,7 +107,7 @@ func TestTheDoctorNamesServersThatDoNotWork(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	c.MCP = claude.MCPServers{"here", "gone", "ends", "remote", "there"}
+	c.MCP = workspace.MCPServers{"here", "gone", "ends", "remote", "there"}
 	told := func(lang i18n.Lang) []Finding {
 		r := &Report{Lang: lang}
 		CLI{Config: c}.checkServers(t.Context(), r, c.Project, other)
@@ -136,12 +138,12 @@ func TestTheDoctorNamesServersThatDoNotWork(t *testing.T) {
 	if n := sessions.Load(); n != 2 {
 		t.Errorf("a server of two projects was tried %d times in 2 checks", n)
 	}
-	c.MCP, c.Env["CLAUDE_CODE_MCP_STARTUP_WAIT_MS"] = claude.MCPServers{"there"}, "1"
+	c.MCP, c.Env["CLAUDE_CODE_MCP_STARTUP_WAIT_MS"] = workspace.MCPServers{"there"}, "1"
 	if got := told(i18n.English); len(got) != 1 || got[0] != (Finding{State: OK,
 		What: "claude: the MCP server there starts slowly; the first answer of a process does not wait for it"}) {
 		t.Errorf("of a slow one: %+v", got)
 	}
-	c.MCP = claude.MCPServers{"all"} // none is approved
+	c.MCP = workspace.MCPServers{"all"} // none is approved
 	for lang, want := range map[i18n.Lang]Finding{
 		i18n.Chinese: {
 			State: Warn, What: "claude：项目 .mcp.json 里的 MCP 服务器还没有批准，助手用不了：ends、gone、here、remote",

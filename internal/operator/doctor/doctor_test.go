@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"magpie/internal/claude"
+	"magpie/internal/claude/workspace"
 	"magpie/internal/i18n"
 	"magpie/internal/operator/config"
 )
@@ -27,7 +27,7 @@ func TestNodeForCLI(t *testing.T) {
 		"docs/claude-cli.md":            "Node.js %d or later",
 	} {
 		data, err := os.ReadFile(filepath.Join("..", "..", "..", page))
-		if want = fmt.Sprintf(want, claude.NodeForCLI); err != nil || !strings.Contains(string(data), want) {
+		if want = fmt.Sprintf(want, workspace.NodeForCLI); err != nil || !strings.Contains(string(data), want) {
 			t.Errorf("%s does not say %q: %v", page, want, err)
 		}
 	}

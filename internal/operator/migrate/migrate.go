@@ -19,6 +19,7 @@ import (
 	"magpie/bridge/access"
 	"magpie/internal/chat"
 	"magpie/internal/claude"
+	"magpie/internal/claude/workspace"
 	"magpie/internal/i18n"
 	"magpie/internal/operator/config"
 	"magpie/internal/safepath"
@@ -210,7 +211,7 @@ func (r reader) setMode(mode string) {
 	case "bypassPermissions":
 		r.noteSkipped(i18n.MigrateBypass)
 	default:
-		if slices.Contains(claude.PermissionModes, mode) {
+		if slices.Contains(workspace.PermissionModes, mode) {
 			r.file.Claude.PermissionMode = mode
 		} else {
 			r.noteSkipped(i18n.MigrateOddMode, mode)
@@ -226,7 +227,7 @@ func (r reader) finish() (*Found, error) {
 		r.noteSkipped(i18n.MigrateNoSecret)
 	}
 	if f.Claude.Project == "" {
-		r.noteSkipped(i18n.MigrateDefaultProject, claude.DefaultProject)
+		r.noteSkipped(i18n.MigrateDefaultProject, workspace.DefaultProject)
 	}
 	check := config.Defaults()
 	check.Feishu.AppID, check.Feishu.BaseURL = f.Feishu.AppID, f.Feishu.BaseURL

@@ -10,7 +10,7 @@ import (
 	"text/template"
 	"time"
 
-	"magpie/internal/claude"
+	"magpie/internal/claude/account"
 	"magpie/internal/i18n"
 )
 
@@ -68,7 +68,7 @@ func standardUnit() unit {
 func (u unit) StopSeconds() int { return int(max(StopTimeout, u.Shutdown+stopGrace).Seconds()) }
 
 // Capabilities is for the template.
-func (u unit) Capabilities() string { return strings.Join(claude.Capabilities(), " ") }
+func (u unit) Capabilities() string { return strings.Join(account.Capabilities(), " ") }
 
 // HidesHome reports whether the service needs no file below people's home folders, so that the unit can hide them.
 func (u unit) HidesHome() bool {
