@@ -149,20 +149,14 @@ func (t *Talk) show(ctx context.Context, e terminal.Event) error {
 	case !about:
 		return nil
 	case t.answer.isElsewhere(): // unless it comes in a moment
-		time.AfterFunc(patience, func() {
-			t.later(ctx, func() error {
-				if t.answer == nil || !t.answer.isElsewhere() {
-					return nil
-				}
-				t.note(i18n.TerminalElsewhere.In(t.Lang))
-				return t.answered(ErrNoAnswer)
-			})
-		})
+		waits := t.answer
+		time.AfterFunc(patience, func() { t.later(ctx, func() error { return t.giveUp(waits) }) })
 		return nil
 	case !t.answer.isOver():
 		return nil
 	case t.typing != nil:
-		return t.answered(nil)
+		t.answer = nil
+		return nil
 	}
 	last := t.answer.last
 	if c := last.Card; c != nil && slices.Contains(failures, c.State) {
@@ -173,13 +167,16 @@ func (t *Talk) show(ctx context.Context, e terminal.Event) error {
 	return cmp.Or(err, errOver)
 }
 
-// answered ends the wait for an answer, and in a pipe the conversation.
-func (t *Talk) answered(err error) error {
-	t.answer = nil
-	if t.typing != nil {
+// giveUp ends the wait for an answer that is given elsewhere, and in a pipe the conversation.
+func (t *Talk) giveUp(a *answer) error {
+	if t.answer != a || !a.isElsewhere() {
 		return nil
 	}
-	return err
+	t.note(i18n.TerminalElsewhere.In(t.Lang))
+	if t.answer = nil; t.typing != nil {
+		return nil
+	}
+	return ErrNoAnswer
 }
 
 // patience is how long an answer may come after the sign that it is complete.
