@@ -51,7 +51,7 @@ func (c Config) DataFolder() (string, error) {
 		data, err = safepath.Resolve(data)
 	}
 	if err != nil {
-		return "", i18n.Mistakef("data：%v", "data: %v", err)
+		return "", i18n.Mistakef("data 文件夹：%v", "data: %v", err)
 	}
 	return data, nil
 }
@@ -90,7 +90,7 @@ func (c Config) checkFolders() error {
 		}
 	}
 	if _, short := cutHome(c.Data); short {
-		errs = append(errs, i18n.Mistakef("data：%v", "data: %v", err))
+		errs = append(errs, i18n.Mistakef("data 文件夹：%v", "data: %v", err))
 	}
 	if path, _ := strings.CutPrefix(c.DB.URL, "sqlite://"); path != c.DB.URL {
 		if _, short := cutHome(path); short {
