@@ -13,9 +13,9 @@ import (
 	"runtime"
 	"slices"
 	"strings"
-	"syscall"
 	"time"
 
+	"magpie/internal/claude/account"
 	"magpie/internal/configtype"
 	"magpie/internal/i18n"
 )
@@ -142,33 +142,6 @@ const (
 	Steers = "steer"
 )
 
-// NodeForCLI is the oldest major version of Node.js whose npm is to install the CLI. Once installed, the CLI does not
-// need it.
-const NodeForCLI = 22
-
-// HasNPM reports whether the CLI can be installed as the pages say: with the npm of Node.js.
-func HasNPM() bool {
-	_, noNode := exec.LookPath("node")
-	_, noNPM := exec.LookPath("npm")
-	return noNode == nil && noNPM == nil
-}
-
-// MissingCLI is the mistake that the configured CLI was not found, and how to install it; err is that of
-// [exec.LookPath].
-func MissingCLI(err error) error {
-	return i18n.Mistakef("[claude] command：%v（%v）", "[claude] command: %v (%v)", err, InstallCLI())
-}
-
-// InstallCLI says how to install the CLI on this machine.
-func InstallCLI() error {
-	if !HasNPM() {
-		return i18n.Mistakef("先安装带 npm 的 Node.js %d 或更新的版本，再执行 npm install -g @anthropic-ai/claude-code",
-			"install Node.js %d or later, with npm, then: npm install -g @anthropic-ai/claude-code", NodeForCLI)
-	}
-	return i18n.Mistakef("安装：npm install -g @anthropic-ai/claude-code",
-		"install it with: npm install -g @anthropic-ai/claude-code")
-}
-
 // Validate reports all problems with c.
 func (c Config) Validate() error {
 	var errs []error
@@ -220,31 +193,6 @@ func (c Config) Validate() error {
 	return errors.Join(append(errs, c.checkPolicy())...)
 }
 
-// explainMissing says what to do about a CLI that cannot be run.
-func explainMissing(command string, err error) error {
-	switch {
-	case errors.Is(err, fs.ErrPermission):
-		return i18n.Mistakef("[claude] command：%s 没有执行权限：运行 chmod +x %[1]s，或者写另一个程序",
-			"[claude] command: %s is not executable: run chmod +x %[1]s, or name another program", command)
-	case errors.Is(err, syscall.EISDIR):
-		return i18n.Mistakef("[claude] command：%s 是文件夹：要写里面的程序",
-			"[claude] command: %s is a folder: name the program in it", command)
-	}
-	return MissingCLI(err)
-}
-
-// refuseBatchFile rejects a batch file as the CLI: Windows runs it with a command interpreter, which would execute text
-// in arguments, such as the title of a chat.
-func refuseBatchFile(system, path string) error {
-	ext := strings.ToLower(filepath.Ext(path))
-	if system != "windows" || ext != ".cmd" && ext != ".bat" {
-		return nil
-	}
-	return i18n.Mistakef("[claude] command：%s 是批处理文件，无法安全地传递参数：请写它启动的程序 claude.exe",
-		"[claude] command: %s is a batch file, and arguments cannot be passed to it safely: name the program that it starts, claude.exe",
-		path)
-}
-
 // Resolve makes the paths of c absolute: the CLI is started in the project's folder, not in ours.
 func (c Config) Resolve() (Config, error) {
 	command, err := exec.LookPath(c.Command)
@@ -264,4 +212,62 @@ func (c Config) Resolve() (Config, error) {
 		}
 	}
 	return c, nil
+}
+
+// The values of [Config.Ask].
+const (
+	askChanges    = "changes"
+	askEverything = "everything"
+)
+
+// AsksEverything reports whether the agent asks before each use of a tool. By default the CLI runs read-only commands
+// without asking.
+func (c Config) AsksEverything() bool { return c.Ask == askEverything }
+
+// checkAsk rejects a combination that would silently deny every tool: dontAsk never sends a permission request (CLI
+// 2.1.197).
+func checkAsk(c Config) error {
+	switch {
+	case c.Ask != "" && c.Ask != askChanges && c.Ask != askEverything:
+		return i18n.Mistakef("[claude] ask %q：应为 %s 或 %s",
+			"[claude] ask %q: must be %s or %s", c.Ask, askChanges, askEverything)
+	case c.AsksEverything() && c.PermissionMode == "dontAsk":
+		return i18n.Mistakef(
+			`[claude] ask = "everything" 和不询问任何人的 permission_mode = "dontAsk" 一起用，就什么都做不了：换一个模式`,
+			`[claude] ask = "everything" allows nothing with permission_mode = "dontAsk", which asks nobody: choose another mode`)
+	}
+	return nil
+}
+
+// The values of [Config.ConfigDir].
+const (
+	perChatDir  = "per-chat"
+	isolatedDir = "isolated"
+)
+
+// HasOwnLogins reports whether the agents of each chat have a login of their own.
+func (c Config) HasOwnLogins() bool { return c.ConfigDir == isolatedDir }
+
+// settingSources are the places from which the CLI can read settings.
+var settingSources = []string{"user", "project", "local"}
+
+// checkPolicy reports all mistakes at once, so that a configuration needs only one correction.
+func (c Config) checkPolicy() error {
+	var errs []error
+	for _, s := range c.SettingSources {
+		if !slices.Contains(settingSources, s) {
+			errs = append(errs, i18n.Mistakef("[claude] setting_sources %q：应为 %s 之一",
+				"[claude] setting_sources %q: must be one of %s", s, i18n.Listing(settingSources)))
+		}
+	}
+	if c.ConfigDir != "" && c.ConfigDir != perChatDir && c.ConfigDir != isolatedDir {
+		errs = append(errs, i18n.Mistakef("[claude] config_dir %q：应为 %s 或 %s",
+			"[claude] config_dir %q: must be %s or %s", c.ConfigDir, perChatDir, isolatedDir))
+	}
+	if _, err := readSettings(c.Settings); err != nil {
+		errs = append(errs, err)
+	}
+	errs = append(errs, c.Wall.check())
+	as, err := account.Find(c.User)
+	return errors.Join(append(errs, err, as.Check())...)
 }

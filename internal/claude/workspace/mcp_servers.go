@@ -1,15 +1,19 @@
 package workspace
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/tidwall/gjson"
@@ -249,4 +253,124 @@ func ServerTool(name string) (server, tool string, ok bool) {
 		return "", "", false
 	}
 	return strings.Cut(rest, "__")
+}
+
+// localSettings are the settings of the machine's user for one project, below its folder. When that user approves a
+// server of the project in a terminal, the CLI writes it there.
+const localSettings = ".claude/settings.local.json"
+
+// approvalRules deny changes to what decides which servers of a project run. The CLI asks about them in all modes but
+// auto, where a model may allow them, and bypassPermissions.
+var approvalRules = []string{"Edit(//**/" + localSettings + ")", "Edit(//**/" + projectServers + ")"}
+
+// readLocalSettings reads the local settings of the project in dir. They approve nothing unless they are the machine
+// user's own, and that user trusts the project: any archive may contain such a file.
+func (a Agent) readLocalSettings(dir string, trusted bool) (local serverSource, err error) {
+	err = readSource(filepath.Join(dir, localSettings), &local)
+	if (local.All || len(local.Enabled) > 0) && !(trusted && a.isOwnApproval(dir)) {
+		local.All, local.Enabled = false, nil
+	}
+	return local, err
+}
+
+// isHome reports whether dir is the home folder of the machine's user. The CLI never stores that the user trusts it.
+func (a Agent) isHome(dir string) bool {
+	home, err := RealDir(a.Env[homeVariable])
+	return err == nil && dir == home
+}
+
+// isOwnApproval reports whether the local settings of the project in dir are the machine user's own. Those that may
+// have come with a checkout approve nothing, nor do they in the CLI: it looks for links and for files that git tracks.
+func (a Agent) isOwnApproval(dir string) bool {
+	for _, name := range []string{filepath.Dir(localSettings), localSettings} {
+		if info, err := os.Lstat(filepath.Join(dir, name)); err != nil || info.Mode()&fs.ModeSymlink != 0 {
+			return false
+		}
+	}
+	if exists(filepath.Join(dir, filepath.Dir(localSettings), ".git")) {
+		return false
+	}
+	if repositoryRoot(dir) == "" {
+		return true
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
+	defer cancel()
+	// Nothing in the configuration of the project may make git run a program.
+	git := exec.CommandContext(ctx, "git", "-c", "core.fsmonitor=", "-c", "core.hooksPath=/dev/null", "ls-files",
+		"--error-unmatch", "--", ":(icase)"+localSettings)
+	git.Dir = dir
+	git.Env = []string{"PATH=" + a.Env["PATH"], homeVariable + "=" + a.Env[homeVariable], "GIT_NO_LAZY_FETCH=1"}
+	git.SysProcAttr = &syscall.SysProcAttr{}
+	a.User.SetCredential(git)
+	var exit *exec.ExitError
+	return errors.As(git.Run(), &exit) && exit.ExitCode() == 1 // any other failure: not known
+}
+
+// decisionsFolder is the folder by whose name the CLI stores what the machine's user has decided about the project in
+// dir: the root of its repository, that of the main checkout if it is in a linked worktree, or dir itself without git.
+func decisionsFolder(dir string) string {
+	root := repositoryRoot(dir)
+	if root == "" {
+		return dir
+	}
+	return mainCheckout(root)
+}
+
+// repositoryRoot is the root of the git checkout with dir; empty = there is none.
+func repositoryRoot(dir string) string {
+	for _, folder := range withParents(dir) {
+		if exists(filepath.Join(folder, ".git")) {
+			return folder
+		}
+	}
+	return ""
+}
+
+// withParents are dir and the folders above it, up to the root of the file system.
+func withParents(dir string) []string {
+	list := []string{dir}
+	for parent := filepath.Dir(dir); parent != dir; parent = filepath.Dir(dir) {
+		list, dir = append(list, parent), parent
+	}
+	return list
+}
+
+// maxPath limits the size of git's files with one path, in bytes.
+const maxPath = 16 << 10
+
+// mainCheckout is the folder of the repository to which a linked worktree belongs; of any other checkout it is its root.
+// Anyone who can write to a folder can make it look like a worktree, so the repository must name it, too.
+func mainCheckout(root string) string {
+	pathIn := func(dir, name string) string {
+		data, err := safepath.ReadFile(filepath.Join(dir, name), maxPath)
+		path := strings.TrimSpace(strings.TrimPrefix(string(data), "gitdir:"))
+		if err != nil || path == "" {
+			return ""
+		}
+		if !filepath.IsAbs(path) {
+			path = filepath.Join(dir, path)
+		}
+		return filepath.Clean(path)
+	}
+	folder := pathIn(root, ".git")
+	common, named := pathIn(folder, "commondir"), pathIn(folder, "gitdir")
+	if folder == "" || common == "" || filepath.Dir(folder) != filepath.Join(common, "worktrees") {
+		return root
+	}
+	if own, err := safepath.Real(named); err != nil || own != filepath.Join(root, ".git") {
+		return root
+	}
+	if filepath.Base(common) == ".git" {
+		common = filepath.Dir(common)
+	}
+	if main, err := safepath.Real(common); err == nil {
+		return main
+	}
+	return root
+}
+
+// exists reports whether there is, or may be, a file at path.
+func exists(path string) bool {
+	_, err := os.Lstat(path)
+	return !errors.Is(err, fs.ErrNotExist)
 }

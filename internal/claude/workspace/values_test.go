@@ -1,11 +1,32 @@
 package workspace_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
+	"magpie/internal/claude/claudetest"
 	"magpie/internal/claude/workspace"
 )
+
+func TestWhatAskMayBe(t *testing.T) {
+	t.Parallel()
+	c := claudetest.ScriptedConfig(t)
+	for ask, fine := range map[string]bool{
+		"": true, "changes": true, "everything": true, "nothing": false, "Everything": false,
+	} {
+		if c.Ask = ask; (c.Validate() == nil) != fine {
+			t.Errorf("%q: %v", ask, c.Validate())
+		}
+	}
+	c.Ask, c.PermissionMode = "everything", "dontAsk"
+	if err := c.Validate(); err == nil || !strings.Contains(err.Error(), "[claude] ask") {
+		t.Errorf("with dontAsk: %v", err)
+	}
+	if workspace.Defaults().Ask != "changes" {
+		t.Errorf("by default %q", workspace.Defaults().Ask)
+	}
+}
 
 func TestModelsThatAChatMayChoose(t *testing.T) {
 	t.Parallel()
@@ -43,5 +64,34 @@ func TestNamesOfModels(t *testing.T) {
 		if got := workspace.ModelName(id); got != want {
 			t.Errorf("%q is displayed as %q, want %q", id, got, want)
 		}
+	}
+}
+
+func TestCommandsThatAreNotForChats(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{
+		"config", "Config", "permissions", "login", "logout", "/greet", "", "two words", "a\nb",
+	} {
+		c := workspace.Defaults()
+		c.Commands = []string{"review", "team:deploy", name}
+		if err := c.Validate(); err == nil || strings.Count(err.Error(), "slash_commands") != 1 {
+			t.Errorf("%q: %v", name, err)
+		}
+	}
+}
+
+func TestReadingTheServersOfTheConfiguration(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]workspace.MCPServers{
+		"all": {"all"}, "none": {"none"}, "": {}, "github, db": {"github", "db"},
+	} {
+		var got workspace.MCPServers
+		if err := got.UnmarshalText([]byte(text)); err != nil || !slices.Equal(got, want) {
+			t.Errorf("%q: %v, %v", text, got, err)
+		}
+	}
+	var got workspace.MCPServers
+	if err := got.UnmarshalText([]byte("all,github")); err == nil {
+		t.Error("all and a name are accepted together")
 	}
 }

@@ -3,6 +3,7 @@ package workspace_test
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -64,5 +65,19 @@ func TestSettingSourcesAndFoldersAreChecked(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v does not say %s", err, want)
 		}
+	}
+}
+
+func TestRulesWithoutAPath(t *testing.T) {
+	c := workspace.Config{
+		AllowedTools: []string{
+			"Read", "Read(./**)", "Edit(*)", "Write(//**)", "Bash", "Bash(*)", "Bash(:*)", "Bash(git status)",
+			"Read(~/docs/**)", "WebFetch", "mcp__x__y",
+		},
+		Settings: `{"permissions":{"allow":["Grep","Glob(src/**)"]}}`,
+	}
+	want := []string{"Read", "Edit(*)", "Write(//**)", "Bash", "Bash(*)", "Bash(:*)", "Grep"}
+	if got := c.BareRules(); !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
 	}
 }
