@@ -27,7 +27,7 @@ var measures = []struct {
 		n, _ := calls(wayOfAMessage(t))
 		return n
 	}},
-	{"files of these calls", 119, func(t *testing.T) int {
+	{"files of these calls", 114, func(t *testing.T) int {
 		_, files := calls(wayOfAMessage(t))
 		return len(files)
 	}},

@@ -3,6 +3,8 @@ package db
 import (
 	"context"
 	"database/sql"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -100,4 +102,108 @@ func (ms Messages) replace(ctx context.Context, tx *sql.Tx, old version, e Inbou
 	var a AcceptResult
 	_, err := ms.db.Turns().ask(ctx, tx, &a, m, e)
 	return a.Turn, err
+}
+
+// notRecalled excludes recalled and replaced messages. Every query that contributes to a later context must contain it.
+const notRecalled = ` AND state = ''`
+
+const selectStored = `SELECT id, (SELECT no FROM chats WHERE key = chat_key), ` + messageColumns + ` FROM messages
+	WHERE chat_key = ?1 AND message_id = ?2`
+
+const setContent = `UPDATE messages SET content = ?2 WHERE id = ?1`
+
+// setText replaces the text of a message whose content arrives later than the message itself, and
+// indexes the new text.
+func (ms Messages) setText(ctx context.Context, tx *sql.Tx, key chat.Key, message, text string) error {
+	var id, no, upto int64
+	m, err := scanStored(ctx, tx, key, message, &id, &no)
+	if err != nil {
+		return err
+	}
+	m.Text = text
+	if _, err := tx.ExecContext(ctx, setContent, id, text); err != nil {
+		return fmt.Errorf("update message %s: %w", message, err)
+	}
+	if err := ms.db.Search().forget(ctx, tx, storedRow{id, indexRow(no) + m.Seq}); err != nil {
+		return err
+	}
+	// Only if the index has already passed this message; otherwise it will read the new text by itself.
+	if err := tx.QueryRowContext(ctx, selectIndexed).Scan(&upto); err != nil || id > upto || !findable(m) {
+		return err
+	}
+	_, err = tx.ExecContext(ctx, insertTerms, indexRow(no)+m.Seq, strings.Join(indexTerms(m), " "))
+	return err
+}
+
+// scanStored loads a message with its row ID and its chat's number, or returns [ErrNotFound].
+func scanStored(
+	ctx context.Context, tx *sql.Tx, key chat.Key, message string, id, no *int64,
+) (m chat.Message, err error) {
+	rows, err := tx.QueryContext(ctx, selectStored, key.String(), message)
+	if err != nil {
+		return m, fmt.Errorf("load message %s: %w", message, err)
+	}
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	if !rows.Next() {
+		return m, errors.Join(rows.Err(), ErrNotFound)
+	}
+	return scanMessage(rows, key, id, no)
+}
+
+// forget removes a message from the search index.
+func (s Search) forget(ctx context.Context, tx *sql.Tx, m storedRow) error {
+	s.db.indexing.invalidate()
+	if _, err := tx.ExecContext(ctx, deleteEmbedding, m.id); err != nil {
+		return fmt.Errorf("delete the vector of a message: %w", err)
+	}
+	if _, err := tx.ExecContext(ctx, deleteTerms, m.row); err != nil {
+		return fmt.Errorf("delete a message from the index: %w", err)
+	}
+	return nil
+}
+
+// The index messages_nameless finds the messages without a name.
+const (
+	anyNameless = `SELECT EXISTS (SELECT 1 FROM json_each(?1) n JOIN messages m ON m.actor_id = n.key
+		AND m.actor_name = '' AND m.actor_id <> '')`
+
+	fillNames = `UPDATE messages SET actor_name = (SELECT value FROM json_each(?1) WHERE key = actor_id)
+		WHERE actor_name = '' AND actor_id <> '' AND actor_id IN (SELECT key FROM json_each(?1))`
+)
+
+// Name adds people's names, by user ID, to their messages that have none.
+func (ms Messages) Name(ctx context.Context, names map[string]string) error {
+	list, err := json.Marshal(names)
+	if err != nil {
+		return fmt.Errorf("names of people: %w", err)
+	}
+	var some bool
+	if err := ms.db.read.QueryRowContext(ctx, anyNameless, string(list)).Scan(&some); err != nil {
+		return fmt.Errorf("look for messages without a name: %w", err)
+	}
+	if !some {
+		return nil
+	}
+	if _, err := ms.db.engine.Exec(ctx, fillNames, string(list)); err != nil {
+		return fmt.Errorf("name messages: %w", err)
+	}
+	return nil
+}
+
+const nameInChat = `SELECT actor_name FROM messages WHERE chat_key = ?1 AND actor_id = ?2 AND actor_name <> ''
+	ORDER BY seq DESC LIMIT 1`
+
+// NameOf is the name under which a user last wrote in the private chat with the bot; empty = unknown.
+func (ms Messages) NameOf(ctx context.Context, user string) (string, error) {
+	key, err := ms.db.Chats().PrivateChat(ctx, user)
+	if errors.Is(err, ErrNotFound) {
+		return "", nil
+	} else if err != nil {
+		return "", err
+	}
+	name, err := queryOne(ctx, ms.db.read, scanText, nameInChat, key.String(), user)
+	if err != nil && !errors.Is(err, ErrNotFound) {
+		return "", fmt.Errorf("name of %s: %w", user, err)
+	}
+	return name, nil
 }

@@ -3,6 +3,7 @@ package db
 import (
 	"cmp"
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 
@@ -69,4 +70,44 @@ func scanKey(scan scanner) (chat.Key, error) {
 		return chat.Key{}, err
 	}
 	return chat.ParseKey(s)
+}
+
+var (
+	// ErrNotFound means that the row does not exist.
+	ErrNotFound = errors.New("not found")
+
+	// ErrUnreadable means that a row has content that no program can have stored. The row stays until the operator
+	// corrects it.
+	ErrUnreadable = errors.New("a row of the database cannot be read: run magpie doctor")
+
+	// ErrStopped means that somebody has stopped the turn meanwhile.
+	ErrStopped = errors.New("the turn was stopped meanwhile")
+
+	// errOver means that the conversation of the turn has ended meanwhile.
+	errOver = errors.New("the conversation has ended meanwhile")
+
+	// ErrRepeated means that the event was already handled.
+	ErrRepeated = errors.New("the event is known already")
+)
+
+// Permanent reports whether repeating the query would always fail the same way: the row is gone, or cannot be read. A
+// retry loop would never end.
+func Permanent(err error) bool { return errors.Is(err, ErrUnreadable) || errors.Is(err, ErrNotFound) }
+
+const insertEvent = `INSERT INTO events (id, seen_at) VALUES (?1, ?2) ON CONFLICT (id) DO NOTHING`
+
+// takeEvent records an event that is not a message, in the transaction of its effect. It returns [ErrRepeated] if the
+// event is known. An event without an ID is always new.
+func takeEvent(ctx context.Context, d *DB, tx *sql.Tx, id string) error {
+	if id == "" {
+		return nil
+	}
+	res, err := tx.ExecContext(ctx, insertEvent, id, millis(d.now()))
+	if err != nil {
+		return fmt.Errorf("note event %s: %w", id, err)
+	}
+	if n, err := res.RowsAffected(); err != nil || n == 0 {
+		return errors.Join(err, ErrRepeated)
+	}
+	return nil
 }

@@ -4,9 +4,12 @@ import (
 	"cmp"
 	"context"
 	"database/sql"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
+	"unicode/utf8"
 
 	"magpie/internal/chat"
 	"magpie/internal/convo"
@@ -171,4 +174,87 @@ func (ts Turns) Answer(ctx context.Context, key chat.Key, turn int64) (string, e
 		return "", fmt.Errorf("answer of turn %d: %w", turn, err)
 	}
 	return text, nil
+}
+
+const setTurnDraft = `UPDATE turns SET draft = ?2, part_ends = ?3 WHERE id = ?1 AND state = 'running'`
+
+// SetDraft stores what people are about to see of a running turn's answer, by message.
+func (ts Turns) SetDraft(ctx context.Context, turn int64, parts ...string) error {
+	var draft string
+	var ends []int
+	for i, part := range parts {
+		if draft != "" && part != "" {
+			draft += partBorder
+		}
+		if draft += part; i < len(parts)-1 {
+			ends = append(ends, len(draft))
+		}
+	}
+	stored := ""
+	if len(ends) > 0 {
+		data, err := json.Marshal(ends)
+		if err != nil {
+			return fmt.Errorf("set draft of turn %d: %w", turn, err)
+		}
+		stored = string(data)
+	}
+	if _, err := ts.db.engine.Exec(ctx, setTurnDraft, turn, draft, stored); err != nil {
+		return fmt.Errorf("set draft of turn %d: %w", turn, err)
+	}
+	return nil
+}
+
+// partBorder separates the parts of an answer in its text.
+const partBorder = "\n\n"
+
+const turnPartEnds = `SELECT part_ends FROM turns WHERE id = ?1`
+
+// Parts divides the answer of a turn like its last draft: whatever is drawn later must keep what people have seen in
+// its place. If nobody can read any more where that was, the answer is one part.
+func (ts Turns) Parts(ctx context.Context, turn int64, answer string) ([]string, error) {
+	stored, err := queryOne(ctx, ts.db.read, scanText, turnPartEnds, turn)
+	if err != nil {
+		return nil, fmt.Errorf("parts of turn %d: %w", turn, err)
+	}
+	var ends []int
+	if stored != "" && json.Unmarshal([]byte(stored), &ends) != nil {
+		ends = nil
+	}
+	return splitAt(answer, ends), nil
+}
+
+// splitAt cuts a text at these byte offsets, but never within a character: the offsets may belong to another text.
+func splitAt(text string, ends []int) []string {
+	parts, from := make([]string, 0, len(ends)+1), 0
+	for _, end := range append(ends, len(text)) {
+		end = max(from, min(end, len(text)))
+		for end < len(text) && !utf8.RuneStart(text[end]) {
+			end--
+		}
+		part := text[from:end]
+		if from > 0 {
+			part = strings.TrimPrefix(part, partBorder)
+		}
+		parts, from = append(parts, part), end
+	}
+	return parts
+}
+
+const selectSteers = `SELECT prompt_id FROM steers WHERE turn_id = ?1 ORDER BY seq`
+
+const followUpPrompts = `SELECT prompt_id FROM turns WHERE session_id = ?1 AND session_id <> '' AND follows > 0
+	AND prompt_id <> '' ORDER BY id`
+
+// PromptIDs lists the IDs in the transcript of what belongs to a turn besides its question: the messages that its agent
+// was handed, in order, read or not; or for a follow-up, the follow-ups that were read in its session.
+func (ts Turns) PromptIDs(ctx context.Context, t Turn) (list []string, err error) {
+	if t.Follows != 0 {
+		list, err = queryAll(ctx, ts.db.read, scanText, followUpPrompts, t.Session)
+	} else {
+		list, err = queryAll(ctx, ts.db.read, scanText, selectSteers, t.ID)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("what belongs to turn %d: %w", t.ID, err)
+	}
+	return list, nil
 }
