@@ -133,3 +133,26 @@ func TestSettingsOfANewerProgramSurvive(t *testing.T) {
 		t.Errorf("stored %s, want %s", stored, want)
 	}
 }
+
+// Two commands that began with the same settings change one each: neither undoes the other, and one that is cleared is
+// gone.
+func TestSettingsChangeWhereTheyDiffer(t *testing.T) {
+	d := fresh(t)
+	was := db.Settings{}
+	for i, to := range []db.Settings{{Model: "opus"}, {Effort: "high"}} {
+		e := say(fmt.Sprintf("om_%d", i), "/")
+		e.Class, e.Effects = chat.Command, []db.Effect{db.ChangeSettings{From: was, To: to}}
+		accept(t, d, e)
+	}
+	check := func(want db.Settings) {
+		t.Helper()
+		if c, err := d.Chats().Get(t.Context(), oc); err != nil || c.Settings != want {
+			t.Errorf("%+v, want %+v, %v", c.Settings, want, err)
+		}
+	}
+	check(db.Settings{Model: "opus", Effort: "high"})
+	e := say("om_3", "/model default")
+	e.Effects = []db.Effect{db.ChangeSettings{From: db.Settings{Model: "opus"}}}
+	accept(t, d, e)
+	check(db.Settings{Effort: "high"})
+}
