@@ -56,7 +56,7 @@ func (r *cutOffTurns) bookUnread(ctx context.Context, t db.Turn) error {
 		return err
 	}
 	if u := r.estimate(ctx, t, list); u != nil {
-		return r.db.Access().BookTurn(ctx, t, *u)
+		return r.db.Access().Book(ctx, db.Expense{Key: t.Key, Turn: t.ID, Follows: t.Follows, Usage: *u})
 	}
 	return nil
 }

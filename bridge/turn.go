@@ -245,7 +245,8 @@ func (r *turnRunner) store(ctx context.Context, t *turn, end turncard.Outcome) e
 	ctx = context.WithoutCancel(ctx)
 	if end.State == convo.Queued {
 		if t.usage != nil {
-			if err := r.db.Access().BookTurn(ctx, t.Turn, *t.usage); err != nil {
+			spent := db.Expense{Key: t.Turn.Key, Turn: t.Turn.ID, Follows: t.Turn.Follows, Usage: *t.usage}
+			if err := r.db.Access().Book(ctx, spent); err != nil {
 				zerolog.Ctx(ctx).Error().Err(err).Msg("cost of a turn that runs again not booked")
 			}
 		}

@@ -23,9 +23,9 @@ const (
 type Expense struct {
 	Key     chat.Key
 	User    string // the asker; empty = nobody
-	Purpose string
-	Turn    int64 // 0 = none
-	asked   int64 // the turn whose questions Turn answers; 0 = Turn itself
+	Purpose string // empty = for the turn
+	Turn    int64  // 0 = none
+	Follows int64  // the turn whose questions Turn answers, see [Turn]; 0 = Turn itself
 	Usage   Usage
 }
 
@@ -76,7 +76,7 @@ func (as Access) book(ctx context.Context, tx *sql.Tx, e Expense) error {
 			part += all % n
 		}
 		_, err := tx.ExecContext(
-			ctx, bookExpense, at, e.Key.String(), user, e.Purpose, e.Turn, e.Usage.Model, part,
+			ctx, bookExpense, at, e.Key.String(), user, cmp.Or(e.Purpose, forTurn), e.Turn, e.Usage.Model, part,
 			e.Usage.CostUSD/float64(n),
 		)
 		if err != nil {
@@ -89,26 +89,17 @@ func (as Access) book(ctx context.Context, tx *sql.Tx, e Expense) error {
 // askers are the users who pay for an expense, in the order in which they asked; at least one entry, which may be
 // empty.
 func (as Access) askers(ctx context.Context, tx *sql.Tx, e Expense) ([]string, error) {
-	users, err := queryAll(ctx, tx, scanText, askersOfTurn, e.Key.String(), cmp.Or(e.asked, e.Turn))
+	users, err := queryAll(ctx, tx, scanText, askersOfTurn, e.Key.String(), cmp.Or(e.Follows, e.Turn))
 	if len(users) == 0 {
 		users = []string{e.User}
 	}
 	return users, err
 }
 
-// Book records an expense. [Turns.Finish] books those of turns, to their askers.
+// Book records an expense. [Turns.Finish] books what a turn has cost until then, to its askers; those of a follow-up have
+// asked before it.
 func (as Access) Book(ctx context.Context, e Expense) error {
 	return as.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error { return as.book(ctx, tx, e) })
-}
-
-// BookTurn records what a turn has cost besides what [Turns.Finish] has booked.
-func (as Access) BookTurn(ctx context.Context, t Turn, u Usage) error {
-	return as.Book(ctx, t.expense(u))
-}
-
-// expense is the cost of a turn. A follow-up is paid by those who asked before it.
-func (t Turn) expense(u Usage) Expense {
-	return Expense{Key: t.Key, Purpose: forTurn, Turn: t.ID, asked: t.Follows, Usage: u}
 }
 
 // A title or a suggestion during which another turn has begun has no cost of its own, and leaves all to that turn.

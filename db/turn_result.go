@@ -166,7 +166,9 @@ func (e turnEnd) book(ctx context.Context) error {
 	if e.Usage == nil {
 		return nil
 	}
-	return e.db.Access().book(ctx, e.tx, e.Turn.expense(*e.Usage))
+	return e.db.Access().book(ctx, e.tx, Expense{
+		Key: e.Turn.Key, Turn: e.Turn.ID, Follows: e.Turn.Follows, Usage: *e.Usage,
+	})
 }
 
 const ownSession = `SELECT session_id FROM turns WHERE id = ?1`
