@@ -450,7 +450,7 @@ func (r *scriptReader) expression() string {
 // readOrTyped are the files with Chinese words that the program parses or that people type, and with texts for the
 // agent, which are the same for all languages.
 var readOrTyped = map[string]string{
-	"bridge/choice.go": "values", "bridge/commands.go": "commands", "bridge/cost.go": "values",
+	"bridge/choice.go": "values", "bridge/commands.go": "commands", "bridge/budget/cost.go": "values",
 	"bridge/projects.go": "values", "bridge/receive.go": "what stops and continues", "bridge/midturn.go": "a mark",
 	"bridge/attempt.go": "a line of the log whose words are fixed", "internal/chat/file.go": "the prompt",
 	"internal/modelsim/facts.go": "questions", "internal/modelsim/scenes.go": "questions",

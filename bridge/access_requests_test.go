@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"magpie/bridge/access"
+	"magpie/bridge/budget"
 	"magpie/bridge/delivery/deliverytest"
 	"magpie/internal/chat"
 	"magpie/internal/i18n"
@@ -118,7 +119,7 @@ func TestTheNameOfAGroupIsNoMarkup(t *testing.T) {
 	if got := waiting(w, chat.PersonKey("ou_boss")); !strings.HasPrefix(got, want) {
 		t.Errorf("of a group it says %q", got)
 	}
-	if got := listEntry(name, "ou_x"); got != "`"+name+"` `ou_x`" {
+	if got := budget.Entry(name, "ou_x"); got != "`"+name+"` `ou_x`" {
 		t.Errorf("a list says %q", got)
 	}
 }

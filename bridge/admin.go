@@ -7,8 +7,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"time"
 
+	"magpie/bridge/budget"
 	"magpie/db"
 	"magpie/internal/chat"
 	"magpie/internal/i18n"
@@ -27,6 +27,15 @@ func (cs *commandSet) whoAmI(_ context.Context, o invocation) (commandResult, er
 		role = i18n.RoleAdmin
 	}
 	return o.say(i18n.WhoAmI, i18n.PersonName(who.Name, who.ID), who.ID, o.Key.Room(), role.In(o.lang))
+}
+
+// logIn is the command /login.
+func (cs *commandSet) logIn(_ context.Context, o invocation) (commandResult, error) {
+	if o.Kind != chat.Private {
+		return o.say(i18n.LoginPrivate)
+	}
+	reply, step := cs.logins.Order(o.args)
+	return commandResult{reply: reply.In(o.lang), login: step}, nil
 }
 
 // adminWords are the subcommands of /admin, with all their names.
@@ -65,9 +74,6 @@ var (
 	revokeWords = []string{"revoke", "撤销"}
 )
 
-// maxListed limits the entries of a list.
-const maxListed = 50
-
 // adminUsers lists who may talk to the bot, and changes it.
 func (cs *commandSet) adminUsers(ctx context.Context, o invocation) (commandResult, error) {
 	word, id := splitWord(o.args)
@@ -91,7 +97,7 @@ func (cs *commandSet) adminUsers(ctx context.Context, o invocation) (commandResu
 	fmt.Fprintf(&s, i18n.UsersHead.In(o.lang)+"\n",
 		ids(a.OwnerUsers()), ids(a.Admins), ids(a.Allow), ids(a.Deny), decided)
 	for i, g := range list {
-		if i == maxListed {
+		if i == budget.MaxListed {
 			break
 		}
 		state := i18n.StateIgnored
@@ -101,7 +107,7 @@ func (cs *commandSet) adminUsers(ctx context.Context, o invocation) (commandResu
 		case g.Allowed:
 			state = i18n.StateAllowed
 		}
-		fmt.Fprintf(&s, "- %s %s\n", listEntry(g.Name, g.Subject), state.In(o.lang))
+		fmt.Fprintf(&s, "- %s %s\n", budget.Entry(g.Name, g.Subject), state.In(o.lang))
 	}
 	s.WriteString(i18n.UsersUsage.In(o.lang))
 	return commandResult{reply: s.String()}, nil
@@ -116,13 +122,8 @@ func (cs *commandSet) adminChats(ctx context.Context, o invocation) (commandResu
 	if o.Kind != chat.Private {
 		return o.say(i18n.OnlyPrivate)
 	}
-	p := cs.budget
-	list, err := p.ledger.Spenders(ctx, "chat", chat.Key{}, p.midnight(time.Now(), -29), maxListed)
-	if err != nil {
-		return commandResult{}, err
-	}
-	reply := i18n.ChatsHead.In(o.lang) + "\n" + spenderLines(list, o.lang) + i18n.ChatsUsage.In(o.lang)
-	return commandResult{reply: reply}, nil
+	list, err := cs.budget.BusiestChats(ctx, o.lang)
+	return commandResult{reply: i18n.ChatsHead.In(o.lang) + "\n" + list + i18n.ChatsUsage.In(o.lang)}, err
 }
 
 // grant gives or revokes access for a user, or for everyone in a chat. The configuration takes precedence.
@@ -169,96 +170,18 @@ var oddInID = regexp.MustCompile(`[^0-9A-Za-z_:.@-]`)
 
 // adminBudgets shows the limits and the users who have spent most today.
 func (cs *commandSet) adminBudgets(ctx context.Context, o invocation) (commandResult, error) {
-	p, none := cs.budget, i18n.NoLimit.In(o.lang)
-	usd := func(v float64) string {
-		if v == 0 {
-			return none
-		}
-		return i18n.USD(v, o.lang)
-	}
-	count := func(v int64) string {
-		if v == 0 {
-			return none
-		}
-		return i18n.Tokens(v, o.lang)
-	}
-	users, err := p.ledger.Spenders(ctx, "user", chat.Key{}, p.midnight(time.Now(), 0), maxListed)
-	if err != nil {
-		return commandResult{}, err
-	}
-	b := p.Load()
-	text := fmt.Sprintf(i18n.Budgets.In(o.lang), usd(b.TurnUSD), usd(b.UserDayUSD), count(b.UserDayTokens),
-		usd(b.ChatDayUSD), count(b.ChatDayTokens))
-	reply := strings.TrimSpace(text + "\n" + i18n.TodayHead.In(o.lang) + "\n" + spenderLines(users, o.lang))
-	return commandResult{reply: reply}, nil
+	text, err := cs.budget.Today(ctx, o.lang)
+	return commandResult{reply: text}, err
 }
-
-// maxSpenders limits the users named in a report.
-const maxSpenders = 10
 
 // adminCost shows what was spent in all chats, and by whom.
 func (cs *commandSet) adminCost(ctx context.Context, o invocation) (commandResult, error) {
-	p, days := cs.budget, daysOf(o.args)
+	days := budget.Days(o.args)
 	if days == 0 {
 		return o.say(i18n.AdminUsage)
 	}
-	card, err := p.costCard(ctx, chat.Key{}, days, 0, o.lang)
-	if err != nil {
-		return commandResult{}, err
-	}
-	since := p.midnight(time.Now(), 1-days)
-	users, err := p.ledger.Spenders(ctx, "user", chat.Key{}, since, maxSpenders)
-	if err != nil {
-		return commandResult{}, err
-	}
-	chats, err := p.ledger.Spenders(ctx, "chat", chat.Key{}, since, maxSpenders)
-	if err != nil {
-		return commandResult{}, err
-	}
-	models, err := p.modelSpenders(ctx, chat.Key{}, since)
-	if err != nil {
-		return commandResult{}, err
-	}
-	user, room := 0.0, 0.0 // limits per day, which only the chart of one day can show
-	if b := p.Load(); days == 1 {
-		user, room = b.UserDayUSD, b.ChatDayUSD
-	}
-	addSpenderChart(card, i18n.CostByUser, users, user, o.lang)
-	addSpenderChart(card, i18n.CostByChat, chats, room, o.lang)
-	addSpenderChart(card, i18n.CostByModel, models, 0, o.lang)
-	addList(card, i18n.ByModel.In(o.lang), spenderLines(models, o.lang))
-	card.Body = strings.TrimSpace(card.Body + i18n.ByUser.In(o.lang) + "\n" + spenderLines(users, o.lang) +
-		i18n.ByChat.In(o.lang) + "\n" + spenderLines(chats, o.lang))
-	return commandResult{card: card}, nil
-}
-
-// longestListed limits a name in a list for admins, in runes.
-const longestListed = 100
-
-// shownID is the ID of a user or chat as commands and the configuration take it.
-func shownID(id string) string {
-	key, err := chat.ParseKey(id)
-	if err != nil { // a user
-		return id
-	}
-	return key.Room() + strings.TrimPrefix(id, key.Parent().String())
-}
-
-// listEntry is the name of a user or chat in a list for admins.
-func listEntry(name, id string) string {
-	if id == "" {
-		return "–"
-	}
-	return strings.TrimSpace(i18n.SafeName(i18n.Truncate(i18n.Visible(name), longestListed)) + " `" + shownID(id) + "`")
-}
-
-// spenderLines lists the spenders, one per line.
-func spenderLines(list []db.Spender, l i18n.Lang) string {
-	var s strings.Builder
-	for _, one := range list {
-		fmt.Fprintf(&s, "- %s %s · %s\n", listEntry(one.Name, one.ID), i18n.USD(one.USD, l), i18n.Tokens(one.Tokens, l))
-	}
-	return s.String()
+	card, err := cs.budget.TotalCard(ctx, days, o.lang)
+	return commandResult{card: card}, err
 }
 
 // adminReload reloads the configuration.

@@ -3,13 +3,13 @@ package bridge
 import (
 	"context"
 	"errors"
-	"slices"
 	"time"
 
 	"github.com/google/uuid"
 	"github.com/rs/zerolog"
 
 	"magpie/bridge/access"
+	"magpie/bridge/upkeep"
 	"magpie/bridge/workqueue"
 	"magpie/db"
 	"magpie/internal/chat"
@@ -19,22 +19,21 @@ import (
 // aheadStarts starts a chat's process when a question seems likely, so that the user does not wait for the start and
 // for the session to resume.
 type aheadStarts struct {
+	cfg     *Config
 	preview *Preview
 	db      *db.DB
 	access  *access.Authorizer
 	pool    *claude.Pool
 	specs   processSpecs
-	upkeep  *upkeep // knows which signs have counted, and whether a summary is made before the next turn
+	upkeep  *upkeep.Keeper // knows which signs have counted, and whether a summary is made before the next turn
 	turns   *turnQueue
 	jobs    *workqueue.Queue
 	log     zerolog.Logger
 }
 
 // Most signs are not followed by a question, so their effect is limited.
-const (
-	signPeriod = 10 * time.Minute // at most one sign per chat starts a process in this time
-	signAge    = 24 * time.Hour   // signs that often mean nothing are ignored in chats that were silent for longer
-)
+// Those that often mean nothing are ignored in chats that were silent for longer.
+const signAge = 24 * time.Hour
 
 // restoreRetry is how long the start of a process that nobody waits for is put off by the start of another.
 const restoreRetry = 200 * time.Millisecond
@@ -43,43 +42,17 @@ const restoreRetry = 200 * time.Millisecond
 func (a *aheadStarts) noteActivity(key chat.Key) { a.noteActivityOf(key, nil) }
 
 // notePress notes that a button was pressed. Whoever presses is there, however long the chat was silent.
-func (a *aheadStarts) notePress(key chat.Key) { a.noteSign(key, byPress, aheadSign{}) }
+func (a *aheadStarts) notePress(key chat.Key) { a.noteSign(key, upkeep.ByPress, aheadSign{}) }
 
 // noteActivityOf is noteActivity for somebody whose access is checked only if the sign counts; nil = it is checked.
 func (a *aheadStarts) noteActivityOf(key chat.Key, by *chat.Actor) {
-	a.noteSign(key, anySign, aheadSign{age: signAge, by: by})
+	a.noteSign(key, upkeep.AnySign, aheadSign{age: signAge, by: by})
 }
-
-// The kinds of signs. A press counts even if another sign, which was ignored, came before.
-const (
-	anySign = iota
-	byPress
-)
 
 func (a *aheadStarts) noteSign(key chat.Key, kind int, s aheadSign) {
-	if !a.pool.Ahead().Prolong(key.String()) && a.upkeep.countSign(key, kind, time.Now()) {
+	if !a.pool.Ahead().Prolong(key.String()) && a.upkeep.CountSign(key, kind, time.Now()) {
 		a.enqueue(key, s)
 	}
-}
-
-// countSign counts a sign, unless one of its kind has counted a short time ago.
-func (u *upkeep) countSign(key chat.Key, kind int, now time.Time) bool {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	for other := range u.chats {
-		u.forgetIdle(other, now)
-	}
-	c := u.of(key)
-	if now.Sub(c.signs[kind]) < signPeriod {
-		return false
-	}
-	c.signs[kind] = now
-	return true
-}
-
-// hasSign reports whether a sign has counted a short time ago.
-func (c *chatWork) hasSign(now time.Time) bool {
-	return slices.ContainsFunc(c.signs[:], func(at time.Time) bool { return now.Sub(at) < signPeriod })
 }
 
 // expectQuestion notes that a question is coming.
@@ -176,22 +149,21 @@ func (a *aheadStarts) start(ctx context.Context, key chat.Key, s aheadSign) erro
 		return err
 	}
 	claim, err := a.preview.claim(ctx, chat.Message{Key: key, Text: "?", Time: time.Now()})
-	if err != nil || a.upkeep.isDue(claim.Chat) || s.age > 0 && time.Since(claim.Chat.Turned) > s.age {
-		return err
-	}
-	spec, err := a.specs.chatSpec(claim.Chat)
-	if err != nil {
+	if err != nil || a.upkeep.IsDue(claim.Chat) || s.age > 0 && time.Since(claim.Chat.Turned) > s.age {
 		return err
 	}
 	if claim.Resume {
-		if cause := a.preview.cfg.checkResumable(claim.Chat); cause != "" {
+		if cause := a.cfg.checkResumable(claim.Chat); cause != "" {
 			return &claude.LostError{Session: claim.Turn.Session, Cause: cause}
 		}
 	} else {
 		claim.Turn.Session = uuid.NewString()
 	}
-	spec.Session, spec.Resume, spec.Files = claim.Turn.Session, claim.Resume, a.specs.files.Dir(ctx, key)
-	spec.Known = func() []string { return promptIDs(knownPrompts(ctx, a.db, claim)) }
+	known := func() []string { return promptIDs(knownPrompts(ctx, a.db, claim)) }
+	spec, err := a.specs.sessionSpec(ctx, claim, claim.Resume, known)
+	if err != nil {
+		return err
+	}
 	if s.replaces {
 		if err := a.pool.DropUnfit(key.String(), spec); err != nil {
 			return err

@@ -32,9 +32,10 @@ func (a *arrivals) arrived() (taken func()) {
 
 // OldestEvent is when the oldest event arrived that the bridge has not taken yet; zero = none waits.
 func (b *Bridge) OldestEvent() (oldest time.Time) {
-	b.arrivals.mu.Lock()
-	defer b.arrivals.mu.Unlock()
-	for _, at := range b.arrivals.since {
+	a := &b.arrivals
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, at := range a.since {
 		if oldest.IsZero() || at.Before(oldest) {
 			oldest = at
 		}

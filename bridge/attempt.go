@@ -21,9 +21,9 @@ import (
 
 // readFollowUp reads a turn that the agent started by itself. If the budget does not allow it, its process is ended.
 func (r *turnRunner) readFollowUp(ctx context.Context, t *turn) turncard.Outcome {
-	log := zerolog.Ctx(ctx)
-	if err := r.budget.check(ctx, t.Claim); err != nil {
-		<-r.pool.Stop(t.Turn.Key.String())
+	log, key := zerolog.Ctx(ctx), t.Turn.Key
+	if err := r.budget.Check(ctx, t.Claim); err != nil {
+		<-r.pool.Stop(key.String())
 		t.addUsage(r.unreadUsage(ctx, t.Claim))
 		return failedOutcome(log, err)
 	}
@@ -37,9 +37,8 @@ func (r *turnRunner) readFollowUp(ctx context.Context, t *turn) turncard.Outcome
 
 // leaveRefused makes what the model's API has refused end with its turn.
 func (r *turnRunner) leaveRefused(ctx context.Context, t *turn, result claude.Result) {
-	if result.Failure.OfContents() {
-		t.session.leaveRefused(ctx, t.acted || t.Turn.Follows != 0,
-			r.pool.Config().Transcripts(t.Turn.Key.String()))
+	if key := t.Turn.Key; result.Failure.OfContents() {
+		t.session.leaveRefused(ctx, t.acted || t.Turn.Follows != 0, r.pool.Config().Transcripts(key.String()))
 	}
 }
 
@@ -55,9 +54,9 @@ func (r *turnRunner) answer(ctx context.Context, t *turn) turncard.Outcome {
 	// Files come first because the prompt names their paths. The group's messages are fetched in parallel with the
 	// rest.
 	r.fetchFiles(ctx, t)
-	t.listen = r.overheard.fetchMissed(ctx, t.Claim)
+	t.listen = r.overheard.Fetch(ctx, t.Claim)
 	defer t.listen()
-	if err := r.budget.check(ctx, t.Claim); err != nil {
+	if err := r.budget.Check(ctx, t.Claim); err != nil {
 		return failedOutcome(log, err)
 	}
 	var err error
@@ -92,7 +91,7 @@ func (r *turnRunner) answer(ctx context.Context, t *turn) turncard.Outcome {
 			return failedOutcome(log, err)
 		default:
 			r.leaveRefused(ctx, t, result)
-			return r.budget.explainLimit(r.resultOutcome(ctx, t.Claim, result))
+			return r.budget.ExplainLimit(r.resultOutcome(ctx, t.Claim, result))
 		}
 	}
 	return failedOutcome(log, err)
@@ -103,6 +102,7 @@ func (r *turnRunner) attempt(ctx context.Context, t *turn) (claude.Result, error
 	if ctx.Err() != nil { // stopped before it began
 		return claude.Result{}, context.Cause(ctx)
 	}
+	key := t.Turn.Key
 	spec, err := r.specs.specFor(ctx, t)
 	if err != nil {
 		return claude.Result{}, err
@@ -111,7 +111,7 @@ func (r *turnRunner) attempt(ctx context.Context, t *turn) (claude.Result, error
 	if err != nil {
 		return claude.Result{}, err
 	}
-	defer r.pool.Release(t.Turn.Key.String(), p)
+	defer r.pool.Release(key.String(), p)
 	if ctx.Err() != nil {
 		return claude.Result{}, context.Cause(ctx)
 	}
@@ -174,14 +174,15 @@ func (r *turnRunner) attemptInstalled(ctx context.Context, t *turn) (claude.Resu
 // follow reads a turn that the agent started by itself.
 func (r *turnRunner) follow(ctx context.Context, t *turn) (claude.Result, error) {
 	t.sent = true
-	p, err := r.pool.AcquireWoken(ctx, t.Turn.Key.String())
+	key := t.Turn.Key
+	p, err := r.pool.AcquireWoken(ctx, key.String())
 	if err != nil {
 		return claude.Result{}, err
 	}
 	if p == nil {
 		return claude.Result{}, &claude.ExitError{Err: claude.ErrNoProcess}
 	}
-	defer r.pool.Release(t.Turn.Key.String(), p)
+	defer r.pool.Release(key.String(), p)
 	p.OnSuggestion(t.suggestion.arrive)
 	p.Unasked().StartFor(taskOwner(t.Turn))
 	failpoint.At("follow-up: reading")
@@ -214,7 +215,7 @@ func (r *turnRunner) readAnswer(
 		}
 		switch e := ev.(type) {
 		case claude.ToolAsk:
-			place := r.cfg.workspace(t.Chat, p.Dir())
+			place := r.places.Workspace(t.Chat, p.Dir())
 			answer := func(v claude.Decision) bool { return p.Answer(e.ID, v) }
 			if r.approvals.RequestDecision(ctx, t.Claim, place, e, answer) {
 				r.pool.Yield(p)
@@ -287,24 +288,25 @@ func (r *turnRunner) buildPrompt(ctx context.Context, t *turn, live bool, s sync
 // calibrateTokens notes how many tokens the model needed for a prompt and its answer. What it has done and thought
 // besides is not estimated.
 func (r *turnRunner) calibrateTokens(t *turn, e claude.Result) {
-	c, before := t.Chat, t.Chat.Session.Tokens
-	if t.promptTokens > 0 && !t.acted && e.Failure == "" && before > 0 {
+	c, before := t.Chat.Settings, t.Chat.Session
+	if t.promptTokens > 0 && !t.acted && e.Failure == "" && before.Tokens > 0 {
 		estimated := t.promptTokens + contextmgr.EstimateTokens(e.Text)
-		r.context.CalibrateTokens(c.Settings.Model, estimated, e.Held-before)
+		r.context.CalibrateTokens(c.Model, estimated, e.Held-before.Tokens)
 	}
 }
 
 // contextRequest describes the context that a turn needs.
 func (cfg Config) contextRequest(c db.Claim, resume bool, s syncState) contextmgr.Request {
+	now := c.Chat
 	r := contextmgr.Request{
-		Key: c.Turn.Key, Kind: c.Chat.Kind, Epoch: c.Turn.Epoch, Turn: c.Turn.ID,
-		Asked: c.Asked, Project: cfg.projectDir(c.Chat), Model: c.Chat.Settings.Model, Lang: string(cfg.langOf(c.Chat)),
+		Key: c.Turn.Key, Kind: now.Kind, Epoch: c.Turn.Epoch, Turn: c.Turn.ID,
+		Asked: c.Asked, Project: cfg.Projects.DirOf(now), Model: now.Settings.Model, Lang: string(cfg.langOf(now)),
 		Synced: contextmgr.Synced{Seen: s.turn, Verified: s.verified, Incomplete: s.isBehind},
 	}
 	// A turn of an ended conversation must not get the summary of the current one.
-	if c.Chat.Epoch == c.Turn.Epoch {
-		r.After = c.Chat.ContextAfter()
-		r.Summary = contextmgr.Summary{Text: c.Chat.Summary.Text, Until: c.Chat.Summary.Until}
+	if now.Epoch == c.Turn.Epoch {
+		r.After = now.ContextAfter()
+		r.Summary = contextmgr.Summary{Text: now.Summary.Text, Until: now.Summary.Until}
 	}
 	if resume {
 		r.ResumeID = c.Turn.Session
@@ -405,7 +407,8 @@ func (r *turnRunner) handleEvent(ctx context.Context, t *turn, ev claude.Event) 
 		r.calibrateTokens(t, e)
 		t.session.recordResult(e)
 		t.addCost(e)
-		e.Window = r.cfg.Context.SessionWindow(e.Window) // the card shows how near the next summary is
+		rules := r.cfg.Context
+		e.Window = rules.SessionWindow(e.Window) // the card shows how near the next summary is
 		ev = e
 	}
 	t.setView(t.view.Apply(ev, time.Now()))

@@ -14,8 +14,13 @@ import (
 	"github.com/rs/zerolog"
 
 	"magpie/bridge/access"
+	"magpie/bridge/approval"
 	"magpie/bridge/attachment"
+	"magpie/bridge/budget"
 	"magpie/bridge/delivery"
+	"magpie/bridge/language"
+	"magpie/bridge/overheard"
+	"magpie/bridge/workplace"
 	"magpie/contextmgr"
 	"magpie/contextmgr/redact"
 	"magpie/db"
@@ -35,24 +40,19 @@ type Config struct {
 	Access      access.Config           // at startup, see SetAccess
 	Departments access.DepartmentLookup // nil = departments are ignored
 	// the platform's ID of the app; empty = the owner is not looked up
-	App            string
-	AppChannel     string         // of the platform of the app
-	Founder        access.Founder // nil = the platform cannot be asked for the owner
-	Found          db.Owner       // the owner found earlier, if any
-	Project        string         // default working folder
-	PermissionMode string         // default mode
-	// the CLI asks before each tool use, even a read
-	AskEverything bool
-	Projects      map[string]Project                      // projects that chats can switch to, by name
-	Guard         Guard                                   // folders that are off limits to agents
-	Budget        Budget                                  // at startup, see SetBudget
-	Reload        func(context.Context) (Reloaded, error) // reloads the configuration; nil = it cannot be reloaded
+	App        string
+	AppChannel string                                  // of the platform of the app
+	Founder    access.Founder                          // nil = the platform cannot be asked for the owner
+	Found      db.Owner                                // the owner found earlier, if any
+	Projects   workplace.Set                           // where agents may work
+	Budget     budget.Limits                           // at startup, see SetBudget
+	Reload     func(context.Context) (Reloaded, error) // reloads the configuration; nil = it cannot be reloaded
 	// this machine; a session of another machine cannot be resumed here
 	Node    string
 	Context contextmgr.Config
 	// what people call the door of a channel; nil = nobody can tell
 	DoorName func(channel string) i18n.Phrase
-	Groups   Groups             // lists group messages; nil = only events bring them
+	Groups   overheard.Groups   // lists group messages; nil = only events bring them
 	Files    attachment.Config  // attachments, which are fetched after their messages
 	Tools    *agenttools.Server // serves the agents' tools; nil = agents have none
 	// what is removed from messages before they are stored, for good
@@ -117,22 +117,24 @@ type Bridge struct {
 	log       zerolog.Logger
 	context   *contextmgr.Manager
 	access    access.Control
-	languages languages
-	listening listening
+	languages language.Chooser
 	receiver  *receiver
 	presses   *pressHandler
 	recovery  *cutOffTurns
 	runner    *turnRunner
+	budget    *budget.Budget
+	files     *attachment.Store
+	followUps followUps
 	limits    *usageLimits
 	ahead     *aheadStarts
 	arrivals  arrivals
 }
 
 // SetBudget changes the budget, from the next turn on.
-func (b *Bridge) SetBudget(limits Budget) { b.runner.budget.Store(&limits) }
+func (b *Bridge) SetBudget(limits budget.Limits) { b.budget.Store(&limits) }
 
 // SetAccess changes who may talk to the bot, from the next message on.
-func (b *Bridge) SetAccess(a access.Config) { b.access.Ownership.Set(a) }
+func (b *Bridge) SetAccess(a access.Config) { b.access.Set(a) }
 
 // Run takes up what an earlier process left, and answers messages until ctx is done. Then it ends within the configured
 // time.
@@ -148,14 +150,17 @@ func (b *Bridge) Run(ctx context.Context) error {
 	var others sync.WaitGroup
 	defer others.Wait()
 	others.Go(func() { b.context.Run(ctx) })
-	others.Go(func() { b.access.Ownership.Run(ctx) })
+	others.Go(func() { b.access.Run(ctx) })
 	others.Go(func() { b.sendDigests(ctx) })
 	others.Go(func() { b.limits.Run(ctx) })
-	others.Go(func() { b.runner.upkeep.watchStale(ctx) })
+	others.Go(func() { b.upkeep.WatchStale(ctx) })
 	others.Go(func() { b.ahead.restore(ctx) })
 	b.queues.run(ctx, b.cfg.Shutdown)
 	return nil
 }
+
+// langOf is the language to use in a chat.
+func (cfg Config) langOf(c db.Chat) i18n.Lang { return language.Of(c, cfg.Lang, cfg.NewLang) }
 
 // spool is the folder of outgoing files.
 func (cfg Config) spool() delivery.Spool {
@@ -166,3 +171,6 @@ func (cfg Config) spool() delivery.Spool {
 func (cfg Config) isLate(m chat.Incoming) bool {
 	return cfg.MaxAge > 0 && cfg.Age(m) > cfg.MaxAge
 }
+
+// GuardedFiles are patterns of the names of files and folders that make others obey, see [approval.Guarded].
+func GuardedFiles() []string { return approval.Guarded() }

@@ -177,9 +177,10 @@ func (bc *busyChats) attach(key chat.Key, agent func(id, text string) bool) {
 
 // sendUnread sends the agent all messages that it does not have yet.
 func (c *busyChat) sendUnread() {
+	of := c.claim.Chat
 	for i := range c.unread {
 		if u := &c.unread[i]; c.agent != nil && !u.handed {
-			u.handed = c.agent(u.prompt, contextmgr.QuestionText([]chat.Message{u.message}, c.claim.Chat.Kind, string(c.lang)))
+			u.handed = c.agent(u.prompt, contextmgr.QuestionText([]chat.Message{u.message}, of.Kind, string(c.lang)))
 		}
 	}
 }

@@ -14,9 +14,6 @@ import (
 	"magpie/internal/i18n"
 )
 
-// byDefault are the values that reset a choice.
-var byDefault = []string{"default", "auto", "默认", "自动"}
-
 // choice describes a setting of a chat.
 type choice struct {
 	order   string      // the command that sets it
@@ -80,17 +77,17 @@ var languageNames = map[string]i18n.Lang{
 // chooseLang is the command /lang. The reply is in the chosen language.
 func (cs *commandSet) chooseLang(_ context.Context, o invocation) (commandResult, error) {
 	o.args = strings.ToLower(o.args)
-	now := i18n.ByItself.In(o.lang)
-	if s := o.chat.Settings.Lang; s != "" {
-		now = i18n.LangName.In(i18n.Lang(s))
+	now, own := i18n.ByItself.In(o.lang), &o.chat.Settings
+	if own.Lang != "" {
+		now = i18n.LangName.In(i18n.Lang(own.Lang))
 	}
 	// Changed before the reply is written, so that it is in the new language.
 	if l, ok := languageNames[o.args]; ok {
 		o.args, o.lang = string(l), l
-	} else if slices.Contains(byDefault, o.args) {
+	} else if slices.Contains(i18n.DefaultWords, o.args) {
 		unset := o.chat
 		unset.Settings.Lang = ""
-		o.lang = cs.cfg.langOf(unset)
+		o.lang = cs.languages.Of(unset)
 	}
 	return cs.setChoice(o, now, choice{
 		order: "/lang", offered: []string{"zh", "en"}, unset: i18n.ByItself, asks: i18n.LangNow, chosen: i18n.LangSet,
@@ -104,7 +101,7 @@ func (cs *commandSet) chooseLang(_ context.Context, o invocation) (commandResult
 // setChoice shows the available values, or sets one.
 func (cs *commandSet) setChoice(o invocation, now string, c choice) (commandResult, error) {
 	value, rest := splitWord(o.args)
-	reset := slices.Contains(byDefault, strings.ToLower(value))
+	reset := slices.Contains(i18n.DefaultWords, strings.ToLower(value))
 	switch {
 	case value == "":
 		var buttons []chat.Button

@@ -30,14 +30,15 @@ func (cs *commandSet) execute(ctx context.Context, o invocation, p plan) error {
 	} else if err != nil {
 		return err
 	}
-	detected := string(cs.languages.commandLanguage(o.Text))
+	detected := string(cs.languages.OfCommand(o.Text))
 	if asked := questionIn(o.Text); asked != o.Text {
 		m := o.Incoming
 		m.Text = asked
-		detected = cmp.Or(cs.languages.detect(ctx, m), detected)
+		to, _ := cs.languages.Detect(ctx, m)
+		detected = cmp.Or(to, detected)
 	}
 	c.Lang = cmp.Or(detected, c.Lang)
-	o.chat, o.lang = c, cs.cfg.langOf(c)
+	o.chat, o.lang = c, cs.languages.Of(c)
 	what, err := p(ctx, o)
 	if err != nil {
 		return err
@@ -82,28 +83,21 @@ func (cs *commandSet) carryOut(o invocation, done commandResult) {
 		case db.Happens:
 			cs.follow(key, e.Event)
 		case db.RequestSummary:
-			cs.upkeep.summarize(key)
+			cs.upkeep.Summarize(key)
 		case db.ChangeSettings:
 			if e.From.Model != e.To.Model {
 				cs.limits.release(key) // another model has its own limits
 			}
 		}
 	}
-	switch done.login {
-	case beginLogin:
-		cs.logins.startLogin(o)
-	case cancelLogin:
-		cs.logins.finishLogin()
-	case handCode:
-		cs.logins.handCode(o.ID)
-	}
+	cs.logins.Take(done.login, o.Incoming, o.lang)
 }
 
 // follow does what follows from what a command has made of the chat's turns.
 func (cs *commandSet) follow(key chat.Key, what convo.Event) {
 	switch e := what.(type) {
 	case convo.Stops:
-		cs.turns.busy.halt(key, errStopped, e.Turns...)
+		cs.busy.halt(key, errStopped, e.Turns...)
 		cs.turns.wake(key) // a turn that waits until a time ends at once
 	case convo.Vanishes:
 		cs.asks.EndTurnSoon(db.Turn{Key: key, ID: e.Turn}, convo.Cancelled)
@@ -115,8 +109,8 @@ func (cs *commandSet) follow(key chat.Key, what convo.Event) {
 
 // dropProcess ends the chat's process. Then the next one is expected.
 func (cs *commandSet) dropProcess(key chat.Key, expect func(chat.Key)) {
-	gone := cs.pool.Drop(key.String())
-	cs.turns.jobs.Enqueue(func(context.Context) { // that can take seconds
+	gone, turns := cs.pool.Drop(key.String()), cs.turns
+	turns.jobs.Enqueue(func(context.Context) { // that can take seconds
 		<-gone
 		expect(key)
 	})
@@ -168,7 +162,7 @@ func (cs *commandSet) executePress(ctx context.Context, p chat.Press, id, args s
 // can repeat the command.
 func (cs *commandSet) replyLater(o invocation, p plan) {
 	o.late = true
-	cs.upkeep.jobs.Enqueue(func(ctx context.Context) {
+	cs.jobs.Enqueue(func(ctx context.Context) {
 		what, err := p(ctx, o)
 		if err == nil && what.reply != "" && ctx.Err() == nil {
 			// The idempotency key contains the command's message, so a redelivered command is answered once.

@@ -15,7 +15,13 @@ import (
 	"magpie/bridge/access"
 	"magpie/bridge/approval"
 	"magpie/bridge/attachment"
+	"magpie/bridge/budget"
 	"magpie/bridge/delivery"
+	"magpie/bridge/language"
+	"magpie/bridge/login"
+	"magpie/bridge/upkeep"
+	"magpie/bridge/workplace"
+	"magpie/bridge/workqueue"
 	"magpie/contextmgr"
 	"magpie/db"
 	"magpie/internal/chat"
@@ -31,7 +37,7 @@ type commandResult struct {
 	effects []db.Effect // changes to the store, and what follows from them: see [commandSet.carryOut]
 	ask     string      // the question to run instead of the command; empty = none
 	files   []chat.File // files of that question
-	login   loginStep   // of the agent, taken after the commit; empty = none
+	login   login.Step  // of the agent, taken after the commit; empty = none
 	later   bool        // the reply takes longer: see [invocation.late]
 }
 
@@ -93,27 +99,29 @@ type command struct {
 // stored.
 type commandSet struct {
 	cfg       *Config
+	places    workplace.Set
 	db        *db.DB
 	log       zerolog.Logger
 	context   *contextmgr.Manager
 	zone      *time.Location
 	access    *access.Authorizer
-	languages languages
+	languages language.Chooser
 	pool      *claude.Pool
 	history   historyWriter
 	files     *attachment.Store
 	turns     *turnQueue
+	busy      *busyChats
+	jobs      *workqueue.Queue // what nobody waits for
 	asks      *approval.Requests
 	cutOff    *cutOffTurns
 	outbox    *delivery.Outbox
 	reactions *delivery.Reactions
-	upkeep    *upkeep
+	upkeep    *upkeep.Keeper
 	ahead     *aheadStarts
-	budget    *budget
+	budget    *budget.Budget
 	limits    *usageLimits
 	servers   *serverStates
-	listening listening
-	logins    *logins
+	logins    *login.Logins
 	exporting sync.Map // the chats with an export in progress, by chat.Key
 }
 

@@ -12,6 +12,7 @@ import (
 	"magpie/bridge/access"
 	"magpie/bridge/toolset"
 	"magpie/bridge/turncard"
+	"magpie/bridge/workplace"
 	"magpie/db"
 	"magpie/internal/chat"
 	"magpie/internal/i18n"
@@ -146,7 +147,7 @@ var commandCases = map[string][]commandCase{
 	"login": {
 		{args: "what", reply: i18n.LoginUsage, inGroup: i18n.LoginPrivate},
 		{reply: i18n.LoginBegun, inGroup: i18n.LoginPrivate, only: chat.Private, does: func(w *memoryRig, _ db.Chat) bool {
-			return w.logins().isRunning()
+			return w.logins().IsRunning()
 		}},
 	},
 	"notify": {
@@ -177,7 +178,7 @@ func matrix(t *testing.T) *memoryRig {
 	own := t.TempDir()
 	w := testWorld(t, func(cfg *Config) {
 		cfg.Access = access.Config{Owner: "ou_boss", Admins: []string{"ou_admin"}, Allow: []string{"ou_user"}}
-		cfg.Projects = map[string]Project{"own": {Path: own}}
+		cfg.Projects.Named = map[string]workplace.Project{"own": {Path: own}}
 	})
 	w.open()       // there is nothing to recover
 	w.takePlaces() // the test claims the turns
@@ -264,8 +265,7 @@ func (c command) try(w *memoryRig, p place, line string, l i18n.Lang, row comman
 	} else if got := chatNow(); got != before {
 		w.Errorf("%s by %s in %v makes it %+v", line, p.who, p.key, got)
 	}
-	w.logins().finishLogin()
-	w.logins().now = nil // nobody runs it here
+	w.forgetLogin()
 	if want == (i18n.Phrase{}) {
 		return
 	}
@@ -338,7 +338,7 @@ func TestEveryNameReachesItsCommand(t *testing.T) {
 					}
 				}
 				m := chat.Incoming{Key: group.key, Kind: group.kind, Text: slash + name, Actor: chat.Actor{ID: group.who}}
-				if !w.listening().toBot(w.ctx, m) {
+				if !w.receiver().toBot(w.ctx, m) {
 					t.Errorf("%q is not heard in a group that wants commands to be", m.Text)
 				}
 			}
@@ -367,7 +367,7 @@ func TestAButtonInAGroup(t *testing.T) {
 		}
 		w.expect(w.delivered(team), head(tc.want, i18n.Chinese))
 	}
-	if w.logins().isRunning() {
+	if w.logins().IsRunning() {
 		t.Error("a login has begun in a group")
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"magpie/bridge/access"
+	"magpie/bridge/workplace"
 	"magpie/db"
 	"magpie/internal/chat"
 	"magpie/internal/convo"
@@ -101,7 +102,7 @@ func TestACommandChangesTheSettings(t *testing.T) {
 	t.Parallel()
 	l := newRig(t)
 	own := t.TempDir()
-	l.remake(func(c *Config) { c.Projects = map[string]Project{"own": {Path: own}} })
+	l.remake(func(c *Config) { c.Projects.Named = map[string]workplace.Project{"own": {Path: own}} })
 	l.start()
 	l.must(l.receiver().commands.execute(t.Context(), invocation{Incoming: incoming("om_1", "/lang en"), args: "en"},
 		func(_ context.Context, o invocation) (commandResult, error) {
@@ -114,7 +115,7 @@ func TestACommandChangesTheSettings(t *testing.T) {
 				}}, nil
 		}))
 	c := l.chat()
-	if c.Settings.Lang != "en" || l.cfg().projectDir(c) != own || l.cfg().permissionMode(c) != "plan" {
+	if c.Settings.Lang != "en" || l.cfg().Projects.DirOf(c) != own || l.cfg().Projects.ModeOf(c) != "plan" {
 		t.Errorf("settings %+v", c.Settings)
 	}
 	if got := l.receiver().languages.LanguageFor(t.Context(), room, string(i18n.Chinese)); got != i18n.English {

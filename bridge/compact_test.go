@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"magpie/bridge/budget"
 	"magpie/db"
 	"magpie/internal/chat"
 	"magpie/internal/i18n"
@@ -67,7 +68,7 @@ func TestASummaryIsOrderedWhileAnotherIsMade(t *testing.T) {
 			l := newRig(t)
 			l.longChat()
 			u, begun, ordered, runs := l.upkeep(), make(chan struct{}), make(chan struct{}), 0
-			u.compact = func(then summary) summary {
+			u.Compact = func(then summary) summary {
 				return func(ctx context.Context, key chat.Key, wanted <-chan struct{}) error {
 					again := func() error { return then(ctx, key, wanted) }
 					if runs++; runs > 1 {
@@ -75,8 +76,8 @@ func TestASummaryIsOrderedWhileAnotherIsMade(t *testing.T) {
 					}
 					return tc.first(ctx, again, func() { close(begun); <-ordered })
 				}
-			}(u.compact)
-			u.summarize(room)
+			}(u.MakeSummary)
+			u.Summarize(room)
 			<-begun
 			l.say("om_c", "/compact")
 			close(ordered)
@@ -95,7 +96,7 @@ func TestCompactSaysThatTheBudgetIsUsedUp(t *testing.T) {
 	t.Parallel()
 	l := newRig(t)
 	compact := l.longChat()
-	l.bridge.SetBudget(Budget{ChatDayUSD: 1})
+	l.bridge.SetBudget(budget.Limits{ChatDayUSD: 1})
 	spend(t, l.store.Access(), room, "ou_1", 2)
 	l.lasting()
 	if got := compact("om_c"); !strings.Contains(got, "$2.00") || !strings.Contains(got, "$1.00") {

@@ -39,7 +39,7 @@ func (cs *commandSet) lastReport(ctx context.Context, c db.Chat) string {
 		}
 		return ""
 	}
-	l := cs.cfg.langOf(c)
+	l := cs.languages.Of(c)
 	return "\n" + fmt.Sprintf(i18n.StatusContext.In(l), describe(t, l))
 }
 

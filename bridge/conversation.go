@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"magpie/contextmgr"
 	"magpie/db"
 	"magpie/internal/chat"
 	"magpie/internal/convo"
@@ -133,4 +134,27 @@ func (cs *commandSet) lastQuestion(ctx context.Context, o invocation) (string, [
 	}
 	slices.Reverse(asked)
 	return strings.Join(asked, "\n"), files, nil
+}
+
+// compactNow orders a summary: at once, or after the running turn.
+func (cs *commandSet) compactNow(_ context.Context, o invocation) (commandResult, error) {
+	if o.chat.Compacting != "" {
+		return o.say(i18n.CompactBegun)
+	}
+	return commandResult{effects: []db.Effect{db.RequestSummary{}}}, nil // replied to when the summary is made
+}
+
+// setTitle is the command /title.
+func (cs *commandSet) setTitle(_ context.Context, o invocation) (commandResult, error) {
+	if o.args == "" {
+		if o.chat.Topic == "" {
+			return o.say(i18n.TitleNone)
+		}
+		return o.say(i18n.TitleIs, o.chat.Topic)
+	}
+	title := contextmgr.Title(cs.cfg.clean(o.args))
+	if title == "" {
+		return o.say(i18n.TitleEmpty)
+	}
+	return o.do(db.SetTitle{Title: title}, i18n.TitleSet, title)
 }

@@ -26,7 +26,7 @@ func (r *cutOffTurns) usage(
 	if did.Known && (did.Usage != claude.Usage{} || did.Model != "") { // otherwise the model has said nothing
 		list = append([]claude.ModelUsage{{Model: did.Model, Usage: did.Usage}}, list...)
 	}
-	return r.estimate(ctx, t, list)
+	return r.budget.Estimate(ctx, t.Created, list)
 }
 
 // unreported is what a turn that ran in the folder dir has used whose process was ended or has died before it reported
@@ -55,7 +55,7 @@ func (r *cutOffTurns) bookUnread(ctx context.Context, t db.Turn) error {
 	if err != nil {
 		return err
 	}
-	if u := r.estimate(ctx, t, list); u != nil {
+	if u := r.budget.Estimate(ctx, t.Created, list); u != nil {
 		return r.db.Access().Book(ctx, db.Expense{Key: t.Key, Turn: t.ID, Follows: t.Follows, Usage: *u})
 	}
 	return nil
@@ -71,22 +71,4 @@ func (r *cutOffTurns) lastBooked(ctx context.Context, t db.Turn) time.Time {
 		return t.Created
 	}
 	return at
-}
-
-// estimate adds up what was used of each model, at its recent price; nil = nothing was used.
-func (r *cutOffTurns) estimate(ctx context.Context, t db.Turn, list []claude.ModelUsage) *db.Usage {
-	if len(list) == 0 {
-		return nil
-	}
-	sum := db.Usage{Model: list[0].Model, Duration: time.Since(t.Created)}
-	for _, m := range list {
-		u := db.Usage{
-			Model: m.Model, Input: m.Usage.Input, Output: m.Usage.Output,
-			CacheRead: m.Usage.CacheRead, CacheNew: m.Usage.CacheNew,
-		}
-		sum.Input, sum.Output = sum.Input+u.Input, sum.Output+u.Output
-		sum.CacheRead, sum.CacheNew = sum.CacheRead+u.CacheRead, sum.CacheNew+u.CacheNew
-		sum.CostUSD += r.budget.estimate(ctx, u)
-	}
-	return &sum
 }

@@ -159,7 +159,7 @@ func TestNothingOfADoorIsOfAnother(t *testing.T) {
 		if err == nil && key.Channel != who.door || err != nil && !errors.Is(err, db.ErrNotFound) {
 			t.Fatalf("the private chat with %q is %v, %v", who.id(), key, err)
 		}
-		if reached := w.bridge.languages.privateChat(w.ctx, who.id()); reached.Channel != who.door {
+		if reached := w.bridge.languages.PrivateChat(w.ctx, who.id()); reached.Channel != who.door {
 			t.Fatalf("%q is reached in %v", who.id(), reached)
 		}
 		list, err := w.bridge.ActiveChats(w.ctx, who.door)

@@ -32,18 +32,18 @@ func (b *Bridge) HandleRecall(ctx context.Context, room chat.Key, id string) err
 		return err
 	}
 	if r.Running != 0 {
-		b.turns.busy.halt(r.Key, errRecalled, r.Running)
+		b.busy.halt(r.Key, errRecalled, r.Running)
 		b.turns.wake(r.Key) // for what else it asks
 	}
 	if r.FollowUp.ID != 0 {
 		b.approvals.EndTurnSoon(r.FollowUp, convo.Cancelled)
-		b.runner.followUps.stopFor(ctx, r.FollowUp)
+		b.followUps.stopFor(ctx, r.FollowUp)
 	}
 	for _, turn := range r.Over { // what is expected to follow may be about another question
 		b.pool.StopTasks(taskOwner(db.Turn{ID: turn}))
 	}
 	b.reactions.Forget(func(to chat.Ref) bool { return to.ID == id && to.Key.Parent() == room.Parent() })
-	b.receiver.files.Remove(r.Files...)
+	b.files.Remove(r.Files...)
 	b.approvals.Reconsider(r.Key)
 	b.outbox.Wake(r.Key)
 	zerolog.Ctx(ctx).Info().Stringer("chat", r.Key).Int("files", len(r.Files)).Msg("message recalled")

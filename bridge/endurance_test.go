@@ -18,6 +18,7 @@ import (
 	"github.com/tidwall/gjson"
 
 	"magpie/bridge/access"
+	"magpie/bridge/workplace"
 	"magpie/contextmgr"
 	"magpie/db"
 	"magpie/db/dbtest"
@@ -66,7 +67,7 @@ func inScene(t *testing.T, act func(s *streamRig)) {
 		s := &streamRig{T: t, sim: sim, store: store, room: sim.PrivateChat(sim.AddUser("Ann")), ended: make(chan TurnEnd, 1)}
 		log := zerolog.New(zerolog.NewTestWriter(t)).Level(zerolog.ErrorLevel)
 		cfg := Config{
-			Access: access.Config{Allow: []string{"*"}}, Project: t.TempDir(), Node: "here", Context: contextmgr.Defaults(),
+			Access: access.Config{Allow: []string{"*"}}, Projects: workplace.Set{Default: t.TempDir()}, Node: "here", Context: contextmgr.Defaults(),
 			Shutdown: 4 * time.Second, LongAnswer: 20_000, Outgoing: t.TempDir(),
 			OnTurnEnd: func(e TurnEnd) { s.ended <- e },
 		}

@@ -39,7 +39,7 @@ func (f followUps) watch(t db.Turn, p *claude.Process) {
 			if why != claude.EndClosed { // after a shutdown the next start reports it
 				f.outbox.EnqueueJob(func(ctx context.Context) {
 					f.announceWorkEnd(ctx, t, why)
-					f.upkeep.afterWork(f.log.WithContext(ctx), t.Key)
+					f.upkeep.AfterWork(f.log.WithContext(ctx), t.Key)
 				})
 			}
 		},
@@ -180,7 +180,7 @@ func (f followUps) requestDecision(ctx context.Context, last db.Turn, p *claude.
 		p.Unasked().Answer(q.ID, claude.Decision{Why: nobodyAsked})
 		return
 	}
-	f.approvals.RequestDecision(ctx, c, f.cfg.workspace(c.Chat, p.Dir()), q, func(v claude.Decision) bool {
+	f.approvals.RequestDecision(ctx, c, f.places.Workspace(c.Chat, p.Dir()), q, func(v claude.Decision) bool {
 		return p.Unasked().Answer(q.ID, v)
 	})
 	if !p.Unasked().IsOpen(q.ID) { // it may have been withdrawn meanwhile
@@ -204,7 +204,7 @@ func (f followUps) announceWorkEnd(ctx context.Context, last db.Turn, why claude
 	switch {
 	case errors.Is(err, db.ErrNotFound): // it was stopped
 		err = f.bookUnread(ctx, last)
-	case err == nil && t.ID != f.turns.busy.running(last.Key):
+	case err == nil && t.ID != f.busy.running(last.Key):
 		err = f.finish(ctx, t, why)
 	}
 	if err != nil && !errors.Is(err, db.ErrNotFound) {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"magpie/bridge/access"
+	"magpie/bridge/budget"
 	"magpie/bridge/turncard"
 	"magpie/db"
 	"magpie/internal/chat"
@@ -48,19 +49,19 @@ func replyCards(t *testing.T) map[string]any {
 
 		w.spendOverDays(user.key, user.who)
 		w.spendOverDays(boss.key, user.who)
-		w.bridge.SetBudget(Budget{ChatDayUSD: 5})
+		w.bridge.SetBudget(budget.Limits{ChatDayUSD: 5})
 		all["61-cost-day"] = w.post(boss, "/cost")
-		w.bridge.SetBudget(Budget{TurnUSD: 0.5, UserDayUSD: 5, ChatDayTokens: 4000})
+		w.bridge.SetBudget(budget.Limits{TurnUSD: 0.5, UserDayUSD: 5, ChatDayTokens: 4000})
 		all["62-cost-week-en"] = w.post(user, "/cost week")
 		all["63-budgets"] = w.post(boss, "/admin budgets")
 
-		w.bridge.SetBudget(Budget{UserDayUSD: 2})
+		w.bridge.SetBudget(budget.Limits{UserDayUSD: 2})
 		c := db.Claim{Turn: db.Turn{ID: 7, Key: boss.key}, Asked: []chat.Message{{Actor: chat.Actor{ID: user.who}}}}
-		var spent *spentError
-		if err := w.budget().check(w.ctx, c); !errors.As(err, &spent) {
+		var spent *budget.SpentError
+		if err := w.budget().Check(w.ctx, c); !errors.As(err, &spent) {
 			t.Fatalf("%v", err)
 		}
-		all["70-budget-is-used-up"] = newTurnRig(i18n.Chinese).ended(convo.Failed, spent.notice, turncard.FailBudget).Card(time.Now())
+		all["70-budget-is-used-up"] = newTurnRig(i18n.Chinese).ended(convo.Failed, spent.Notice, turncard.FailBudget).Card(time.Now())
 		all["64-stranger-asks"] = access.RequestCard(chat.Incoming{Text: "你好，\n能帮我看看 <at id=all></at> 吗？", Actor: chat.Actor{ID: "ou_x", Name: "小红"}}, i18n.Chinese)
 		for name, allowed := range map[string]bool{"65-stranger-allowed": true, "66-stranger-ignored": false} {
 			all[name] = access.DecisionCard(db.Grant{Subject: "ou_x", Name: "小红", Allowed: allowed}, i18n.Chinese)

@@ -9,6 +9,8 @@ import (
 	"unicode/utf8"
 
 	"magpie/bridge/delivery"
+	"magpie/bridge/language"
+	"magpie/bridge/login"
 	"magpie/bridge/turncard"
 	"magpie/contextmgr/redact"
 	"magpie/db"
@@ -22,7 +24,7 @@ import (
 type historyWriter struct {
 	cfg       *Config
 	db        *db.DB
-	languages languages
+	languages language.Chooser
 	zone      *time.Location // for the times in file names
 }
 
@@ -33,7 +35,7 @@ func (cfg Config) redactForHistory(text string) string {
 	if _, name, _ := parseCommand(strings.TrimSpace(text)); name != "" && questionIn(text) == text {
 		p = redact.All()
 	}
-	return cfg.Secrets.Text(redact.Text(withoutCodes(text), p))
+	return cfg.Secrets.Text(redact.Text(login.WithoutCodes(text), p))
 }
 
 // accept stores a message and its effects.
@@ -50,7 +52,8 @@ func (w historyWriter) edit(ctx context.Context, e db.Inbound) (db.AcceptResult,
 const maxSaid = 200
 
 func (w historyWriter) redacted(ctx context.Context, e db.Inbound) db.Inbound {
-	e.Text, e.Reply = w.cfg.redactForHistory(e.Text), w.cfg.Secrets.Text(e.Reply)
+	secrets := w.cfg.Secrets
+	e.Text, e.Reply = w.cfg.redactForHistory(e.Text), secrets.Text(e.Reply)
 	if at := (chat.Ref{Key: e.Key, ID: e.ID}); at.IsElsewhere() && !db.IsPressID(e.ID) {
 		l := w.languages.LanguageFor(ctx, e.Key, e.Lang)
 		e.Said = i18n.SaidElsewhere.Sprintf(l, i18n.PersonName(e.Actor.Name, e.Actor.ID), w.cfg.DoorName(at.Channel()).In(l),
@@ -58,7 +61,7 @@ func (w historyWriter) redacted(ctx context.Context, e db.Inbound) db.Inbound {
 	}
 	for _, card := range []**chat.Card{&e.Card, &e.Held} {
 		if *card != nil {
-			*card = new(delivery.RedactCard(**card, w.cfg.Secrets))
+			*card = new(delivery.RedactCard(**card, secrets))
 		}
 	}
 	return e
@@ -78,6 +81,18 @@ func (w historyWriter) finish(ctx context.Context, e db.TurnResult, view turncar
 	return w.db.Turns().Finish(ctx, e)
 }
 
+// notice notifies the askers of a turn that has ended; nil = no notification.
+func (w historyWriter) notice(ctx context.Context, e db.TurnResult) *db.Notice {
+	says := map[convo.Phase]i18n.Phrase{
+		convo.Done: i18n.NoticeDone, convo.Failed: i18n.NoticeFailed, convo.Interrupted: i18n.NoticeInterrupted,
+	}
+	text, ok := says[e.State]
+	if !ok || w.cfg.NotifyAfter <= 0 {
+		return nil
+	}
+	return &db.Notice{After: w.cfg.NotifyAfter, Text: text.In(w.languages.OfChat(ctx, e.Turn.Key))}
+}
+
 // storeQuestion stores a question. If the chat is idle, its turn is claimed in the same transaction, unless the
 // question is only files and its text may follow. In any case the caller must call run in the end, which starts the
 // turn.
@@ -90,7 +105,8 @@ func (rc *receiver) storeQuestion(
 			switch {
 			case err != nil || !got.Fresh:
 			case wordless: // during shutdown it stays in the queue
-				time.AfterFunc(cmp.Or(rc.cfg.Waits.Words, wordsWait), func() { rc.turns.wake(e.Key) })
+				waits := rc.cfg.Waits
+				time.AfterFunc(cmp.Or(waits.Words, wordsWait), func() { rc.turns.wake(e.Key) })
 			default:
 				rc.turns.wake(e.Key)
 			}
@@ -102,8 +118,8 @@ func (rc *receiver) storeQuestion(
 		// If the turn cannot be claimed, the message must be stored anyway.
 		got, err = rc.history.accept(ctx, queued)
 	}
-	if got.Claim != nil {
-		rc.turns.busy.claimed(e.Key, got.Claim.Turn.ID)
+	if c := got.Claim; c != nil {
+		rc.busy.claimed(e.Key, c.Turn.ID)
 	}
 	return got, func() {
 		rc.turns.runReserved(e.Key, got.Claim)

@@ -51,9 +51,10 @@ func TestWhatIsForTheBot(t *testing.T) {
 					ToOthers: s.others,
 					Time:     time.Now(), Actor: chat.Actor{ID: "ou_1", Bot: s.bot},
 				}
-				ls := l.listening()
-				if ls.rule = rule; own { // of the group itself, over the configured one
-					ls.rule = chat.MentionCommands
+				cfg := Config{Mention: rule}
+				rc := receiver{cfg: &cfg, db: l.store.DB, log: l.bridge.log}
+				if own { // of the group itself, over the configured one
+					cfg.Mention = chat.MentionCommands
 					before := incoming("om_0", "hi")
 					before.Key = in.Key
 					_, err := l.store.Messages().Accept(t.Context(), db.Inbound{Incoming: before, Class: chat.Command})
@@ -63,7 +64,7 @@ func TestWhatIsForTheBot(t *testing.T) {
 						want = s.byCommands
 					}
 				}
-				if got := ls.toBot(t.Context(), in); got != want {
+				if got := rc.toBot(t.Context(), in); got != want {
 					t.Errorf("%s, rule %q, own %v: for the bot %v", s.name, rule, own, got)
 				}
 			}

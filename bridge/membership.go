@@ -55,7 +55,7 @@ func (b *Bridge) leave(ctx context.Context, c chat.Change) error {
 	b.log.Info().Stringer("chat", c.Key).Str("did", string(c.Did)).Int("working", len(working)).
 		Msg("not in a group any more")
 	for key, turns := range working {
-		b.turns.busy.halt(key, errStopped, turns...)
+		b.busy.halt(key, errStopped, turns...)
 		for _, turn := range turns {
 			b.approvals.EndTurnSoon(db.Turn{ID: turn, Key: key}, convo.Cancelled)
 		}
@@ -72,7 +72,7 @@ func (b *Bridge) join(ctx context.Context, c chat.Change) error {
 		return err
 	}
 	welcome := who == access.Admitted
-	say := b.access.Requests.AddedByStrangerPost(ctx, c)
+	say := b.access.AddedByStrangerPost(ctx, c)
 	if welcome {
 		greeting := b.greeting(ctx, c.Key, b.languages.OfChat(ctx, c.Key))
 		say = &db.Post{Key: c.Key, Idem: fmt.Sprintf("greeting:%v:%d", c.Key, c.Time.UnixMilli()), Text: greeting}
@@ -90,7 +90,7 @@ func (b *Bridge) join(ctx context.Context, c chat.Change) error {
 
 // greeting falls back to the mention rule on an error: it is the default, and a wrong hint does less harm than none.
 func (b *Bridge) greeting(ctx context.Context, key chat.Key, l i18n.Lang) string {
-	if b.listening.ruleOf(b.listening.loadChat(ctx, key)) == chat.MentionNone {
+	if b.cfg.mentionRule(b.receiver.groupOf(ctx, key)) == chat.MentionNone {
 		return i18n.GreetingAll.In(l)
 	}
 	return i18n.GreetingMention.In(l)

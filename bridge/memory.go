@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"magpie/bridge/toolset"
+	"magpie/bridge/upkeep"
+	"magpie/bridge/workplace"
 	"magpie/contextmgr/memdoc"
 	"magpie/contextmgr/redact"
 	"magpie/db"
@@ -147,7 +149,7 @@ func (cs *commandSet) memoryProperties(x db.Memory, l i18n.Lang) string {
 		db.ChatScope: i18n.ScopeChat, db.UserScope: i18n.ScopeUser, db.ProjectScope: i18n.ScopeProject,
 	}[x.Scope].In(l)
 	if x.Scope == db.ProjectScope {
-		scope += " " + projectName(x.Of)
+		scope += " " + workplace.FolderName(x.Of)
 	}
 	if x.Proposed {
 		scope += i18n.Comma.In(l) + i18n.MemoryWaits.In(l)
@@ -214,7 +216,7 @@ func changedBy(o invocation, who string, names map[string]string) string {
 		return i18n.You.In(o.lang)
 	case who == toolset.ByAgent:
 		return i18n.TheAgent.In(o.lang)
-	case who == byItself:
+	case who == upkeep.ByItself:
 		return i18n.TheProgram.In(o.lang)
 	case who == memdoc.Importer:
 		return i18n.AnImport.In(o.lang)
@@ -222,20 +224,14 @@ func changedBy(o invocation, who string, names map[string]string) string {
 	return cmp.Or(names[who], i18n.SomeoneElse.In(o.lang))
 }
 
-// Who makes memories by itself, and why, as stored; an agent does as well, see package toolset.
-const (
-	byItself = "magpie"
-
-	whyAnswer = "after a turn"
-	whyStale  = "stale"
-	whyRecall = "recalled" // of a message it came from
-)
+// whyRecall is why a memory was forgotten, as stored: a message that it came from was recalled.
+const whyRecall = "recalled"
 
 // reasonText is the reason of a change, for users.
 func reasonText(why string, l i18n.Lang) string {
 	known := map[string]i18n.Phrase{
-		toolset.WhyTool: i18n.MemoryByTool, whyAnswer: i18n.MemoryAfterAnswer, whyStale: i18n.MemoryWhenStale,
-		whyRecall:          i18n.MemoryAfterRecall,
+		toolset.WhyTool: i18n.MemoryByTool, upkeep.WhyAnswer: i18n.MemoryAfterAnswer,
+		upkeep.WhyStale: i18n.MemoryWhenStale, whyRecall: i18n.MemoryAfterRecall,
 		memdoc.NewDocument: i18n.MemoryNewDocument, memdoc.EditedDocument: i18n.MemoryEditedDocument,
 	}
 	if said, ok := known[why]; ok {
@@ -259,7 +255,8 @@ func dropMemory(o invocation, x db.Memory, done i18n.Phrase, why string) (comman
 
 // mayChange reports whether the sender may change the memories that he sees.
 func (cs *commandSet) mayChange(o invocation) bool {
-	return !cs.cfg.Context.Memory.Approval || cs.access.Load().InCharge(o.Incoming)
+	rules := cs.cfg.Context
+	return !rules.Memory.Approval || cs.access.Load().InCharge(o.Incoming)
 }
 
 // editMemory replaces the text. A title derived from the old text is dropped, so that saving derives a new one.

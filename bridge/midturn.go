@@ -72,10 +72,10 @@ func (rc *receiver) turnFor(ctx context.Context, m chat.Incoming) (int64, error)
 	if !adds && (quoted != "" || !rc.takesAll || rc.hasWaiting(ctx, m.Key)) {
 		return 0, nil
 	}
-	if !rc.busy.mayAdd(turn, m, rc.access.Authorizer.Load().InCharge(m)) {
+	if !rc.busy.mayAdd(turn, m, rc.access.Load().InCharge(m)) {
 		return 0, nil
 	}
-	return turn, rc.budget.checkAddition(ctx, turn, m)
+	return turn, rc.budget.CheckAddition(ctx, turn, m)
 }
 
 // hasWaiting reports whether the chat has waiting questions, which a message that is not marked as an addition may

@@ -1,12 +1,8 @@
 package bridge
 
 import (
-	"context"
 	"strings"
-	"sync/atomic"
 	"testing"
-	"testing/synctest"
-	"time"
 
 	"magpie/bridge/toolset"
 	"magpie/db"
@@ -89,7 +85,7 @@ func (w *memoryRig) storeNotes(p place, reply string) {
 	for _, m := range said {
 		sources = append(sources, m.ID)
 	}
-	w.must(w.upkeep().storeNotes(w.ctx,
+	w.must(w.upkeep().StoreNotes(w.ctx,
 		db.Memory{Key: p.key, Scope: scope, Of: of, Sources: sources},
 		reply))
 }
@@ -148,74 +144,4 @@ func TestWhatIsKnownIsNotRememberedAgain(t *testing.T) {
 	if n := len(w.memories(other)); n != 1 {
 		t.Errorf("%d memories in the other group", n)
 	}
-}
-
-// The turns of a chat are looked through sequentially, those of other chats meanwhile. None is forgotten that
-// need not wait behind too many.
-func TestTurnsAreLookedThroughOneByOne(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		u := keepUp(t, 0, nil)
-		var working, looked, elsewhere atomic.Int32
-		look := func(ctx context.Context) {
-			if working.Add(1) > 1 {
-				t.Error("two at a time in one chat")
-			}
-			time.Sleep(time.Minute)
-			working.Add(-1)
-			looked.Add(1)
-		}
-		began := 0
-		for range maxSearches + 5 {
-			if u.enqueueSearch(room, look) {
-				began++
-			}
-		}
-		if began != maxSearches+1 {
-			t.Errorf("%d are looked through or wait", began)
-		}
-		u.enqueueSearch(chat.FeishuChat("oc_2"), func(context.Context) { elsewhere.Add(1) })
-		synctest.Wait()
-		if elsewhere.Load() != 1 {
-			t.Error("another chat waits")
-		}
-		time.Sleep(time.Hour)
-		if n := looked.Load(); int(n) != began {
-			t.Errorf("%d of %d were looked through", n, began)
-		}
-		u.mu.Lock()
-		if len(u.chats) != 0 {
-			t.Errorf("%d chats are still noted", len(u.chats))
-		}
-		u.mu.Unlock()
-		if !u.enqueueSearch(room, look) {
-			t.Error("the chat is not looked after any more")
-		}
-		time.Sleep(time.Hour)
-		if n := looked.Load(); int(n) != began+1 {
-			t.Error("the last was not looked through")
-		}
-	})
-}
-
-// During shutdown no search begins, and waiting ones are dropped.
-func TestNoTurnIsLookedThroughAtTheEnd(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		u := emptyUpkeep()
-		ctx, cancel := context.WithCancel(t.Context())
-		stop, done := make(chan struct{}), make(chan struct{})
-		go func() { defer close(done); u.jobs.Run(ctx, stop) }()
-		var looks atomic.Int32
-		for range 3 {
-			u.enqueueSearch(room, func(ctx context.Context) { looks.Add(1); <-ctx.Done() })
-		}
-		synctest.Wait()
-		cancel()
-		synctest.Wait()
-		u.enqueueSearch(room, func(context.Context) { looks.Add(1) })
-		close(stop)
-		<-done
-		if n := looks.Load(); n != 1 {
-			t.Errorf("%d looks, want the one that was under way", n)
-		}
-	})
 }

@@ -7,7 +7,6 @@ import (
 	"magpie/bridge/turncard"
 	"magpie/db"
 	"magpie/internal/chat"
-	"magpie/internal/convo"
 	"magpie/internal/i18n"
 )
 
@@ -16,8 +15,8 @@ func (cs *commandSet) notify(_ context.Context, o invocation) (commandResult, er
 	on, known := onOff[strings.ToLower(o.args)]
 	switch {
 	case o.args == "":
-		now := i18n.NotifyOn
-		if o.chat.Settings.Notify == db.NotifyOff {
+		now, own := i18n.NotifyOn, o.chat.Settings
+		if own.Notify == db.NotifyOff {
 			now = i18n.NotifyOff
 		}
 		return offer(now.In(o.lang), []chat.Button{
@@ -34,14 +33,36 @@ func (cs *commandSet) notify(_ context.Context, o invocation) (commandResult, er
 
 var onOff = map[string]bool{"on": true, "开": true, "开启": true, "off": false, "关": false, "关闭": false}
 
-// notice notifies the askers of a turn that has ended; nil = no notification.
-func (w historyWriter) notice(ctx context.Context, e db.TurnResult) *db.Notice {
-	says := map[convo.Phase]i18n.Phrase{
-		convo.Done: i18n.NoticeDone, convo.Failed: i18n.NoticeFailed, convo.Interrupted: i18n.NoticeInterrupted,
+// mention shows or sets the rule of a group. Everyone who may talk there may set it: it only affects their own group.
+func (cs *commandSet) mention(_ context.Context, o invocation) (commandResult, error) {
+	if o.Kind == chat.Private {
+		return o.say(i18n.MentionPrivate)
 	}
-	text, ok := says[e.State]
-	if !ok || w.cfg.NotifyAfter <= 0 {
-		return nil
+	words := map[string]chat.MentionRule{
+		"mention": chat.MentionOnly, "all": chat.MentionNone, "commands": chat.MentionCommands,
+		"提及": chat.MentionOnly, "全部": chat.MentionNone, "命令": chat.MentionCommands,
 	}
-	return &db.Notice{After: w.cfg.NotifyAfter, Text: text.In(w.languages.OfChat(ctx, e.Turn.Key))}
+	word, _ := splitWord(o.args)
+	rule, ok := words[word]
+	switch {
+	case word == "":
+		return offer(i18n.MentionNow.Sprintf(o.lang, ruleWords(cs.cfg.mentionRule(o.chat)).In(o.lang)), []chat.Button{
+			turncard.CommandButton(i18n.RuleMentionButton.In(o.lang), "/mention mention"),
+			turncard.CommandButton(i18n.RuleAllButton.In(o.lang), "/mention all"),
+			turncard.CommandButton(i18n.RuleCommandsButton.In(o.lang), "/mention commands"),
+		})
+	case !ok:
+		return o.say(i18n.MentionUsage)
+	}
+	return o.set(func(s *db.Settings) { s.Mention = string(rule) }, i18n.MentionSet, ruleWords(rule).In(o.lang))
+}
+
+func ruleWords(r chat.MentionRule) i18n.Phrase {
+	switch r {
+	case chat.MentionNone:
+		return i18n.RuleAll
+	case chat.MentionCommands:
+		return i18n.RuleCommands
+	}
+	return i18n.RuleMention
 }

@@ -3,11 +3,11 @@ package bridge
 import (
 	"context"
 	"errors"
-	"fmt"
 	"testing"
 	"time"
 
 	"magpie/bridge/access"
+	"magpie/bridge/overheard"
 	"magpie/db"
 	"magpie/internal/chat"
 )
@@ -69,8 +69,8 @@ func TestWhatWasSaidWaitsUntilItsAuthorIsKnown(t *testing.T) {
 			Time: began.Add(time.Minute)}
 	}
 	g := &group{said: []chat.Incoming{said("om_boss", "ou_boss"), said("om_1", "ou_1")}}
-	b := newOverheard(Config{Groups: g, Context: l.cfg().Context}, l.store.DB, l.authorizer())
-	b.redact, b.wait = func(text string) string { return text }, time.Minute
+	keep := func(text string) string { return text }
+	b := overheard.New(g, l.store.DB, l.authorizer(), l.cfg().Context, time.Minute, keep)
 	question := func(id string, at time.Time) db.Claim {
 		q := said(id, "ou_boss")
 		q.ToBot, q.Time = true, at
@@ -80,19 +80,16 @@ func TestWhatWasSaidWaitsUntilItsAuthorIsKnown(t *testing.T) {
 	}
 	recorded := func() int { return l.count(`SELECT COUNT(*) FROM messages WHERE class = 'overheard'`) }
 	question("om_q1", began)
-	b.fetchMissed(t.Context(), question("om_q2", time.Now()))()
+	b.Fetch(t.Context(), question("om_q2", time.Now()))()
 	if n := recorded(); n != 1 {
 		t.Fatalf("%d messages are known, want that of the owner", n)
 	}
-	if !b.retryAt.IsZero() {
-		t.Error("other groups have to wait for it, too")
-	}
-	s.err = nil
-	b.fetchMissed(t.Context(), question("om_q3", time.Now()))()
+	s.err = nil // the next fetch does not wait, as it would after an error of the platform
+	b.Fetch(t.Context(), question("om_q3", time.Now()))()
 	if n := recorded(); n != 2 {
 		t.Errorf("%d messages are known; asked for those since %v, want %v", n, g.since, began)
 	}
-	b.fetchMissed(t.Context(), question("om_q4", time.Now()))()
+	b.Fetch(t.Context(), question("om_q4", time.Now()))()
 	if !g.since.After(began.Add(time.Minute)) {
 		t.Errorf("asked again for what is known, since %v", g.since)
 	}
@@ -106,22 +103,4 @@ type departments struct {
 
 func (s *departments) Departments(_ context.Context, user string) ([]string, error) {
 	return s.of[user], s.err
-}
-
-// With very many groups, those in which the bot was not addressed for longest are forgotten first.
-func TestFullCachesOfGroupsKeepTheRecentOnes(t *testing.T) {
-	t.Parallel()
-	b := newOverheard(Config{}, nil, nil)
-	group := func(i int) chat.Key { return chat.FeishuChat(fmt.Sprint("oc_", i)) }
-	for i := range maxGroups + 1 {
-		b.markComplete(group(i))
-		b.markPending(group(i), time.Unix(int64(i), 0))
-	}
-	recent, oldest := group(maxGroups-1), group(0)
-	if _, ok := b.asked.Peek(recent); !ok || !b.fetchSince(recent, time.Now()).Before(time.Now().Add(-time.Hour)) {
-		t.Error("a group in which the bot was addressed recently is forgotten")
-	}
-	if b.asked.Contains(oldest) || b.pending.Contains(oldest) {
-		t.Error("nothing is forgotten")
-	}
 }

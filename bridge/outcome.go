@@ -8,7 +8,9 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"magpie/bridge/budget"
 	"magpie/bridge/turncard"
+	"magpie/bridge/workplace"
 	"magpie/db"
 	"magpie/internal/chat"
 	"magpie/internal/claude"
@@ -21,7 +23,7 @@ import (
 // failedOutcome is the outcome of a turn that gave no result.
 func failedOutcome(log *zerolog.Logger, err error) turncard.Outcome {
 	var exit *claude.ExitError
-	var spent *spentError
+	var spent *budget.SpentError
 	// The order matters: a stop or a shutdown also ends the process, and the exit error that follows says nothing.
 	switch {
 	case errors.Is(err, errStopped):
@@ -36,8 +38,8 @@ func failedOutcome(log *zerolog.Logger, err error) turncard.Outcome {
 		return turncard.Outcome{State: convo.Failed, Failure: turncard.FailTurnEnd, Notice: i18n.FailTurnEnd}
 	case errors.As(err, &spent):
 		log.Info().Err(err).Msg("turn not begun")
-		return turncard.Outcome{State: convo.Failed, Failure: turncard.FailBudget, Notice: spent.notice}
-	case errors.Is(err, errNoProject):
+		return turncard.Outcome{State: convo.Failed, Failure: turncard.FailBudget, Notice: spent.Notice}
+	case errors.Is(err, workplace.ErrGone):
 		log.Error().Err(err).Msg("turn failed")
 		return turncard.Outcome{State: convo.Failed, Failure: "project", Notice: i18n.ProjectGone}
 	case errors.As(err, new(*claude.StartError)) && !errors.As(err, &exit):

@@ -9,6 +9,7 @@ import (
 
 	"magpie/bridge/delivery"
 	"magpie/bridge/turncard"
+	"magpie/contextmgr/redact"
 	"magpie/db"
 	"magpie/internal/chat"
 	"magpie/internal/failpoint"
@@ -20,7 +21,8 @@ type turnDisplay struct {
 	outbox    *delivery.Outbox
 	reactions *delivery.Reactions
 	store     *db.DB
-	cfg       *Config
+	secrets   redact.Known
+	onTurnEnd func(TurnEnd) // nil = nobody counts them
 }
 
 // startPainting shows that a turn has begun, and its progress until stopPainting is called.
@@ -33,8 +35,8 @@ func (d turnDisplay) startPainting(ctx context.Context, t *turn) (stopPainting f
 func (d turnDisplay) ended(key chat.Key, asked []chat.Message, e TurnEnd) {
 	d.outbox.Wake(key)
 	d.reactions.Set(asked, delivery.ReactionOf(e.State))
-	if d.cfg.OnTurnEnd != nil {
-		d.cfg.OnTurnEnd(e)
+	if d.onTurnEnd != nil {
+		d.onTurnEnd(e)
 	}
 }
 
@@ -63,9 +65,9 @@ func finalCallTimeout(ctx context.Context) time.Duration {
 func (d turnDisplay) redactParts(parts []string) []string {
 	clean, last := make([]string, len(parts)), len(parts)-1
 	for i, part := range parts[:last] {
-		clean[i] = d.cfg.Secrets.Text(part)
+		clean[i] = d.secrets.Text(part)
 	}
-	clean[last] = d.cfg.Secrets.PartialText(parts[last])
+	clean[last] = d.secrets.PartialText(parts[last])
 	return clean
 }
 

@@ -7,9 +7,12 @@ import (
 	"magpie/bridge/access"
 	"magpie/bridge/approval"
 	"magpie/bridge/attachment"
+	"magpie/bridge/budget"
 	"magpie/bridge/delivery"
+	"magpie/bridge/login"
 	"magpie/bridge/toolset"
 	"magpie/bridge/turncard"
+	"magpie/bridge/upkeep"
 	"magpie/bridge/workqueue"
 	"magpie/contextmgr"
 	"magpie/db"
@@ -27,9 +30,8 @@ func (p parts) authorizer() *access.Authorizer { return p.bridge.access.Authoriz
 func (p parts) ownership() *access.Ownership   { return p.bridge.access.Ownership }
 func (p parts) receiver() *receiver            { return p.bridge.receiver }
 func (p parts) commandSet() *commandSet        { return p.receiver().commands }
-func (p parts) listening() listening           { return p.receiver().listening }
 func (p parts) busy() *busyChats               { return p.queue().busy }
-func (p parts) logins() *logins                { return p.receiver().logins }
+func (p parts) logins() *login.Logins          { return p.receiver().logins }
 func (p parts) files() *attachment.Store       { return p.receiver().files }
 func (p parts) history() historyWriter         { return p.receiver().history }
 func (p parts) presses() *pressHandler         { return p.bridge.presses }
@@ -37,9 +39,9 @@ func (p parts) approvals() *approval.Requests  { return p.bridge.queues.approval
 func (p parts) outbox() *delivery.Outbox       { return p.bridge.queues.outbox }
 func (p parts) reactions() *delivery.Reactions { return p.bridge.queues.reactions }
 func (p parts) queue() *turnQueue              { return p.bridge.queues.turns }
-func (p parts) upkeep() *upkeep                { return p.bridge.queues.upkeep }
+func (p parts) upkeep() *upkeep.Keeper         { return p.bridge.queues.upkeep }
 func (p parts) runner() *turnRunner            { return p.bridge.runner }
-func (p parts) budget() *budget                { return p.runner().budget }
+func (p parts) budget() *budget.Budget         { return p.runner().budget }
 func (p parts) tools() *toolset.Set            { return p.runner().specs.tools }
 func (p parts) limits() *usageLimits           { return p.bridge.limits }
 
@@ -50,6 +52,13 @@ func (p parts) recover(ctx context.Context) error {
 	return err
 }
 func (p parts) work(ctx context.Context) { p.bridge.queues.run(ctx, p.bridge.cfg.Shutdown) }
+
+// forgetLogin drops a login that nobody runs.
+func (p parts) forgetLogin() {
+	was := p.logins()
+	now := &login.Logins{Pool: was.Pool, Out: was.Out, Jobs: was.Jobs, Log: was.Log, LoggedIn: was.LoggedIn}
+	p.receiver().logins, p.commandSet().logins = now, now
+}
 
 // digest sends the daily digests that are due.
 func (p parts) digest(ctx context.Context, now time.Time) error {
@@ -108,7 +117,7 @@ func (p parts) working() (chats, jobs int) {
 }
 
 // aside counts what is done beside the turns.
-func (p parts) aside() (waiting, active int) { return p.upkeep().jobs.Count() }
+func (p parts) aside() (waiting, active int) { return p.upkeep().Jobs.Count() }
 
 // takePlaces leaves no place for turns until they are freed: questions queue meanwhile.
 func (p parts) takePlaces() (free func()) {

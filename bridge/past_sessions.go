@@ -81,7 +81,7 @@ func (cs *commandSet) goBack(ctx context.Context, o invocation, list []db.PastSe
 	if busy, err := cs.turns.isBusy(ctx, o.Key); err != nil || busy {
 		return commandResult{reply: i18n.Busy.In(o.lang)}, err
 	}
-	dir := realPath(cs.cfg.projectDir(o.chat))
+	dir := realPath(cs.places.DirOf(o.chat))
 	done := i18n.ResumeDone
 	var lost *claude.LostError
 	if _, err := cs.pool.Config().Transcripts(o.Key.String()).Verify(dir, past.ID, nil); errors.As(err, &lost) {

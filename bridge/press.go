@@ -8,6 +8,8 @@ import (
 
 	"magpie/bridge/access"
 	"magpie/bridge/approval"
+	"magpie/bridge/language"
+	"magpie/bridge/login"
 	"magpie/bridge/turncard"
 	"magpie/db"
 	"magpie/internal/chat"
@@ -18,7 +20,7 @@ import (
 // pressHandler handles the buttons of cards.
 type pressHandler struct {
 	access      access.Control
-	languages   languages
+	languages   language.Chooser
 	busy        *busyChats
 	turns       db.Turns
 	interrupted *cutOffTurns
@@ -49,7 +51,7 @@ func (ph *pressHandler) press(ctx context.Context, p chat.Press) (toast string, 
 	case who != access.Admitted:
 		return i18n.NotForYou.In(ph.languages.OfChat(ctx, p.Key)), nil
 	}
-	p.Key, p.Values = ph.chatOf(ctx, p), formWithoutCodes(p.Values)
+	p.Key, p.Values = ph.chatOf(ctx, p), login.FormWithoutCodes(p.Values)
 	l := ph.languages.OfChat(ctx, p.Key)
 	if ph.busy.running(p.Key) == 0 {
 		ph.ahead.notePress(p.Key)
@@ -62,7 +64,7 @@ func (ph *pressHandler) press(ctx context.Context, p chat.Press) (toast string, 
 	stops := convo.Stops{Turns: []int64{p.Action.Turn}}
 	switch {
 	case p.Action.Do == access.DoLetIn || p.Action.Do == access.DoTurnAway:
-		return ph.access.Requests.Answer(ctx, p, l)
+		return ph.access.Answer(ctx, p, l)
 	case p.Action.Do == turncard.DoStop && ph.busy.stop(p.Key, p.Action.Turn):
 		// the turn ends anyway, unless the program crashes first
 		if _, err := ph.turns.Happens(context.WithoutCancel(ctx), p.Key, stops); err != nil {

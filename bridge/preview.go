@@ -7,6 +7,7 @@ import (
 	"math"
 	"strings"
 
+	"magpie/bridge/upkeep"
 	"magpie/contextmgr"
 	"magpie/db"
 	"magpie/internal/chat"
@@ -60,7 +61,7 @@ func (p *Preview) claim(ctx context.Context, question chat.Message) (db.Claim, e
 		claim.Asked = []chat.Message{question}
 	}
 	cfg := p.cfg.Context
-	if stale(claim, cfg.StaleAfter.Duration) {
+	if upkeep.IsStale(claim, cfg.StaleAfter.Duration) {
 		claim.Chat.Session, claim.Chat.Summary, claim.Chat.ContextStart = db.Session{}, db.Summary{}, noTurn
 	}
 	if s := claim.Chat.Session; s.ID != "" && cfg.Resumes() {
@@ -83,8 +84,9 @@ func (p *Preview) sessionState(ctx context.Context, c *db.Claim, live bool) (s s
 			gone *claude.LostError
 			err  error
 		)
-		transcripts := p.agent.Transcripts(c.Turn.Key.String())
-		switch last, err = transcripts.Verify(p.cfg.projectDir(c.Chat), c.Turn.Session, promptIDs(prompts)); {
+		key, places := c.Turn.Key, p.cfg.Projects
+		transcripts := p.agent.Transcripts(key.String())
+		switch last, err = transcripts.Verify(places.DirOf(c.Chat), c.Turn.Session, promptIDs(prompts)); {
 		case errors.As(err, &gone):
 			lost = gone.Cause
 		case err != nil: // the folder is missing

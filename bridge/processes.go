@@ -9,8 +9,10 @@ import (
 	"github.com/rs/zerolog"
 
 	"magpie/bridge/attachment"
+	"magpie/bridge/budget"
 	"magpie/bridge/toolset"
 	"magpie/bridge/turncard"
+	"magpie/bridge/workplace"
 	"magpie/db"
 	"magpie/internal/chat"
 	"magpie/internal/claude"
@@ -20,31 +22,41 @@ import (
 
 // processSpecs describes the processes that turns need.
 type processSpecs struct {
-	cfg    *Config
-	budget *budget
+	places workplace.Set
+	budget *budget.Budget
 	tools  *toolset.Set
 	files  *attachment.Store
 }
 
 // specFor returns the specification of the process for a turn.
 func (ps processSpecs) specFor(ctx context.Context, t *turn) (claude.Spec, error) {
+	s := t.session
 	// Checked before anything costs money: a session of another machine cannot be resumed here.
-	if err := t.session.checkResumable(); err != nil {
+	if err := s.checkResumable(); err != nil {
 		return claude.Spec{}, err
 	}
-	spec, err := ps.chatSpec(t.Chat)
-	spec.Session, spec.Resume = t.Turn.Session, t.session.resume
-	spec.Plain = t.session.refused.Session != ""
-	spec.Known, spec.Files = func() []string { return t.session.promptIDs(ctx) }, ps.files.Dir(ctx, t.Turn.Key)
+	known := func() []string { return s.promptIDs(ctx) }
+	spec, err := ps.sessionSpec(ctx, t.Claim, s.resume, known)
+	spec.Plain = s.refused.Session != ""
+	return spec, err
+}
+
+// sessionSpec is the specification of the process for a claimed turn, whose session holds the prompts that known lists.
+func (ps processSpecs) sessionSpec(
+	ctx context.Context, c db.Claim, resume bool, known func() []string,
+) (claude.Spec, error) {
+	spec, err := ps.chatSpec(c.Chat)
+	spec.Session, spec.Resume, spec.Known = c.Turn.Session, resume, known
+	spec.Files = ps.files.Dir(ctx, c.Turn.Key)
 	return spec, err
 }
 
 // chatSpec is the specification of a chat's process, without its session and files.
 func (ps processSpecs) chatSpec(c db.Chat) (claude.Spec, error) {
-	dir, err := ps.cfg.workingDir(c)
+	dir, err := ps.places.Resolve(c)
 	return claude.Spec{
 		Model: c.Settings.Model, Effort: c.Settings.Effort, Budget: ps.budget.Load().TurnUSD,
-		Dir: dir, Mode: ps.cfg.permissionMode(c), Name: c.Key.StableID("magpie-"), Kind: string(c.Kind),
+		Dir: dir, Mode: ps.places.ModeOf(c), Name: c.Key.StableID("magpie-"), Kind: string(c.Kind),
 		Suggest: c.Kind == chat.Private, // in a group a suggestion would be addressed to nobody in particular
 		Tools:   ps.tools.For(c), Spare: ps.spareSpec(c.Kind),
 	}, err

@@ -7,13 +7,15 @@ import (
 
 	"magpie/bridge/approval"
 	"magpie/bridge/delivery"
+	"magpie/bridge/upkeep"
 )
 
 // queues do the work of a bridge in the background: turns, the maintenance of conversations, and what people are to be
 // shown.
 type queues struct {
+	busy      *busyChats
 	turns     *turnQueue
-	upkeep    *upkeep
+	upkeep    *upkeep.Keeper
 	approvals *approval.Requests
 	outbox    *delivery.Outbox
 	reactions *delivery.Reactions
@@ -33,19 +35,20 @@ func (q queues) run(ctx context.Context, timeout time.Duration) {
 	last, cut := context.WithCancel(context.WithoutCancel(ctx))
 	defer cut()
 	defer context.AfterFunc(ctx, func() {
-		q.turns.busy.close()
+		q.busy.close()
 		time.AfterFunc(timeout-min(timeout/4, lastWords), interrupt)
 		time.AfterFunc(timeout-min(timeout/10, closing), cut)
 	})()
 
+	turns, aside := q.turns.jobs, q.upkeep.Jobs
 	quiet, answered := make(chan struct{}), make(chan struct{})
 	var maintained, shown sync.WaitGroup
 	// Nothing of it is worth waiting for at the end, but turns may be waiting for it.
-	maintained.Go(func() { q.upkeep.jobs.Run(ctx, quiet) })
+	maintained.Go(func() { aside.Run(ctx, quiet) })
 	shown.Go(func() { q.approvals.Run(last, answered) })
 	shown.Go(func() { q.outbox.Run(last, answered) })
 	shown.Go(func() { q.reactions.Run(last, answered) })
-	q.turns.jobs.Run(work, ctx.Done())
+	turns.Run(work, ctx.Done())
 	close(quiet)
 	maintained.Wait()
 	close(answered)

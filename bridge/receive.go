@@ -13,7 +13,11 @@ import (
 	"magpie/bridge/access"
 	"magpie/bridge/approval"
 	"magpie/bridge/attachment"
+	"magpie/bridge/budget"
 	"magpie/bridge/delivery"
+	"magpie/bridge/language"
+	"magpie/bridge/login"
+	"magpie/bridge/overheard"
 	"magpie/bridge/turncard"
 	"magpie/db"
 	"magpie/internal/chat"
@@ -25,11 +29,10 @@ import (
 type receiver struct {
 	cfg         *Config
 	access      access.Control
-	listening   listening
-	overheard   *overheard
-	logins      *logins
+	overheard   *overheard.Fetcher
+	logins      *login.Logins
 	files       *attachment.Store
-	languages   languages
+	languages   language.Chooser
 	commands    *commandSet
 	interrupted *cutOffTurns
 	history     historyWriter
@@ -40,7 +43,7 @@ type receiver struct {
 	db          *db.DB
 	busy        *busyChats
 	approvals   *approval.Requests
-	budget      *budget
+	budget      *budget.Budget
 	takesAll    bool // a running turn takes not only messages that are marked as an addition
 	log         zerolog.Logger
 }
@@ -72,15 +75,18 @@ func (rc *receiver) handleMessage(ctx context.Context, m chat.Incoming) error {
 	if err := rc.enterChat(ctx, &m); err != nil {
 		return err
 	}
-	code, isCode := rc.logins.stripCode(&m) // before anything else sees it
-	rc.overheard.markEventReceived(m)
+	taken, step := rc.logins.StripCode(&m) // before anything else sees it
+	rc.overheard.NoteEvent(m)
 	if err := rc.access.Admit(ctx, m); err != nil {
 		return err
 	}
-	if isCode {
-		return rc.commands.execute(ctx, invocation{Incoming: m}, code)
+	if taken != nil {
+		reply := func(_ context.Context, o invocation) (commandResult, error) {
+			return commandResult{reply: taken(o.lang), login: step}, nil
+		}
+		return rc.commands.execute(ctx, invocation{Incoming: m}, reply)
 	}
-	if !rc.listening.toBot(ctx, m) {
+	if !rc.toBot(ctx, m) {
 		m.Files = slices.DeleteFunc(m.Files, func(f chat.File) bool { return f.Kind == chat.Quote })
 		got, err := rc.history.accept(ctx, db.Inbound{Incoming: m, Class: chat.Overheard})
 		if err == nil && got.Fresh && !rc.cfg.isLate(m) {
@@ -135,6 +141,55 @@ func (rc *receiver) enterChat(ctx context.Context, m *chat.Incoming) error {
 	return err
 }
 
+// maxBotTurns is how many questions of other bots are answered in a row without a person writing: two bots that answer
+// each other would never stop.
+const maxBotTurns = 10
+
+// toBot reports whether a message is for the bot. Another bot must always mention it, whatever the rule.
+func (rc *receiver) toBot(ctx context.Context, m chat.Incoming) bool {
+	if m.Kind == chat.Private {
+		return m.ToBot
+	}
+	c := rc.groupOf(ctx, m.Key)
+	switch {
+	// Two bots that answer each other would never stop.
+	case m.Actor.Bot && m.ToBot && c.BotTurns >= maxBotTurns:
+		rc.log.Warn().Stringer("chat", m.Key).Str("bot", m.Actor.ID).
+			Msg("bots have talked to each other for long; a person must speak first")
+		return false
+	case m.ToBot || m.ToOthers || m.Actor.Bot:
+		return m.ToBot
+	}
+	switch rc.cfg.mentionRule(c) {
+	case chat.MentionNone:
+		return true
+	case chat.MentionCommands:
+		cmd, _, _ := parseCommand(m.Text)
+		return cmd != nil
+	}
+	return false
+}
+
+// groupOf is what is known of a group. On an error that is nothing, and the configured rule applies.
+func (rc *receiver) groupOf(ctx context.Context, key chat.Key) db.Chat {
+	c, err := rc.db.Chats().Get(ctx, key)
+	if err != nil && !errors.Is(err, db.ErrNotFound) {
+		rc.log.Error().Err(err).Stringer("chat", key).Msg("mention rule of the group not available")
+	}
+	return c
+}
+
+// mentionRule is the rule that applies to a group.
+func (cfg Config) mentionRule(c db.Chat) chat.MentionRule {
+	if own := chat.MentionRule(c.Settings.Mention); own.IsValid() {
+		return own
+	}
+	if cfg.Mention.IsValid() {
+		return cfg.Mention
+	}
+	return chat.MentionOnly
+}
+
 // stopWord matches a message that only says to stop. It is a command only while a turn is running, is to be run again
 // after a crash, waits for a decision, or goes on in the background; at any other time it may be an answer to the agent.
 var stopWord = regexp.MustCompile(`(?i)^\s*(停止|停下|停|stop|cancel)\s*[。.!！~]*\s*$`)
@@ -144,8 +199,8 @@ var goOn = regexp.MustCompile(`(?i)^\s*(继续|接着说|continue|go on)\s*[。.
 
 // acceptQuestion receives a question.
 func (rc *receiver) acceptQuestion(ctx context.Context, m chat.Incoming) error {
-	e := db.Inbound{Incoming: m, Class: chat.Talk, Lang: rc.languages.detect(ctx, m)}
-	l := rc.languages.LanguageFor(ctx, m.Key, e.Lang)
+	to, l := rc.languages.Detect(ctx, m)
+	e := db.Inbound{Incoming: m, Class: chat.Talk, Lang: to}
 	answer, err := rc.answerTo(ctx, m)
 	switch {
 	case err != nil:
@@ -164,8 +219,8 @@ func (rc *receiver) acceptQuestion(ctx context.Context, m chat.Incoming) error {
 		}
 	default:
 		turn, err := rc.turnFor(ctx, m)
-		if spent, ok := errors.AsType[*spentError](err); ok {
-			return rc.commands.execute(ctx, invocation{Incoming: m}, say(spent.notice))
+		if spent, ok := errors.AsType[*budget.SpentError](err); ok {
+			return rc.commands.execute(ctx, invocation{Incoming: m}, say(spent.Notice))
 		} else if err != nil {
 			return err
 		}
@@ -207,7 +262,7 @@ func (rc *receiver) handleEdit(ctx context.Context, m chat.Incoming) error {
 	if taken, err := rc.access.Claim(ctx, m); taken || err != nil {
 		return err
 	}
-	if _, isCode := rc.logins.stripCode(&m); isCode {
+	if taken, _ := rc.logins.StripCode(&m); taken != nil {
 		return nil // a code is never stored; a new one must come as a message of its own
 	}
 	if m.Unreadable != "" || strings.TrimSpace(questionIn(m.Text)) == "" {
@@ -216,11 +271,11 @@ func (rc *receiver) handleEdit(ctx context.Context, m chat.Incoming) error {
 	if who, err := rc.access.Authorize(ctx, m.Key, m.Actor); err != nil || who != access.Admitted {
 		return err
 	}
-	e := db.Inbound{Incoming: m, Class: chat.Overheard, Lang: rc.languages.detect(ctx, m)}
-	if rc.listening.toBot(ctx, m) {
+	to, l := rc.languages.Detect(ctx, m)
+	e := db.Inbound{Incoming: m, Class: chat.Overheard, Lang: to}
+	if rc.toBot(ctx, m) {
 		e.Class = chat.Talk
 	}
-	l := rc.languages.LanguageFor(ctx, m.Key, e.Lang)
 	e.Held = new(editedCard(l))
 	e.Text = questionIn(e.Text)
 	got, err := rc.history.edit(ctx, e)

@@ -11,8 +11,11 @@ import (
 	"github.com/rs/zerolog"
 
 	"magpie/bridge/approval"
+	"magpie/bridge/budget"
 	"magpie/bridge/delivery"
 	"magpie/bridge/turncard"
+	"magpie/bridge/upkeep"
+	"magpie/bridge/workplace"
 	"magpie/db"
 	"magpie/internal/chat"
 	"magpie/internal/claude"
@@ -28,15 +31,18 @@ const maxAttempts = 3
 // when people decide whether an interrupted one goes on.
 type cutOffTurns struct {
 	cfg       *Config
+	places    workplace.Set
 	db        *db.DB
 	pool      *claude.Pool
-	budget    *budget
+	budget    *budget.Budget
 	history   historyWriter
 	turns     *turnQueue
+	busy      *busyChats
+	resumes   bool // a session goes on with the next turn
 	outbox    *delivery.Outbox
 	display   turnDisplay
 	approvals *approval.Requests
-	upkeep    *upkeep
+	upkeep    *upkeep.Keeper
 	log       zerolog.Logger
 }
 
@@ -68,7 +74,8 @@ func (r *cutOffTurns) run(ctx context.Context) error {
 	} else if n > 0 {
 		r.log.Warn().Int("processes", n).Msg("agents of an earlier run were ended")
 	}
-	if err := r.pool.Config().RemoveSpares(r.cfg.Files.Folder, r.isChatFolder(ctx)); err != nil {
+	files := r.cfg.Files
+	if err := r.pool.Config().RemoveSpares(files.Folder, r.isChatFolder(ctx)); err != nil {
 		r.log.Error().Err(err).Msg("what processes without a chat have left is not removed")
 	}
 	turns := r.turns
@@ -87,7 +94,7 @@ func (r *cutOffTurns) run(ctx context.Context) error {
 		turns.wake(key)
 	}
 	for _, key := range awaited {
-		r.upkeep.summarize(key)
+		r.upkeep.Summarize(key)
 	}
 	close(turns.listed)
 	return nil
@@ -228,7 +235,7 @@ func (r *cutOffTurns) outcomeOf(dir string, t db.Turn, known []string) (claude.O
 
 // sessionIn is the session of a turn that ran in the folder dir; none if no session is resumed.
 func (r *cutOffTurns) sessionIn(t db.Turn, dir string) db.Session {
-	if !r.cfg.Context.Resumes() {
+	if !r.resumes {
 		return db.Session{}
 	}
 	return db.Session{ID: t.Session, Node: r.cfg.Node, Cwd: realPath(dir)}
@@ -305,9 +312,9 @@ func cutOffText(t db.Turn, did claude.Outcome, unanswered bool) string {
 
 // transcriptDir is the folder in which the session of a turn was running: the chat may have changed its project since.
 func (r *cutOffTurns) transcriptDir(c db.Chat, t db.Turn) string {
-	dir, transcripts := r.cfg.projectDir(c), r.pool.Config().Transcripts(t.Key.String())
+	dir, transcripts := r.places.DirOf(c), r.pool.Config().Transcripts(t.Key.String())
 	// The CLI files sessions by working folder, so all known folders are tried.
-	for _, s := range append([]Workplace{{Dir: dir}}, r.cfg.workplaces()...) {
+	for _, s := range append([]workplace.Place{{Dir: dir}}, r.places.List()...) {
 		if path, err := transcripts.Path(s.Dir, t.Session); err != nil || s.Dir == "" {
 			continue
 		} else if _, err := os.Stat(path); err == nil {

@@ -12,6 +12,7 @@ import (
 
 	"magpie/bridge/delivery/deliverytest"
 	"magpie/bridge/turncard"
+	"magpie/bridge/workplace"
 	"magpie/contextmgr/redact"
 	"magpie/db"
 	"magpie/internal/chat"
@@ -276,7 +277,7 @@ func TestATurnRunsOnceItIsClaimed(t *testing.T) {
 func TestWhatAnAgentDidInAnotherProjectIsRecovered(t *testing.T) {
 	t.Parallel()
 	l := newRig(t)
-	l.remake(func(c *Config) { c.Projects = map[string]Project{"other": {Path: t.TempDir()}} })
+	l.remake(func(c *Config) { c.Projects.Named = map[string]workplace.Project{"other": {Path: t.TempDir()}} })
 	path := l.abandonedTurn("om_1", "hello")
 	l.append(path, l.left().Prompt, message("end_turn", `{"type":"text","text":"done"}`))
 	l.say("om_2", "/cd other")

@@ -15,6 +15,7 @@ import (
 	"magpie/bridge/access"
 	"magpie/bridge/delivery"
 	"magpie/bridge/delivery/deliverytest"
+	"magpie/bridge/workplace"
 	"magpie/contextmgr"
 	"magpie/db"
 	"magpie/internal/chat"
@@ -62,8 +63,9 @@ func newBridgeRig(t *testing.T, out delivery.Messenger, change ...func(*claude.C
 	l.config = c
 	l.pool = claude.NewPool(c)
 	l.bridge = New(Config{
-		Access: access.Config{Allow: []string{"*"}}, Project: c.Project, Node: "here", Context: contextmgr.Defaults(),
-		MaxAge: time.Hour, Shutdown: 4 * time.Second,
+		Access: access.Config{Allow: []string{"*"}}, Projects: workplace.Set{Default: c.Project}, Node: "here",
+		Context: contextmgr.Defaults(),
+		MaxAge:  time.Hour, Shutdown: 4 * time.Second,
 	}, l.store.DB, l.pool, out, zerolog.New(l.logs))
 	t.Cleanup(func() { l.stop(); l.pool.Close() })
 	return l

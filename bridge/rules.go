@@ -12,6 +12,7 @@ import (
 
 	"magpie/bridge/approval"
 	"magpie/bridge/turncard"
+	"magpie/bridge/workplace"
 	"magpie/db"
 	"magpie/internal/claude"
 	"magpie/internal/claude/stream"
@@ -56,7 +57,7 @@ func (cs *commandSet) ruleLines(o invocation, rules []db.Rule) string {
 			by += " "
 		}
 		text := approval.RuleText(r.Permit, o.lang)
-		lines = append(lines, fmt.Sprintf(i18n.AllowLine.In(o.lang), r.Number, text, projectName(r.Project),
+		lines = append(lines, fmt.Sprintf(i18n.AllowLine.In(o.lang), r.Number, text, workplace.FolderName(r.Project),
 			by, r.Made.In(cs.zone).Format(time.DateOnly)))
 	}
 	return strings.Join(append(lines, i18n.AllowFoot.In(o.lang)), "\n")

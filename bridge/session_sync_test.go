@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"magpie/bridge/workplace"
 	"magpie/contextmgr"
 	"magpie/db"
 	"magpie/internal/claude"
@@ -120,8 +121,8 @@ func TestWhereASessionCanBeResumed(t *testing.T) {
 	dir := t.TempDir()
 	link := filepath.Join(t.TempDir(), "link")
 	must(t, os.Symlink(dir, link))
-	b := &Bridge{cfg: &Config{Node: "here", Project: link,
-		Projects: map[string]Project{"other": {Path: t.TempDir()}, "away": {Path: filepath.Join(dir, "gone")}}}}
+	b := &Bridge{cfg: &Config{Node: "here", Projects: workplace.Set{Default: link,
+		Named: map[string]workplace.Project{"other": {Path: t.TempDir()}, "away": {Path: filepath.Join(dir, "gone")}}}}}
 	for name, tc := range map[string]struct {
 		project string
 		session db.Session

@@ -47,7 +47,7 @@ func TestTheKeyPointsAreThereWhenAStaleChatStartsOver(t *testing.T) {
 	tasks := func() int { return strings.Count(l.logs.String(), `"task":"points"`) }
 	idle := func() { l.turnsOver(); l.idle() }
 	look := func() {
-		l.must(l.upkeep().captureStale(t.Context(), time.Now(), 2*time.Hour))
+		l.must(l.upkeep().CaptureStale(t.Context(), time.Now(), 2*time.Hour))
 		idle()
 	}
 	l.say("om_1", "the heron flies at dawn")
@@ -115,7 +115,7 @@ func TestWhoStartsOverWaitsForNoSummary(t *testing.T) {
 	l.start()
 	l.say("om_1", "hello there")
 	l.awaitTurns(1)
-	l.upkeep().compact = func(context.Context, chat.Key, <-chan struct{}) error {
+	l.upkeep().Compact = func(context.Context, chat.Key, <-chan struct{}) error {
 		t.Error("a summary is made")
 		return nil
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	"magpie/bridge/budget"
 	"magpie/contextmgr"
 	"magpie/db"
 	"magpie/internal/chat"
@@ -18,7 +19,7 @@ import (
 func (cs *commandSet) status(ctx context.Context, o invocation) (commandResult, error) {
 	cfg, c, l, agent := cs.cfg, o.chat, o.lang, cs.pool.Config()
 	state, session := i18n.StatusIdle, i18n.StatusNoSession
-	turn := cs.turns.busy.running(c.Key)
+	turn := cs.busy.running(c.Key)
 	if turn != 0 {
 		life, err := cs.db.Turns().Of(ctx, c.Key)
 		if err != nil {
@@ -43,13 +44,13 @@ func (cs *commandSet) status(ctx context.Context, o invocation) (commandResult, 
 	if err != nil {
 		return commandResult{}, err
 	}
-	lines := []string{fmt.Sprintf(i18n.Status.In(l), state.In(l), cfg.projectLabel(c), session.In(l))}
+	lines := []string{fmt.Sprintf(i18n.Status.In(l), state.In(l), cs.places.LabelOf(c), session.In(l))}
 	add := func(p i18n.Phrase, args ...any) { lines = append(lines, fmt.Sprintf(p.In(l), args...)) }
 	if c.Topic != "" {
 		add(i18n.StatusTitle, c.Topic)
 	}
 	add(i18n.StatusModel, modelOf(agent, c.Settings, l), effortOf(agent, c.Settings, l))
-	broken, pending := cs.servers.describe(realPath(cfg.projectDir(c)))
+	broken, pending := cs.servers.describe(realPath(cs.places.DirOf(c)))
 	if broken != "" {
 		add(i18n.StatusServers, broken)
 	}
@@ -93,8 +94,9 @@ func (cs *commandSet) adminLines(ctx context.Context, l i18n.Lang) (lines []stri
 	if waiting != "" {
 		lines = append(lines, waiting)
 	}
-	return append(lines, i18n.StatusMode.Sprintf(l, contextModeIn(cs.cfg.Context.Mode, l)), loadOf(cs.pool, l),
-		fmt.Sprintf(i18n.StatusVersion.In(l), cs.cfg.Version)), nil
+	cfg := cs.cfg
+	return append(lines, i18n.StatusMode.Sprintf(l, contextModeIn(cfg.Context.Mode, l)), loadOf(cs.pool, l),
+		fmt.Sprintf(i18n.StatusVersion.In(l), cfg.Version)), nil
 }
 
 // contextModeIn says what the agent is given in a mode.
@@ -137,4 +139,14 @@ func modelOf(agent claude.Config, of db.Settings, l i18n.Lang) string {
 func effortOf(agent claude.Config, of db.Settings, l i18n.Lang) string {
 	effort := cmp.Or(of.Effort, agent.Effort)
 	return cmp.Or(effortWords[effort].In(l), effort, i18n.ByDefault.In(l))
+}
+
+// showCost is the command /cost.
+func (cs *commandSet) showCost(ctx context.Context, o invocation) (commandResult, error) {
+	days := budget.Days(o.args)
+	if days == 0 {
+		return o.say(i18n.CostUsage)
+	}
+	card, err := cs.budget.ChatCard(ctx, o.Key, o.Actor.ID, days, o.lang)
+	return commandResult{card: card}, err
 }

@@ -81,7 +81,7 @@ func (r *cutOffTurns) await(ctx context.Context, t db.Turn, stray claude.Stray) 
 	}
 	shown(t.Draft)
 	one.view = one.view.Doing(i18n.GoesOnAlone, time.Now())
-	r.turns.busy.begin(t.Key, t.ID, stop)
+	r.busy.begin(t.Key, t.ID, stop)
 	stopPainting := r.display.startPainting(work, one)
 	dir := r.transcriptDir(c, t)
 	steers, err := r.db.Turns().PromptIDs(work, t)
@@ -100,7 +100,7 @@ func (r *cutOffTurns) await(ctx context.Context, t db.Turn, stray claude.Stray) 
 		}
 		return did
 	})
-	r.turns.busy.end(t.Key)
+	r.busy.end(t.Key)
 	stopPainting()
 	return errors.Is(context.Cause(work), errStopped)
 }

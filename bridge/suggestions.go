@@ -63,14 +63,14 @@ func (a *awaitedSuggestion) offerWhenReady(offer func(claude.Suggestion)) {
 }
 
 // suggestAfter offers the suggestion of a turn whose end is stored as a button below its answer. Nothing waits for it.
-func (u *upkeep) suggestAfter(ctx context.Context, t *turn, end turncard.Outcome) {
+func (r *turnRunner) suggestAfter(ctx context.Context, t *turn, end turncard.Outcome) {
 	if end.State != convo.Done || t.Chat.Kind != chat.Private {
 		return
 	}
 	log, view := zerolog.Ctx(ctx).With().Logger(), t.view
 	t.suggestion.offerWhenReady(func(s claude.Suggestion) {
-		u.outbox.EnqueueJob(func(ctx context.Context) {
-			u.suggest(log.WithContext(ctx), t.Claim, view.Finish(end), s)
+		r.outbox.EnqueueJob(func(ctx context.Context) {
+			r.suggest(log.WithContext(ctx), t.Claim, view.Finish(end), s)
 		})
 	})
 }
@@ -78,15 +78,15 @@ func (u *upkeep) suggestAfter(ctx context.Context, t *turn, end turncard.Outcome
 // costTimeout limits how long the CLI may take to report the cost of a suggestion.
 const costTimeout = 10 * time.Second
 
-func (u *upkeep) suggest(ctx context.Context, c db.Claim, v turncard.State, s claude.Suggestion) {
+func (r *turnRunner) suggest(ctx context.Context, c db.Claim, v turncard.State, s claude.Suggestion) {
 	log := zerolog.Ctx(ctx)
-	if question := u.cfg.allowedSuggestion(s.Text); question != "" {
-		card := delivery.RedactCard(v.WithSuggestion(question).Card(time.Now()), u.cfg.Secrets)
-		err := u.db.Turns().Suggest(ctx, c.Turn, card)
+	if question := r.cfg.allowedSuggestion(s.Text); question != "" {
+		card := delivery.RedactCard(v.WithSuggestion(question).Card(time.Now()), r.cfg.Secrets)
+		err := r.db.Turns().Suggest(ctx, c.Turn, card)
 		if err != nil && !errors.Is(err, db.ErrNotFound) {
 			log.Error().Err(err).Msg("suggestion not stored")
 		}
-		u.outbox.Wake(c.Turn.Key)
+		r.outbox.Wake(c.Turn.Key)
 	}
 	ctx, cancel := context.WithTimeout(ctx, costTimeout)
 	defer cancel()
@@ -102,7 +102,7 @@ func (u *upkeep) suggest(ctx context.Context, c db.Claim, v turncard.State, s cl
 	if len(c.Asked) > 0 { // the questions of a follow-up may have been deleted meanwhile
 		e.User = c.Asked[0].Actor.ID
 	}
-	u.budget.book(ctx, e, cost)
+	r.budget.Book(ctx, e, cost)
 }
 
 // askSuggested asks a suggested question on behalf of whoever pressed its button: once, and only as long as nothing

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"magpie/bridge/budget"
+	"magpie/bridge/upkeep"
 	"magpie/db"
 	"magpie/internal/chat"
 )
@@ -22,9 +24,9 @@ func TestATitleIsMadeOfTheFirstQuestion(t *testing.T) {
 		l.turnsOver()
 	}
 	l.sql(`UPDATE ledger SET tokens = 1000`)
-	l.bridge.SetBudget(Budget{ChatDayTokens: 1}) // so the agent is not asked
-	l.upkeep().makeTitle(t.Context(), endedTurn{
-		Turn: db.Turn{Key: room, Epoch: 1}, asked: []chat.Message{{ID: "om_3"}}, answer: "at the lake",
+	l.bridge.SetBudget(budget.Limits{ChatDayTokens: 1}) // so the agent is not asked
+	l.upkeep().MakeTitle(t.Context(), upkeep.Ended{
+		Turn: db.Turn{Key: room, Epoch: 1}, Asked: []chat.Message{{ID: "om_3"}}, Answer: "at the lake",
 	})
 	if got := l.chat().Topic; got != "when do herons fly?" {
 		t.Errorf("title %q", got)
@@ -41,9 +43,9 @@ func TestNoTitleIsMadeAtTheEnd(t *testing.T) {
 	l.turnsOver()
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	l.upkeep().makeTitle(ctx, endedTurn{
+	l.upkeep().MakeTitle(ctx, upkeep.Ended{
 		Turn:  db.Turn{Key: room, ID: int64(l.count(`SELECT id FROM turns`))},
-		asked: []chat.Message{{ID: "om_1", Text: "when do herons fly?"}}, answer: "at dawn",
+		Asked: []chat.Message{{ID: "om_1", Text: "when do herons fly?"}}, Answer: "at dawn",
 	})
 	if got := l.logs.String(); strings.Contains(got, `"level":"error"`) || l.chat().Topic != "" {
 		t.Errorf("title %q", l.chat().Topic)
@@ -57,7 +59,7 @@ func TestNoTitleIsMadeOfARecalledQuestion(t *testing.T) {
 		"before": func(l *bridgeRig) {
 			l.must(l.bridge.HandleRecall(l.Context(), room, "om_1"))
 			l.sql(`UPDATE ledger SET tokens = 1000`)
-			l.bridge.SetBudget(Budget{ChatDayTokens: 1}) // so the agent is not asked
+			l.bridge.SetBudget(budget.Limits{ChatDayTokens: 1}) // so the agent is not asked
 		},
 		"meanwhile": func(l *bridgeRig) {
 			l.sql(`CREATE TRIGGER meanwhile AFTER INSERT ON ledger BEGIN
@@ -71,26 +73,13 @@ func TestNoTitleIsMadeOfARecalledQuestion(t *testing.T) {
 			l.say("om_1", "when do herons fly?")
 			l.turnsOver()
 			recall(l)
-			l.upkeep().makeTitle(t.Context(), endedTurn{
+			l.upkeep().MakeTitle(t.Context(), upkeep.Ended{
 				Turn:  db.Turn{Key: room, ID: int64(l.count(`SELECT id FROM turns`))},
-				asked: []chat.Message{{ID: "om_1", Text: "when do herons fly?"}}, answer: "at dawn",
+				Asked: []chat.Message{{ID: "om_1", Text: "when do herons fly?"}}, Answer: "at dawn",
 			})
 			if got := l.chat().Topic; got != "" {
 				t.Errorf("title %q", got)
 			}
 		})
 	}
-}
-
-// A conversation gets its title although that of the one before is still being made.
-func TestTheNextConversationGetsItsTitle(t *testing.T) {
-	t.Parallel()
-	l := newRig(t)
-	l.start()
-	l.say("om_1", "/new")
-	over := make(chan struct{})
-	defer close(over)
-	l.upkeep().enqueueTitle(room, 0, func(context.Context) { <-over })
-	l.say("om_2", "when do herons fly?")
-	l.until("a title", func() bool { return l.chat().Topic != "" })
 }

@@ -10,7 +10,12 @@ import (
 	"magpie/bridge/access"
 	"magpie/bridge/approval"
 	"magpie/bridge/attachment"
+	"magpie/bridge/budget"
+	"magpie/bridge/delivery"
+	"magpie/bridge/overheard"
 	"magpie/bridge/turncard"
+	"magpie/bridge/upkeep"
+	"magpie/bridge/workplace"
 	"magpie/bridge/workqueue"
 	"magpie/contextmgr"
 	"magpie/db"
@@ -72,30 +77,33 @@ func (t *turn) setView(v turncard.State) {
 // turnRunner runs claimed turns to their end: it gets the answer, stores the result and shows it.
 type turnRunner struct {
 	cfg       *Config
+	places    workplace.Set
 	db        *db.DB
 	pool      *claude.Pool
 	context   *contextmgr.Manager
 	history   historyWriter
 	busy      *busyChats
 	display   turnDisplay
-	budget    *budget
+	budget    *budget.Budget
 	access    *access.Authorizer
 	approvals *approval.Requests
-	overheard *overheard
+	overheard *overheard.Fetcher
 	files     *attachment.Store
 	specs     processSpecs
 	servers   *serverStates
 	followUps followUps
-	upkeep    *upkeep
+	upkeep    *upkeep.Keeper
 	ahead     *aheadStarts
 	limits    *usageLimits
+	outbox    *delivery.Outbox
+	resumes   bool // a session goes on with the next turn
 }
 
 // run answers a claimed turn.
 func (r *turnRunner) run(ctx context.Context, claim db.Claim) {
 	t := newTurn(r.cfg, r.db, claim)
 	log := zerolog.Ctx(ctx).With().Stringer("chat", claim.Turn.Key).Int64("turn", claim.Turn.ID).Logger()
-	defer r.budget.release(claim.Turn.ID)
+	defer r.budget.Release(claim.Turn.ID)
 	answer := r.answer
 	if claim.Turn.Follows != 0 {
 		answer = r.readFollowUp
@@ -123,7 +131,7 @@ func (r *turnRunner) runWith(ctx context.Context, t *turn, answer func(context.C
 	stopPainting := r.display.startPainting(ctx, t)
 	r.prepare(work, t)
 	// The project is known from here on.
-	r.busy.works(t.Claim, r.cfg.projectDir(t.Chat))
+	r.busy.works(t.Claim, r.places.DirOf(t.Chat))
 	// Neither a command of the CLI's own nor a turn that the agent started by itself takes additional messages.
 	if r.ownCommand(t) == "" && t.Turn.Follows == 0 {
 		r.busy.listen(key, t.view.Lang)
@@ -169,11 +177,11 @@ func (r *turnRunner) runWith(ctx context.Context, t *turn, answer func(context.C
 	r.display.ended(t.Turn.Key, t.Asked, TurnEnd{
 		State: end.State, Failure: end.Failure, FirstText: t.firstText, Took: took, Usage: t.usage,
 	})
-	r.upkeep.suggestAfter(ctx, t, end)
+	r.suggestAfter(ctx, t, end)
 	r.followUps.turnEnded(context.WithoutCancel(ctx), t.Turn)
-	r.upkeep.afterTurn(ctx, endedTurn{
-		Turn: t.Turn, asked: t.Asked, state: end.State, answer: t.view.Answer(),
-		ownCommand: r.ownCommand(t) != "",
+	r.upkeep.AfterTurn(ctx, upkeep.Ended{
+		Turn: t.Turn, Asked: t.Asked, State: end.State, Answer: t.view.Answer(),
+		OwnCommand: r.ownCommand(t) != "",
 	})
 	log := zerolog.Ctx(ctx).Info()
 	if err != nil { // the end could not be stored
@@ -202,10 +210,10 @@ func (r *turnRunner) cutOffOutcome(ctx context.Context, t db.Turn, end turncard.
 // session is better than none.
 func (r *turnRunner) prepare(ctx context.Context, t *turn) {
 	if t.Turn.Follows != 0 { // its agent is already working
-		r.upkeep.enter(ctx, t.Turn.Key, false, func() {})
+		r.upkeep.Enter(ctx, t.Turn.Key, false, func() {})
 		return
 	}
-	r.upkeep.beforeTurn(ctx, t.Claim, func() { t.setView(t.view.Doing(i18n.Compacting, time.Now())) })
+	r.upkeep.BeforeTurn(ctx, t.Claim, func() { t.setView(t.view.Doing(i18n.Compacting, time.Now())) })
 	c, err := r.db.Chats().Get(ctx, t.Turn.Key)
 	if ctx.Err() != nil {
 		return // stopped before it began
@@ -243,6 +251,10 @@ func (r *turnRunner) retryStore(ctx context.Context, t *turn, end turncard.Outco
 // store stores the end of the turn, even during shutdown. A turn in which nothing ran goes back to the queue.
 func (r *turnRunner) store(ctx context.Context, t *turn, end turncard.Outcome) error {
 	ctx = context.WithoutCancel(ctx)
+	var kept db.Session // holds what the agent has said and read
+	if r.resumes {
+		kept = t.session.kept
+	}
 	if end.State == convo.Queued {
 		if t.usage != nil {
 			spent := db.Expense{Key: t.Turn.Key, Turn: t.Turn.ID, Follows: t.Turn.Follows, Usage: *t.usage}
@@ -250,18 +262,10 @@ func (r *turnRunner) store(ctx context.Context, t *turn, end turncard.Outcome) e
 				zerolog.Ctx(ctx).Error().Err(err).Msg("cost of a turn that runs again not booked")
 			}
 		}
-		var begun db.Session // holds what the agent has said and read
-		if r.cfg.Context.Resumes() {
-			begun = t.session.kept
-		}
-		return r.db.Turns().Requeue(ctx, t.Turn, begun)
+		return r.db.Turns().Requeue(ctx, t.Turn, kept)
 	}
-	e := db.TurnResult{
+	return r.history.finish(ctx, db.TurnResult{
 		Turn: t.Turn, Answer: t.view.Answer(), Usage: t.usage, Report: t.report, Actions: t.actions.unstored(),
-		SteersRead: t.steersRead, WorksOn: t.goesOn(end.State),
-	}
-	if r.cfg.Context.Resumes() {
-		e.Session = t.session.kept
-	}
-	return r.history.finish(ctx, e, t.view, end)
+		SteersRead: t.steersRead, WorksOn: t.goesOn(end.State), Session: kept,
+	}, t.view, end)
 }

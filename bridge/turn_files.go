@@ -80,7 +80,7 @@ func (r *turnRunner) reportMissing(ctx context.Context, t *turn, failed []attach
 		ReplyTo: turn.ReplyTo, Text: strings.Join(lines, "\n"),
 	}
 	// Enqueued instead of sent: a failing platform must not fail the turn.
-	if err := r.display.outbox.Enqueue(context.WithoutCancel(ctx), post); err != nil {
+	if err := r.outbox.Enqueue(context.WithoutCancel(ctx), post); err != nil {
 		zerolog.Ctx(ctx).Error().Err(err).Msg("notice about missing files not stored")
 	}
 }

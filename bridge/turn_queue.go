@@ -19,12 +19,12 @@ import (
 
 // turnQueue runs the turns waiting in the database, one at a time per chat.
 type turnQueue struct {
-	cfg   *Config
-	store db.Turns
-	turns db.Turns
-	jobs  *workqueue.Queue
-	busy  *busyChats
-	run   func(context.Context, db.Claim) // answers a claimed turn
+	node    string // this machine
+	resumes bool   // a turn goes on in the chat's session
+	turns   db.Turns
+	jobs    *workqueue.Queue
+	busy    *busyChats
+	run     func(context.Context, db.Claim) // answers a claimed turn
 	// closed when it is known in which chats the previous process has left something
 	listed chan struct{}
 	// by chat in which it has: what happens before the chat's turns, func(context.Context) error, and what is closed when
@@ -70,7 +70,7 @@ func (q *turnQueue) runReserved(key chat.Key, claim *db.Claim) {
 // startParams returns the parameters of a claim.
 func (q *turnQueue) startParams() db.Start {
 	return db.Start{
-		Session: uuid.NewString(), Prompt: uuid.NewString(), Node: q.cfg.Node, Resume: q.cfg.Context.Resumes(),
+		Session: uuid.NewString(), Prompt: uuid.NewString(), Node: q.node, Resume: q.resumes,
 	}
 }
 
@@ -93,7 +93,7 @@ func (q *turnQueue) work(ctx context.Context, key chat.Key) {
 	}
 	for !q.busy.Closed() { // turns left at shutdown are found at the next start
 		failpoint.At("turn: claiming")
-		claim, err := q.store.Claim(ctx, key, q.startParams())
+		claim, err := q.turns.Claim(ctx, key, q.startParams())
 		switch {
 		case err == nil:
 			q.busy.claimed(key, claim.Turn.ID)

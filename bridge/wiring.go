@@ -1,6 +1,7 @@
 package bridge
 
 import (
+	"math"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -8,8 +9,13 @@ import (
 	"magpie/bridge/access"
 	"magpie/bridge/approval"
 	"magpie/bridge/attachment"
+	"magpie/bridge/budget"
 	"magpie/bridge/delivery"
+	"magpie/bridge/language"
+	"magpie/bridge/login"
+	"magpie/bridge/overheard"
 	"magpie/bridge/toolset"
+	"magpie/bridge/upkeep"
 	"magpie/bridge/workqueue"
 	"magpie/contextmgr"
 	"magpie/db"
@@ -28,78 +34,93 @@ func New(config Config, store *db.DB, pool *claude.Pool, messenger delivery.Mess
 	if config.DoorName == nil {
 		config.DoorName = func(channel string) i18n.Phrase { return i18n.Phrase{ZH: channel, EN: channel} }
 	}
-	cfg := &config
+	cfg, resumes := &config, config.Context.Resumes()
 	// The messenger is wrapped first, so that no part can send a secret.
 	out := delivery.NewRedactingMessenger(messenger, cfg.Secrets)
 	manager := contextmgr.New(store, cfg.Context, log)
-	zone := manager.Zone()
-	languages := languages{cfg, store.Chats(), log}
+	zone, places, guard := manager.Zone(), cfg.Projects, cfg.Projects.Guard
+	languages := language.Chooser{
+		Fixed: cfg.Lang, New: cfg.NewLang, Owner: cfg.OwnerLang, Chats: store.Chats(), Log: log,
+	}
 	history := historyWriter{cfg, store, languages, zone}
 	outbox := delivery.NewOutbox(store, out, cfg.spool(), languages.OfChat, log)
 	reactions := delivery.NewReactions(out, log)
-	display := turnDisplay{out, outbox, reactions, store, cfg}
+	display := turnDisplay{out, outbox, reactions, store, cfg.Secrets, cfg.OnTurnEnd}
 	busy := &busyChats{}
 	turns := &turnQueue{
-		busy: busy, cfg: cfg, store: store.Turns(), turns: store.Turns(),
+		busy: busy, node: cfg.Node, resumes: resumes, turns: store.Turns(),
 		jobs: workqueue.New(pool.Limits().MaxTurns + onlookers), listed: make(chan struct{}), log: log,
 	}
-	listening := listening{store, cfg.Mention, log}
-	budget := &budget{pool: pool, ledger: store.Access(), zone: zone, log: log}
+	budget := budget.New(pool, store.Access(), zone, log)
 	limits := &usageLimits{
 		cfg: cfg, store: store, pool: pool, turns: turns, outbox: outbox, zone: zone,
 		changed: make(chan struct{}, 1), log: log,
 	}
-	upkeep := newUpkeep(cfg, store, manager, pool, budget, outbox, out, log)
-	files := attachment.New(cfg.Files, store, cfg.redactForHistory, withoutCodes)
+	aside := workqueue.New(math.MaxInt)
+	upkeep := &upkeep.Keeper{
+		Rules: cfg.Context, DB: store, Context: manager, Pool: pool, Budget: budget, Outbox: outbox, Out: out,
+		Languages: languages, Clean: cfg.clean, Jobs: aside, Log: log,
+	}
+	files := attachment.New(cfg.Files, store, cfg.redactForHistory, login.WithoutCodes)
 	tools := &toolset.Set{
 		DB: store, Context: manager, Config: cfg.Context, Outbox: outbox, Clean: cfg.clean, Server: cfg.Tools,
 		Running: busy.worksFor, Log: log,
 	}
-	logins := &logins{
-		pool: pool, out: out, jobs: upkeep.jobs, log: log, patience: loginTime, loggedIn: limits.loggedIn,
+	logins := &login.Logins{
+		Pool: pool, Out: out, Jobs: aside, Log: log, Patience: login.Patience, LoggedIn: limits.loggedIn,
 	}
 	authorizer := access.NewAuthorizer(cfg.Access, store.Access(), cfg.Departments, cfg.Waits.Departments, log)
-	app := access.App{ID: cfg.App, Channel: cfg.AppChannel, Founder: cfg.Founder, Found: cfg.Found, Lang: languages.ofOwner}
+	app := access.App{
+		ID: cfg.App, Channel: cfg.AppChannel, Founder: cfg.Founder, Found: cfg.Found, Lang: languages.OfOwner,
+	}
 	control := access.Control{
 		Authorizer: authorizer,
 		Ownership:  access.NewOwnership(app, store.Access(), out, authorizer, log),
 		Requests:   access.NewRequests(authorizer, store, outbox, languages, cfg.Secrets, log),
 	}
-	overheard := newOverheard(config, store, authorizer)
+	overheard := overheard.New(
+		cfg.Groups, store, authorizer, cfg.Context, cfg.Waits.Overheard, cfg.redactForHistory)
 	cutOff := &cutOffTurns{
-		cfg: cfg, db: store, pool: pool, budget: budget, history: history, turns: turns, outbox: outbox,
-		display: display, upkeep: upkeep, log: log,
+		cfg: cfg, places: places, db: store, pool: pool, budget: budget, history: history, turns: turns, busy: busy,
+		resumes: resumes, outbox: outbox, display: display, upkeep: upkeep, log: log,
 	}
 	approvals := approval.NewRequests(approval.Config{
-		Protected: cfg.protectedPaths(), Secrets: cfg.Secrets, Language: languages.OfChat, Interrupted: cutOff,
+		Protected: approval.ProtectedPaths{
+			Data: guard.Data, State: guard.State, Received: cfg.Files.Folder, Files: guard.Files, Homes: guard.Homes,
+		},
+		Secrets: cfg.Secrets, Language: languages.OfChat, Interrupted: cutOff,
 		RedactForHistory: cfg.excerptForHistory,
 	}, store, outbox, authorizer, log)
 	cutOff.approvals = approvals
 	followUps := followUps{cutOff, store.Turns()}
 	servers := &serverStates{list: map[string][]claude.MCPServer{}}
-	specs := processSpecs{cfg, budget, tools, files}
+	specs := processSpecs{places, budget, tools, files}
 	ahead := &aheadStarts{
-		preview: NewPreview(config, store, manager, pool.Config()), db: store, access: authorizer, pool: pool,
-		specs: specs, upkeep: upkeep, turns: turns, jobs: upkeep.jobs, log: log,
+		cfg: cfg, preview: NewPreview(config, store, manager, pool.Config()), db: store, access: authorizer,
+		pool: pool, specs: specs, upkeep: upkeep, turns: turns, jobs: aside, log: log,
 	}
 	commands := &commandSet{
-		cfg: cfg, db: store, log: log, context: manager, zone: zone, access: authorizer, languages: languages,
-		pool: pool, history: history, files: files, turns: turns, asks: approvals, cutOff: cutOff,
+		cfg: cfg, places: places, db: store, log: log, context: manager, zone: zone, access: authorizer, languages: languages,
+		pool: pool, history: history, files: files, turns: turns, busy: busy, asks: approvals, cutOff: cutOff,
 		outbox: outbox, reactions: reactions, upkeep: upkeep, ahead: ahead, budget: budget, limits: limits,
-		servers: servers, listening: listening, logins: logins,
+		servers: servers, logins: logins, jobs: aside,
 	}
 	runner := &turnRunner{
-		cfg: cfg, db: store, pool: pool, context: manager, history: history, busy: busy, display: display,
+		cfg: cfg, places: places, db: store, pool: pool, context: manager, history: history, busy: busy, display: display,
 		budget: budget, access: authorizer, approvals: approvals, overheard: overheard, files: files, specs: specs,
-		servers: servers, followUps: followUps, upkeep: upkeep, ahead: ahead, limits: limits,
+		servers: servers, followUps: followUps, upkeep: upkeep, ahead: ahead, limits: limits, outbox: outbox,
+		resumes: resumes,
 	}
 	turns.run = runner.run
 	b := &Bridge{
 		cfg: cfg, db: store, log: log, context: manager, access: control, pool: pool, languages: languages,
-		listening: listening, limits: limits, ahead: ahead, runner: runner,
-		queues: queues{turns: turns, upkeep: upkeep, approvals: approvals, outbox: outbox, reactions: reactions},
+		limits: limits, ahead: ahead, runner: runner,
+		budget: budget, files: files, followUps: followUps,
+		queues: queues{
+			busy: busy, turns: turns, upkeep: upkeep, approvals: approvals, outbox: outbox, reactions: reactions,
+		},
 		receiver: &receiver{
-			cfg: cfg, access: control, listening: listening, overheard: overheard, logins: logins, files: files,
+			cfg: cfg, access: control, overheard: overheard, logins: logins, files: files,
 			languages: languages, interrupted: cutOff, history: history, reactions: reactions, outbox: outbox,
 			turns: turns, ahead: ahead, commands: commands, db: store, busy: busy, approvals: approvals,
 			budget: budget, takesAll: pool.Config().WhileBusy == workspace.Steers, log: log,

@@ -9,7 +9,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"magpie/bridge"
+	"magpie/bridge/workplace"
 	"magpie/db"
 	"magpie/internal/chat"
 	"magpie/internal/modelsim"
@@ -22,7 +22,7 @@ import (
 func TestTheUserDoesNotNoticeALostSession(t *testing.T) {
 	t.Parallel()
 	other := func(c *config.Config) {
-		c.Projects = map[string]bridge.Project{"other": {Path: t.TempDir()}}
+		c.Projects = map[string]workplace.Project{"other": {Path: t.TempDir()}}
 	}
 	t.Run("CLI", func(t *testing.T) {
 		r := newRig(t, realCLI(t), other)

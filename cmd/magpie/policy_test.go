@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"magpie/bridge"
 	"magpie/bridge/access"
+	"magpie/bridge/workplace"
 	"magpie/contextmgr"
 	"magpie/internal/operator/config"
 )
@@ -100,7 +100,7 @@ func TestModes(t *testing.T) {
 func TestAChatsOwnProjectAndPermissions(t *testing.T) {
 	own := t.TempDir()
 	r := newRig(t, realCLI(t), func(c *config.Config) {
-		c.Projects = map[string]bridge.Project{"site": {Path: own, Mode: "acceptEdits"}}
+		c.Projects = map[string]workplace.Project{"site": {Path: own, Mode: "acceptEdits"}}
 	})
 	r.ask("数到 3")
 	if got := r.ask("/cd site"); !strings.Contains(got, "site") {

@@ -19,6 +19,7 @@ import (
 
 	"magpie/bridge"
 	"magpie/bridge/access"
+	"magpie/bridge/budget"
 	"magpie/db"
 	"magpie/db/dbtest"
 	"magpie/feishu"
@@ -333,7 +334,7 @@ func (r *rig) store() *db.DB      { return r.prog.store }
 func (r *rig) started() int       { return r.pool().Stats().Started }
 
 func (r *rig) setAccess(a access.Config) { r.prog.bridge.SetAccess(a) }
-func (r *rig) setBudget(b bridge.Budget) { r.prog.bridge.SetBudget(b) }
+func (r *rig) setBudget(b budget.Limits) { r.prog.bridge.SetBudget(b) }
 
 // chatNow is the private chat in the store.
 func (r *rig) chatNow() db.Chat {

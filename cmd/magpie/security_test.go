@@ -15,8 +15,8 @@ import (
 
 	"github.com/google/uuid"
 
-	"magpie/bridge"
 	"magpie/bridge/access"
+	"magpie/bridge/budget"
 	"magpie/contextmgr"
 	"magpie/contextmgr/redact"
 	"magpie/internal/chat"
@@ -362,7 +362,7 @@ func atNoon(c *config.Config) {
 func TestBudgetsEndToEnd(t *testing.T) {
 	r := newRig(t, realCLI(t), func(c *config.Config) {
 		c.Claude.AllowedTools = []string{"Bash"}
-		c.Budget = bridge.Budget{TurnUSD: 0.15, UserDayUSD: 0.2}
+		c.Budget = budget.Limits{TurnUSD: 0.15, UserDayUSD: 0.2}
 	}, atNoon)
 	again := modelsim.Tool("Bash", map[string]any{"command": "true", "description": "again"})
 	r.model.Script(modelsim.Rule{Times: 20, Steps: []modelsim.Step{modelsim.Usage(60_000), again}})
@@ -518,15 +518,15 @@ func TestAnAdminReloadsTheConfiguration(t *testing.T) {
 func TestLimitsOfADayEndToEnd(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
-		limits bridge.Budget
+		limits budget.Limits
 		group  bool // the limit is the group's, so its other members are refused too
 		want   string
 	}{
 		"tokens of a user": {
-			bridge.Budget{UserDayTokens: 50_000}, false, "你今天的额度已用完（已用 60.0k，上限 50.0k token）",
+			budget.Limits{UserDayTokens: 50_000}, false, "你今天的额度已用完（已用 60.0k，上限 50.0k token）",
 		},
 		"tokens of a chat": {
-			bridge.Budget{ChatDayTokens: 50_000}, true,
+			budget.Limits{ChatDayTokens: 50_000}, true,
 			"这个聊天今天的额度已用完（已用 60.0k，上限 50.0k token）",
 		},
 	} {

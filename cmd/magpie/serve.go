@@ -330,7 +330,7 @@ func (p *program) checkAgents(ctx context.Context) {
 		p.log.Warn().Msg("Claude is not logged in, so nobody gets an answer: send the bot /login, or run claude auth login " +
 			"as the user running Magpie")
 	}
-	for _, err := range cli.StartFailures(ctx, bridge.Workplaces(p.cfg.BridgeConfig())) {
+	for _, err := range cli.StartFailures(ctx, p.cfg.BridgeConfig().Projects.Distinct()) {
 		p.log.Warn().Err(err).Msg("Claude does not start with this configuration, so nobody gets an answer there")
 	}
 }

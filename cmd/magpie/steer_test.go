@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"magpie/bridge"
+	"magpie/bridge/budget"
 	"magpie/internal/claude/workspace"
 	"magpie/internal/feishusim"
 	"magpie/internal/modelsim"
@@ -392,7 +392,7 @@ func TestATurnThatIsCutOffIsPaidFor(t *testing.T) {
 // on asking in a turn as long as it runs. The turn itself may finish.
 func TestAnAdditionNeedsABudget(t *testing.T) {
 	t.Parallel()
-	for name, limit := range map[string]bridge.Budget{
+	for name, limit := range map[string]budget.Limits{
 		"of the user": {UserDayTokens: 1}, "of the chat": {ChatDayUSD: 0.000001},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -405,7 +405,7 @@ func TestAnAdditionNeedsABudget(t *testing.T) {
 				list := replies(v, r.chat, refused)
 				return len(list) == 1 && strings.Contains(list[0].Text(), "今天的额度已用完")
 			})
-			r.setBudget(bridge.Budget{UserDayTokens: 1 << 40})
+			r.setBudget(budget.Limits{UserDayTokens: 1 << 40})
 			added := r.sim.Say(r.chat, r.user, "补充：四")
 			r.handedOver("补充：四")
 			goOn()

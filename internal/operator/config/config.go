@@ -16,6 +16,8 @@ import (
 
 	"magpie/bridge"
 	"magpie/bridge/access"
+	"magpie/bridge/budget"
+	"magpie/bridge/workplace"
 	"magpie/contextmgr"
 	"magpie/contextmgr/redact"
 	"magpie/db"
@@ -34,13 +36,13 @@ type Config struct {
 	Context  contextmgr.Config       `toml:"context" envPrefix:"CONTEXT_"`
 	Memory   contextmgr.MemoryConfig `toml:"memory" envPrefix:"MEMORY_"`
 	Access   access.Config           `toml:"access" envPrefix:"ACCESS_"`
-	Budget   bridge.Budget           `toml:"budget" envPrefix:"BUDGET_"`
+	Budget   budget.Limits           `toml:"budget" envPrefix:"BUDGET_"`
 	DB       db.Config               `toml:"db" envPrefix:"DB_"`
 	Terminal Terminal                `toml:"terminal" envPrefix:"TERMINAL_"`
 	HTTP     HTTP                    `toml:"http" envPrefix:"HTTP_"`
 	Log      Log                     `toml:"log" envPrefix:"LOG_"`
 
-	Projects map[string]bridge.Project `toml:"projects" env:"-"` // projects that chats can switch to, by name
+	Projects map[string]workplace.Project `toml:"projects" env:"-"` // projects that chats can switch to, by name
 
 	// folder of what belongs to this machine: the agents' state, received files; empty = that of the database
 	Data string `toml:"data" env:"DATA"`
@@ -234,15 +236,18 @@ func (c Config) PrivateFiles() (list []string) {
 // BridgeConfig is the bridge's part of the configuration, without what the program creates at startup: clients,
 // folders, functions.
 func (c Config) BridgeConfig() bridge.Config {
-	guard := bridge.Guard{Homes: c.Claude.Homes(), Files: c.PrivateFiles(), State: c.Claude.StateDir()}
+	guard := workplace.Guard{Homes: c.Claude.Homes(), Files: c.PrivateFiles(), State: c.Claude.StateDir()}
 	guard.Data, _ = c.DataFolder() // Validate reports an invalid path
 	newLang := c.Feishu.DefaultLang()
 	if c.isTerminalOnly() {
 		newLang = string(i18n.OfLocale(c.Claude.Environ))
 	}
 	return bridge.Config{
-		App: c.Feishu.AppID, Access: c.Access, Project: c.Claude.Project, Projects: c.Projects, Guard: guard,
-		PermissionMode: c.Claude.PermissionMode, AskEverything: c.Claude.AsksEverything(), Context: c.ContextConfig(),
+		App: c.Feishu.AppID, Access: c.Access, Context: c.ContextConfig(),
+		Projects: workplace.Set{
+			Default: c.Claude.Project, Mode: c.Claude.PermissionMode, Named: c.Projects, Guard: guard,
+			AskAll: c.Claude.AsksEverything(),
+		},
 		Budget: c.Budget, Secrets: redact.NewKnown(c.Secrets()), Redact: c.Redact.Policy(),
 		MaxAge: c.Recovery.MaxAge.Duration, Waits: c.Waits, Shutdown: c.Shutdown.Duration,
 		Mention: c.Chat.GroupMention, LongAnswer: c.Chat.LongAnswer,

@@ -410,7 +410,7 @@ func TestTheDataFolder(t *testing.T) {
 			if got, err := c.DataFolder(); err != nil || got != filepath.Join(home, tc.want) {
 				t.Errorf("the data folder is %s, %v", got, err)
 			}
-			guard := c.BridgeConfig().Guard
+			guard := c.BridgeConfig().Projects.Guard
 			if guard.CheckDir(filepath.Join(home, tc.want, "work")) == nil {
 				t.Error("agents may work in the data folder")
 			}

@@ -75,10 +75,10 @@ func (c Config) checkData() error {
 // checkFolders reports all problems with the folders that agents work in, or that these folders are not known.
 func (c Config) checkFolders() error {
 	b := c.BridgeConfig()
-	b.Guard.Later = ExpandHome(workspace.DefaultProject)
+	b.Projects.Guard.Later = ExpandHome(workspace.DefaultProject)
 	_, err := os.UserHomeDir()
 	if err == nil {
-		return b.CheckProjects()
+		return b.Projects.Check()
 	}
 	var errs []error
 	if _, short := cutHome(c.Claude.Project); short {
@@ -98,7 +98,7 @@ func (c Config) checkFolders() error {
 		}
 	}
 	if errs == nil {
-		return b.CheckProjects()
+		return b.Projects.Check()
 	}
 	return errors.Join(errs...)
 }

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"magpie/bridge"
+	"magpie/bridge/workplace"
 	"magpie/internal/claude"
 	"magpie/internal/claude/workspace"
 	"magpie/internal/i18n"
@@ -187,7 +188,7 @@ func (c CLI) IsLoggedIn(ctx context.Context) bool {
 
 // StartFailures says for each folder in which agents may work why the CLI does not start there. Folders that do not exist
 // are left out.
-func (c CLI) StartFailures(ctx context.Context, places []bridge.Workplace) (list []error) {
+func (c CLI) StartFailures(ctx context.Context, places []workplace.Place) (list []error) {
 	for _, w := range places {
 		if _, err := os.Stat(w.Dir); err != nil {
 			continue
@@ -201,7 +202,7 @@ func (c CLI) StartFailures(ctx context.Context, places []bridge.Workplace) (list
 
 // CheckStart checks whether the CLI starts with the configuration.
 func (c CLI) CheckStart(ctx context.Context, r *Report, b bridge.Config) {
-	for _, err := range c.StartFailures(ctx, bridge.Workplaces(b)) {
+	for _, err := range c.StartFailures(ctx, b.Projects.Distinct()) {
 		why := bridge.Clean(b.Secrets.Text(i18n.ErrorText(r.Lang, err))) // the CLI quotes what it was given
 		r.AddFinding(Fail, r.text(i18n.DoctorCLIStartMend), i18n.DoctorCLIStart, why)
 	}

@@ -15,8 +15,8 @@ import (
 
 	"github.com/caarlos0/env/v11"
 
-	"magpie/bridge"
 	"magpie/bridge/access"
+	"magpie/bridge/workplace"
 	"magpie/internal/chat"
 	"magpie/internal/claude"
 	"magpie/internal/claude/workspace"
@@ -88,7 +88,7 @@ type reader struct {
 	*Found
 	vars  map[string]string
 	home  string
-	guard bridge.Guard
+	guard workplace.Guard
 }
 
 func newReader(name string, o Options) reader {
@@ -96,7 +96,7 @@ func newReader(name string, o Options) reader {
 	if r.home = r.vars["HOME"]; r.home == "" {
 		r.home, _ = os.UserHomeDir()
 	}
-	r.guard = bridge.Guard{
+	r.guard = workplace.Guard{
 		Homes: claude.Config{Environ: o.Environ}.Homes(), Data: o.Data, Files: []string{o.Config},
 	}
 	r.file.Projects = map[string]string{}

@@ -16,7 +16,7 @@ import (
 
 	"golang.org/x/term"
 
-	"magpie/bridge"
+	"magpie/bridge/workplace"
 	"magpie/feishu"
 	"magpie/internal/claude"
 	"magpie/internal/i18n"
@@ -341,7 +341,7 @@ func (u *setup) projectProblem(folder string) string {
 		return i18n.SetupProjectNoFolder.Sprintf(u.lang, folder)
 	}
 	c := claude.Config{Environ: os.Environ()}
-	guard := bridge.Guard{Homes: c.Homes(), Data: u.Data, Files: []string{u.Config}}
+	guard := workplace.Guard{Homes: c.Homes(), Data: u.Data, Files: []string{u.Config}}
 	if guard.CheckDir(folder) != nil {
 		return i18n.SetupProjectNotThis.Sprintf(u.lang, folder)
 	}

@@ -1,4 +1,4 @@
-package bridge
+package upkeep
 
 import (
 	"context"
@@ -16,22 +16,29 @@ import (
 	"magpie/internal/text"
 )
 
+// Who changes memories unasked, and why.
+const (
+	ByItself  = "magpie"
+	WhyAnswer = "after a turn"
+	WhyStale  = "stale"
+)
+
 // fewWords is the minimum length of a question, in tokens, that is searched for memories. Thanks and greetings are
 // shorter.
 const fewWords = 4
 
 // learn starts a background task that searches a finished turn for facts worth remembering, if configured. Nothing
 // waits for the result.
-func (u *upkeep) learn(c db.Chat, t endedTurn) {
-	cfg, words := u.rules.Memory, 0
-	for _, m := range t.asked {
+func (u *Keeper) learn(c db.Chat, t Ended) {
+	words := 0
+	for _, m := range t.Asked {
 		words += contextmgr.EstimateTokens(m.Text)
 	}
 	// A few words seldom contain a lasting fact, and each task costs a call of the model.
-	if !cfg.Capture || c.Kind != chat.Private && !cfg.CaptureGroup || words < fewWords {
+	if !u.Rules.Memory.Capture || c.Kind != chat.Private && !u.Rules.Memory.CaptureGroup || words < fewWords {
 		return
 	}
-	log := u.log.With().Stringer("chat", c.Key).Int64("turn", t.ID).Logger()
+	log := u.Log.With().Stringer("chat", c.Key).Int64("turn", t.ID).Logger()
 	begun := u.enqueueSearch(c.Key, func(ctx context.Context) {
 		if err := u.extract(log.WithContext(ctx), c, t.said()); err != nil && ctx.Err() == nil {
 			log.Error().Err(err).Msg("memories of the turn lost")
@@ -43,8 +50,8 @@ func (u *upkeep) learn(c db.Chat, t endedTurn) {
 }
 
 // extract creates memories from the messages with these IDs.
-func (u *upkeep) extract(ctx context.Context, c db.Chat, ids []string) error {
-	said, err := u.db.Messages().ByID(ctx, c.Key, ids)
+func (u *Keeper) extract(ctx context.Context, c db.Chat, ids []string) error {
+	said, err := u.DB.Messages().ByID(ctx, c.Key, ids)
 	if err != nil || len(said) == 0 { // they may have been deleted
 		return err
 	}
@@ -54,29 +61,29 @@ func (u *upkeep) extract(ctx context.Context, c db.Chat, ids []string) error {
 			note.Of = m.Actor.ID
 		}
 	}
-	if u.rules.Memory.Approval {
+	if u.Rules.Memory.Approval {
 		note.Proposed = true
 	}
 	known, err := u.visibleMemories(ctx, note)
 	if err != nil {
 		return err
 	}
-	reply, err := u.askAgent(ctx, c.Key, "notes", u.rules.NotesTask(string(u.cfg.langOf(c)), c.Kind, known, said))
+	reply, err := u.askAgent(ctx, c.Key, "notes", u.Rules.NotesTask(string(u.Languages.Of(c)), c.Kind, known, said))
 	if err != nil {
 		return err
 	}
-	return u.storeNotes(ctx, note, reply)
+	return u.StoreNotes(ctx, note, reply)
 }
 
 // maxAgentTries limits the retries for memories when the agent has no time. Each one lasts ten minutes.
 const maxAgentTries = 6
 
 // askAgent runs a task of the agent when there is time for it.
-func (u *upkeep) askAgent(
+func (u *Keeper) askAgent(
 	ctx context.Context, key chat.Key, purpose string, task contextmgr.Task,
 ) (reply string, err error) {
 	for range maxAgentTries {
-		reply, err = u.budget.askAgent(ctx, key, purpose, claude.Task{System: task.Instruction, Text: task.Input})
+		reply, err = u.Budget.AskAgent(ctx, key, purpose, claude.Task{System: task.Instruction, Text: task.Input})
 		if !errors.Is(err, claude.ErrTaskBusy) {
 			break
 		}
@@ -86,26 +93,26 @@ func (u *upkeep) askAgent(
 
 // visibleMemories returns the memories that the model may see while it writes a new one: never those about other
 // people, whose content could end up in it.
-func (u *upkeep) visibleMemories(ctx context.Context, note db.Memory) ([]db.Memory, error) {
-	list, err := u.db.Memories().List(ctx, note.Key)
+func (u *Keeper) visibleMemories(ctx context.Context, note db.Memory) ([]db.Memory, error) {
+	list, err := u.DB.Memories().List(ctx, note.Key)
 	return slices.DeleteFunc(list, func(x db.Memory) bool { return x.Scope == db.UserScope && x.Of != note.Of }), err
 }
 
-// storeNotes stores the memories in the agent's reply, apart from known ones. note holds their common fields.
-func (u *upkeep) storeNotes(ctx context.Context, note db.Memory, reply string) error {
+// StoreNotes stores the memories in the agent's reply, apart from known ones. note holds their common fields.
+func (u *Keeper) StoreNotes(ctx context.Context, note db.Memory, reply string) error {
 	known, err := u.visibleMemories(ctx, note) // the same may have been remembered meanwhile
 	if err != nil {
 		return err
 	}
 	for _, x := range contextmgr.ParseNotes(reply) {
-		note.Title, note.Text, note.Keywords = u.cfg.clean(x.Title), u.cfg.clean(x.Text), nil
+		note.Title, note.Text, note.Keywords = u.Clean(x.Title), u.Clean(x.Text), nil
 		for _, k := range x.Keywords {
-			note.Keywords = append(note.Keywords, u.cfg.clean(k))
+			note.Keywords = append(note.Keywords, u.Clean(k))
 		}
 		if slices.ContainsFunc(known, func(k db.Memory) bool { return sameWords(k.Text, note.Text) }) {
 			continue
 		}
-		saved, err := u.db.Memories().Learn(ctx, note, db.Change{Who: byItself, Why: whyAnswer})
+		saved, err := u.DB.Memories().Learn(ctx, note, db.Change{Who: ByItself, Why: WhyAnswer})
 		if errors.Is(err, db.ErrNotFound) { // a message of the turn was recalled meanwhile
 			return nil
 		} else if err != nil {

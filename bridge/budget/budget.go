@@ -1,4 +1,8 @@
-package bridge
+// Package budget keeps to the limits on what agents cost, books what tasks in the background have cost, and shows what
+// was spent.
+//
+// It does not say which turn runs when; what an answer has cost is booked with the end of its turn.
+package budget
 
 import (
 	"cmp"
@@ -21,10 +25,10 @@ import (
 	"magpie/internal/i18n"
 )
 
-// Budget is the [budget] section: limits on what agents cost; 0 = no limit. Days begin at midnight in the configured
+// Limits are the [budget] section: limits on what agents cost; 0 = no limit. Days begin at midnight in the configured
 // time zone. A running turn reserves its per-turn maximum against the daily limits; when a limit is reached it may
 // finish, but no new turn starts.
-type Budget struct {
+type Limits struct {
 	// per answer, which ends there; with a limit each answer needs a process of its own
 	TurnUSD float64 `toml:"turn_usd" env:"TURN_USD"`
 	// per user and day, in all chats
@@ -35,7 +39,7 @@ type Budget struct {
 }
 
 // Validate reports all invalid values of b.
-func (b Budget) Validate() error {
+func (b Limits) Validate() error {
 	var errs []error
 	for _, limit := range []struct {
 		key   string
@@ -52,9 +56,9 @@ func (b Budget) Validate() error {
 	return errors.Join(errs...)
 }
 
-// budget enforces the limits of its Budget.
-type budget struct {
-	atomic.Pointer[Budget]
+// Budget enforces its Limits.
+type Budget struct {
+	atomic.Pointer[Limits]
 	pool   *claude.Pool
 	ledger db.Access
 	zone   *time.Location
@@ -62,6 +66,13 @@ type budget struct {
 
 	mu    sync.Mutex
 	lives map[int64]reservation // turns that were admitted and whose cost is not booked yet
+}
+
+// New makes a Budget without limits. Its days are those of the time zone.
+func New(pool *claude.Pool, ledger db.Access, zone *time.Location, log zerolog.Logger) *Budget {
+	p := &Budget{pool: pool, ledger: ledger, zone: zone, log: log, lives: map[int64]reservation{}}
+	p.Store(&Limits{})
+	return p
 }
 
 // reservation names the chat and the users that a running turn is charged to.
@@ -78,7 +89,7 @@ const (
 
 // midnight returns the start of the day of t, moved by that many days. It computes by date because a day with a clock
 // change does not have 24 hours.
-func (p *budget) midnight(t time.Time, days int) time.Time {
+func (p *Budget) midnight(t time.Time, days int) time.Time {
 	y, m, d := t.In(p.zone).Date()
 	return time.Date(y, m, d+days, 0, 0, 0, 0, p.zone)
 }
@@ -106,7 +117,7 @@ func allowances(s db.Spending, usd float64, tokens int64) []allowance {
 }
 
 // ofUser returns a user's limits today.
-func (p *budget) ofUser(ctx context.Context, user string) ([]allowance, error) {
+func (p *Budget) ofUser(ctx context.Context, user string) ([]allowance, error) {
 	b := p.Load()
 	if b.UserDayUSD == 0 && b.UserDayTokens == 0 {
 		return nil, nil
@@ -116,7 +127,7 @@ func (p *budget) ofUser(ctx context.Context, user string) ([]allowance, error) {
 }
 
 // ofChat returns a chat's limits today.
-func (p *budget) ofChat(ctx context.Context, key chat.Key) ([]allowance, error) {
+func (p *Budget) ofChat(ctx context.Context, key chat.Key) ([]allowance, error) {
 	b := p.Load()
 	if b.ChatDayUSD == 0 && b.ChatDayTokens == 0 {
 		return nil, nil
@@ -125,15 +136,16 @@ func (p *budget) ofChat(ctx context.Context, key chat.Key) ([]allowance, error) 
 	return allowances(s, b.ChatDayUSD, b.ChatDayTokens), err
 }
 
-// spentError means that a daily limit is reached. notice tells the askers.
-type spentError struct{ notice i18n.Phrase }
+// SpentError means that a daily limit is reached. Notice tells the askers.
+type SpentError struct{ Notice i18n.Phrase }
 
-func (e *spentError) Error() string { return "a limit of the day is reached" }
+func (e *SpentError) Error() string { return "a limit of the day is reached" }
 
-// check refuses a turn if a limit is reached; otherwise it reserves the turn's maximum until release. If the ledger
+// Check refuses a turn if a limit is reached; otherwise it reserves the turn's maximum until release. If the ledger
 // cannot be read, the turn is admitted.
-func (p *budget) check(ctx context.Context, c db.Claim) error {
-	own := reservation{room: c.Turn.Key.Parent()}
+func (p *Budget) Check(ctx context.Context, c db.Claim) error {
+	key := c.Turn.Key
+	own := reservation{room: key.Parent()}
 	for _, m := range c.Asked {
 		if !slices.Contains(own.users, m.Actor.ID) {
 			own.users = append(own.users, m.Actor.ID)
@@ -144,16 +156,13 @@ func (p *budget) check(ctx context.Context, c db.Claim) error {
 	if err := p.checkLimits(ctx, c.Turn.ID, own); err != nil {
 		return err
 	}
-	if p.lives == nil {
-		p.lives = map[int64]reservation{}
-	}
 	p.lives[c.Turn.ID] = own
 	return nil
 }
 
-// checkAddition refuses a message that a running turn is to get if a limit is reached. Otherwise the turn is also
+// CheckAddition refuses a message that a running turn is to get if a limit is reached. Otherwise the turn is also
 // charged to its author. What the turn itself may cost is admitted already.
-func (p *budget) checkAddition(ctx context.Context, turn int64, m chat.Incoming) error {
+func (p *Budget) CheckAddition(ctx context.Context, turn int64, m chat.Incoming) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if err := p.checkLimits(ctx, turn, reservation{m.Key.Parent(), []string{m.Actor.ID}}); err != nil {
@@ -166,8 +175,8 @@ func (p *budget) checkAddition(ctx context.Context, turn int64, m chat.Incoming)
 	return nil
 }
 
-// release removes the reservation of a turn that has ended and whose cost is booked.
-func (p *budget) release(turn int64) {
+// Release removes the reservation of a turn that has ended and whose cost is booked.
+func (p *Budget) Release(turn int64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	delete(p.lives, turn)
@@ -175,7 +184,7 @@ func (p *budget) release(turn int64) {
 
 // checkLimits returns an error if a limit of the chat or users of a turn's reservation is used up. The caller holds the
 // lock, so that two turns cannot both take the last of a limit.
-func (p *budget) checkLimits(ctx context.Context, turn int64, of reservation) error {
+func (p *Budget) checkLimits(ctx context.Context, turn int64, of reservation) error {
 	list, err := p.ofChat(ctx, of.room)
 	// The other running turns count with their maximum, because their cost is not known yet.
 	running := p.count(turn, func(other reservation) bool { return other.room == of.room })
@@ -193,7 +202,7 @@ func (p *budget) checkLimits(ctx context.Context, turn int64, of reservation) er
 }
 
 // count counts the running turns besides own.
-func (p *budget) count(own int64, running func(reservation) bool) (n int) {
+func (p *Budget) count(own int64, running func(reservation) bool) (n int) {
 	for turn, other := range p.lives {
 		if turn != own && running(other) {
 			n++
@@ -203,7 +212,7 @@ func (p *budget) count(own int64, running func(reservation) bool) (n int) {
 }
 
 // checkAllowances returns an error if a limit is reached, or would be if each running turn used its maximum.
-func (p *budget) checkAllowances(list []allowance, err error, running int, words i18n.Phrase) error {
+func (p *Budget) checkAllowances(list []allowance, err error, running int, words i18n.Phrase) error {
 	// Fails open: without the database the turn fails anyway.
 	if err != nil {
 		p.log.Error().Err(err).Msg("today's spending not available")
@@ -223,20 +232,20 @@ func (p *budget) checkAllowances(list []allowance, err error, running int, words
 				return fmt.Sprintf(words.In(l), used, most, again.Format("01-02 15:04"),
 					i18n.RoughDuration(again.Sub(now), l))
 			}
-			return &spentError{i18n.Phrase{ZH: text(i18n.Chinese), EN: text(i18n.English)}}
+			return &SpentError{i18n.Phrase{ZH: text(i18n.Chinese), EN: text(i18n.English)}}
 		case a.isExceeded(float64(running) * each):
 			text := func(l i18n.Lang) string {
 				used, most := a.texts(l)
 				return fmt.Sprintf(i18n.SpentByOthers.In(l), used, most)
 			}
-			return &spentError{i18n.Phrase{ZH: text(i18n.Chinese), EN: text(i18n.English)}}
+			return &SpentError{i18n.Phrase{ZH: text(i18n.Chinese), EN: text(i18n.English)}}
 		}
 	}
 	return nil
 }
 
-// explainLimit changes the outcome of a turn that the per-turn limit ended, so that users see the reason.
-func (p *budget) explainLimit(o turncard.Outcome) turncard.Outcome {
+// ExplainLimit changes the outcome of a turn that the per-turn limit ended, so that users see the reason.
+func (p *Budget) ExplainLimit(o turncard.Outcome) turncard.Outcome {
 	if usd := p.Load().TurnUSD; o.Failure == string(claude.FailLimit) && usd > 0 {
 		text := i18n.TurnSpent
 		o.Notice = i18n.Phrase{
@@ -246,18 +255,18 @@ func (p *budget) explainLimit(o turncard.Outcome) turncard.Outcome {
 	return o
 }
 
-// askAgent runs a background task of a chat if the daily limits allow it, and books its cost.
-func (p *budget) askAgent(ctx context.Context, key chat.Key, purpose string, q claude.Task) (string, error) {
+// AskAgent runs a background task of a chat if the daily limits allow it, and books its cost.
+func (p *Budget) AskAgent(ctx context.Context, key chat.Key, purpose string, q claude.Task) (string, error) {
 	return p.pay(ctx, key, purpose, func() (claude.Reply, error) { return p.pool.RunTask(ctx, q) })
 }
 
-// askTitle is askAgent for a chat's title. It asks the process of the chat's session if there is one, which saves a
+// AskTitle is askAgent for a chat's title. It asks the process of the chat's session if there is one, which saves a
 // start.
-func (p *budget) askTitle(ctx context.Context, c db.Chat, task contextmgr.Task) (string, error) {
+func (p *Budget) AskTitle(ctx context.Context, c db.Chat, task contextmgr.Task) (string, error) {
 	title, err := p.pay(ctx, c.Key, db.ForTitle, func() (claude.Reply, error) {
 		return p.pool.Title(ctx, c.Session.ID, task.Input)
 	})
-	_, spent := errors.AsType[*spentError](err)
+	_, spent := errors.AsType[*SpentError](err)
 	if err == nil || spent || errors.Is(err, claude.ErrNoTitle) || ctx.Err() != nil {
 		return title, err
 	}
@@ -265,11 +274,11 @@ func (p *budget) askTitle(ctx context.Context, c db.Chat, task contextmgr.Task) 
 	if !errors.Is(err, claude.ErrNoProcess) {
 		p.log.Warn().Err(err).Stringer("chat", c.Key).Msg("the chat's process returned no title")
 	}
-	return p.askAgent(ctx, c.Key, "separate title", claude.Task{System: task.Instruction, Text: task.Input})
+	return p.AskAgent(ctx, c.Key, "separate title", claude.Task{System: task.Instruction, Text: task.Input})
 }
 
 // pay runs ask if the daily limits allow it, and books its cost.
-func (p *budget) pay(
+func (p *Budget) pay(
 	ctx context.Context, key chat.Key, purpose string, ask func() (claude.Reply, error),
 ) (string, error) {
 	began := time.Now()
@@ -280,7 +289,7 @@ func (p *budget) pay(
 	reply, err := ask()
 	// A failed call may have cost something, too.
 	if reply.Usage != (claude.Usage{}) || err == nil {
-		p.book(ctx, db.Expense{Key: key, User: user, Purpose: purpose}, reply)
+		p.Book(ctx, db.Expense{Key: key, User: user, Purpose: purpose}, reply)
 	}
 	if err != nil {
 		return "", err
@@ -294,7 +303,7 @@ func (p *budget) pay(
 
 // payer finds the user that a background task is charged to: the last one who asked in the chat. It returns an error if
 // that user's limits are used up.
-func (p *budget) payer(ctx context.Context, key chat.Key) (user string, err error) {
+func (p *Budget) payer(ctx context.Context, key chat.Key) (user string, err error) {
 	ctx = context.WithoutCancel(ctx) // short: the end of the program must not look like a failure of the database
 	list, err := p.ofChat(ctx, key)
 	if err := p.checkAllowances(list, err, 0, i18n.ChatSpent); err != nil {
@@ -311,8 +320,8 @@ func (p *budget) payer(ctx context.Context, key chat.Key) (user string, err erro
 	return user, p.checkAllowances(list, err, 0, i18n.UserSpent)
 }
 
-// book records the cost of a background task. A failure is only logged: the money is spent, and the result is good.
-func (p *budget) book(ctx context.Context, e db.Expense, r claude.Reply) {
+// Book records the cost of a background task. A failure is only logged: the money is spent, and the result is good.
+func (p *Budget) Book(ctx context.Context, e db.Expense, r claude.Reply) {
 	e.Usage = db.Usage{
 		Model: r.Model, Input: r.Usage.Input, Output: r.Usage.Output, CacheRead: r.Usage.CacheRead,
 		CacheNew: r.Usage.CacheNew, CostUSD: r.CostUSD,
@@ -325,11 +334,25 @@ func (p *budget) book(ctx context.Context, e db.Expense, r claude.Reply) {
 // priced is how many days back a price is looked up.
 const priced = 30
 
-// estimate is the approximate cost in USD of a turn whose agent could not report it, at the recent price of its model.
-func (p *budget) estimate(ctx context.Context, u db.Usage) float64 {
-	usd, err := p.ledger.Price(ctx, u.Model, p.midnight(time.Now(), -priced))
-	if err != nil {
-		p.log.Error().Err(err).Msg("cost of a turn not available")
+// Estimate adds up what was used of each model since began by an agent that could not report it, at its recent price;
+// nil = nothing was used.
+func (p *Budget) Estimate(ctx context.Context, began time.Time, list []claude.ModelUsage) *db.Usage {
+	if len(list) == 0 {
+		return nil
 	}
-	return usd * float64(u.Tokens())
+	sum := db.Usage{Model: list[0].Model, Duration: time.Since(began)}
+	for _, m := range list {
+		u := db.Usage{
+			Model: m.Model, Input: m.Usage.Input, Output: m.Usage.Output,
+			CacheRead: m.Usage.CacheRead, CacheNew: m.Usage.CacheNew,
+		}
+		sum.Input, sum.Output = sum.Input+u.Input, sum.Output+u.Output
+		sum.CacheRead, sum.CacheNew = sum.CacheRead+u.CacheRead, sum.CacheNew+u.CacheNew
+		usd, err := p.ledger.Price(ctx, u.Model, p.midnight(time.Now(), -priced))
+		if err != nil {
+			p.log.Error().Err(err).Msg("cost of a turn not available")
+		}
+		sum.CostUSD += usd * float64(u.Tokens())
+	}
+	return &sum
 }

@@ -1,4 +1,7 @@
-package bridge
+// Package overheard fetches what was said in a group and not to the bot, where the platform sends no events about that.
+//
+// What such messages are worth to an agent is not decided here.
+package overheard
 
 import (
 	"cmp"
@@ -33,9 +36,9 @@ const (
 	maxGroups    = 10_000                 // groups remembered
 )
 
-// overheard stores group messages that were not addressed to the bot and for which no event arrived. They are stored
+// Fetcher stores group messages that were not addressed to the bot and for which no event arrived. They are stored
 // under their IDs, so they are fetched once, and an event that arrives later adds no duplicate.
-type overheard struct {
+type Fetcher struct {
 	groups     Groups // nil = the platform cannot list messages
 	db         *db.DB
 	wait       time.Duration       // timeout of the platform's reply
@@ -50,22 +53,27 @@ type overheard struct {
 	pending *simplelru.LRU[chat.Key, time.Time] // the start of a gap that could not be fetched
 }
 
-func newOverheard(cfg Config, store *db.DB, authorizer *access.Authorizer) *overheard {
-	g := &overheard{
-		groups: cfg.Groups, db: store, wait: cmp.Or(cfg.Waits.Overheard, askGroups), most: cfg.Context.AutoChatContext,
-		authorizer: authorizer, redact: cfg.redactForHistory,
+// New makes a Fetcher that waits that long for the platform, 0 = the default, and removes from messages what the History
+// must not have.
+func New(
+	groups Groups, store *db.DB, authorizer *access.Authorizer, rules contextmgr.Config, wait time.Duration,
+	redact func(string) string,
+) *Fetcher {
+	g := &Fetcher{
+		groups: groups, db: store, wait: cmp.Or(wait, askGroups), most: rules.AutoChatContext, authorizer: authorizer,
+		redact: redact,
 	}
 	g.asked, _ = simplelru.NewLRU[chat.Key, bool](maxGroups, nil) // fails only for sizes below 1
 	g.pending, _ = simplelru.NewLRU[chat.Key, time.Time](maxGroups, nil)
-	if cfg.Context.Mode == contextmgr.Resume {
+	if rules.Mode == contextmgr.Resume {
 		g.most = 0 // these prompts have no room for group messages
 	}
 	return g
 }
 
-// markEventReceived records an event for a group message that was not addressed to the bot. It shows that the app gets
+// NoteEvent records an event for a group message that was not addressed to the bot. It shows that the app gets
 // all messages of this group, so nothing needs to be fetched.
-func (g *overheard) markEventReceived(m chat.Incoming) {
+func (g *Fetcher) NoteEvent(m chat.Incoming) {
 	if m.ToBot || m.Kind == chat.Private || time.Since(m.Time) > alive {
 		return
 	}
@@ -77,7 +85,7 @@ func (g *overheard) markEventReceived(m chat.Incoming) {
 }
 
 // shouldFetch reports whether a fetch is worth a call to the platform.
-func (g *overheard) shouldFetch(c db.Claim) bool {
+func (g *Fetcher) shouldFetch(c db.Claim) bool {
 	if c.Chat.Kind == chat.Private || g.groups == nil || g.most == 0 {
 		return false
 	}
@@ -87,9 +95,9 @@ func (g *overheard) shouldFetch(c db.Claim) bool {
 	return !eventsArrive && time.Now().After(g.retryAt)
 }
 
-// fetchMissed starts fetching the group's messages since the bot was last addressed. wait returns when they are stored,
+// Fetch starts fetching the group's messages since the bot was last addressed. wait returns when they are stored,
 // or cannot be fetched.
-func (g *overheard) fetchMissed(ctx context.Context, c db.Claim) (wait func()) {
+func (g *Fetcher) Fetch(ctx context.Context, c db.Claim) (wait func()) {
 	if !g.shouldFetch(c) {
 		return func() {}
 	}
@@ -117,7 +125,7 @@ func (g *overheard) fetchMissed(ctx context.Context, c db.Claim) (wait func()) {
 }
 
 // markComplete records that a chat has no gaps; only new events add messages.
-func (g *overheard) markComplete(key chat.Key) {
+func (g *Fetcher) markComplete(key chat.Key) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.pending.Remove(key)
@@ -127,21 +135,21 @@ func (g *overheard) markComplete(key chat.Key) {
 }
 
 // pause stops fetching for a while.
-func (g *overheard) pause() {
+func (g *Fetcher) pause() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.retryAt = time.Now().Add(groupBackoff)
 }
 
 // markPending records a gap, which the next question's fetch tries to fill.
-func (g *overheard) markPending(key chat.Key, since time.Time) {
+func (g *Fetcher) markPending(key chat.Key, since time.Time) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.pending.Add(key, since)
 }
 
 // fetchSince is the start of the time range to fetch for a chat in which the bot was last addressed at that time.
-func (g *overheard) fetchSince(key chat.Key, addressed time.Time) time.Time {
+func (g *Fetcher) fetchSince(key chat.Key, addressed time.Time) time.Time {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if pending, ok := g.pending.Get(key); ok && pending.Before(addressed) {
@@ -155,7 +163,7 @@ var errNoAccessRules = errors.New("access rules not available")
 
 // storeMissed fetches and stores the missed messages, and returns the start of the range. An error means that some are
 // missing.
-func (g *overheard) storeMissed(ctx context.Context, c db.Claim) (since time.Time, err error) {
+func (g *Fetcher) storeMissed(ctx context.Context, c db.Claim) (since time.Time, err error) {
 	key := c.Turn.Key
 	addressed, overheard, err := g.db.Messages().LastAddressed(ctx, key, c.Turn.ID)
 	since = g.fetchSince(key, addressed)

@@ -1,4 +1,4 @@
-package bridge
+package budget
 
 import (
 	"cmp"
@@ -14,8 +14,8 @@ import (
 	"magpie/internal/i18n"
 )
 
-// daysOf is the number of days, the last of them today, of a period that a user names; 0 = there is no such period.
-func daysOf(period string) int {
+// Days is the number of days, the last of them today, of a period that a user names; 0 = there is no such period.
+func Days(period string) int {
 	switch strings.ToLower(period) {
 	case "", "day", "today", "日", "天", "今天":
 		return 1
@@ -31,7 +31,7 @@ func daysOf(period string) int {
 const hoursOfBin = 4
 
 // bins are the bars of a chart, still empty. Today is shown by hours, more days by days, which are those of the budget.
-func (p *budget) bins(now time.Time, days int) (list []db.SpendingInterval) {
+func (p *Budget) bins(now time.Time, days int) (list []db.SpendingInterval) {
 	if days == 1 {
 		y, m, d := p.midnight(now, 0).Date()
 		for h := 0; h < 24; h += hoursOfBin {
@@ -46,9 +46,97 @@ func (p *budget) bins(now time.Time, days int) (list []db.SpendingInterval) {
 	return list
 }
 
-// costCard shows what was spent in a chat; the zero key means all chats. limit is drawn as a line at the daily limit;
+// ChatCard shows what was spent in a chat, and what may still be spent there and by a user.
+func (p *Budget) ChatCard(
+	ctx context.Context, key chat.Key, user string, days int, l i18n.Lang,
+) (*chat.Card, error) {
+	card, err := p.card(ctx, key, days, p.Load().ChatDayUSD, l)
+	if err != nil {
+		return nil, err
+	}
+	models, err := p.modelSpenders(ctx, key, p.midnight(time.Now(), 1-days))
+	if err != nil {
+		return nil, err
+	}
+	limits, err := p.limitsText(ctx, key, user, l)
+	if err != nil {
+		return nil, err
+	}
+	card.Body = strings.TrimSpace(card.Body + limits)
+	addSpenderChart(card, i18n.CostByModel, models, 0, l)
+	addList(card, i18n.ByModel.In(l), spenderLines(models, l))
+	return card, nil
+}
+
+// maxSpenders limits the users named in a report.
+const maxSpenders = 10
+
+// TotalCard shows what was spent in all chats, and by whom.
+func (p *Budget) TotalCard(ctx context.Context, days int, l i18n.Lang) (*chat.Card, error) {
+	card, err := p.card(ctx, chat.Key{}, days, 0, l)
+	if err != nil {
+		return nil, err
+	}
+	since := p.midnight(time.Now(), 1-days)
+	users, err := p.ledger.Spenders(ctx, "user", chat.Key{}, since, maxSpenders)
+	if err != nil {
+		return nil, err
+	}
+	chats, err := p.ledger.Spenders(ctx, "chat", chat.Key{}, since, maxSpenders)
+	if err != nil {
+		return nil, err
+	}
+	models, err := p.modelSpenders(ctx, chat.Key{}, since)
+	if err != nil {
+		return nil, err
+	}
+	user, room := 0.0, 0.0 // limits per day, which only the chart of one day can show
+	if b := p.Load(); days == 1 {
+		user, room = b.UserDayUSD, b.ChatDayUSD
+	}
+	addSpenderChart(card, i18n.CostByUser, users, user, l)
+	addSpenderChart(card, i18n.CostByChat, chats, room, l)
+	addSpenderChart(card, i18n.CostByModel, models, 0, l)
+	addList(card, i18n.ByModel.In(l), spenderLines(models, l))
+	card.Body = strings.TrimSpace(card.Body + i18n.ByUser.In(l) + "\n" + spenderLines(users, l) +
+		i18n.ByChat.In(l) + "\n" + spenderLines(chats, l))
+	return card, nil
+}
+
+// Today lists the limits, and the users who have spent most today.
+func (p *Budget) Today(ctx context.Context, l i18n.Lang) (string, error) {
+	users, err := p.ledger.Spenders(ctx, "user", chat.Key{}, p.midnight(time.Now(), 0), MaxListed)
+	if err != nil {
+		return "", err
+	}
+	none := i18n.NoLimit.In(l)
+	usd := func(v float64) string {
+		if v == 0 {
+			return none
+		}
+		return i18n.USD(v, l)
+	}
+	count := func(v int64) string {
+		if v == 0 {
+			return none
+		}
+		return i18n.Tokens(v, l)
+	}
+	b := p.Load()
+	text := fmt.Sprintf(i18n.Budgets.In(l), usd(b.TurnUSD), usd(b.UserDayUSD), count(b.UserDayTokens),
+		usd(b.ChatDayUSD), count(b.ChatDayTokens))
+	return strings.TrimSpace(text + "\n" + i18n.TodayHead.In(l) + "\n" + spenderLines(users, l)), nil
+}
+
+// BusiestChats lists the chats in which most was spent lately, one per line.
+func (p *Budget) BusiestChats(ctx context.Context, l i18n.Lang) (string, error) {
+	list, err := p.ledger.Spenders(ctx, "chat", chat.Key{}, p.midnight(time.Now(), -29), MaxListed)
+	return spenderLines(list, l), err
+}
+
+// card shows what was spent in a chat; the zero key means all chats. limit is drawn as a line at the daily limit;
 // 0 = none. With a limit, today's chart shows cumulative amounts.
-func (p *budget) costCard(
+func (p *Budget) card(
 	ctx context.Context, key chat.Key, days int, limit float64, l i18n.Lang,
 ) (*chat.Card, error) {
 	now := time.Now()
@@ -123,7 +211,7 @@ func addSpenderChart(card *chat.Card, title i18n.Phrase, list []db.Spender, limi
 	c := chat.Chart{Title: title.In(l), Limit: limitLine(limit, l)}
 	for _, one := range list {
 		if one.USD > 0 {
-			name := i18n.Truncate(i18n.Visible(one.Name), longestListed)
+			name := i18n.Truncate(i18n.Visible(one.Name), longestName)
 			label := cmp.Or(strings.TrimSpace(name), shownID(one.ID), "–")
 			c.Bars = append(c.Bars, chat.Bar{Label: label, Value: one.USD})
 		}
@@ -133,32 +221,8 @@ func addSpenderChart(card *chat.Card, title i18n.Phrase, list []db.Spender, limi
 	}
 }
 
-// showCost is the command /cost.
-func (cs *commandSet) showCost(ctx context.Context, o invocation) (commandResult, error) {
-	p, days := cs.budget, daysOf(o.args)
-	if days == 0 {
-		return o.say(i18n.CostUsage)
-	}
-	card, err := p.costCard(ctx, o.Key, days, p.Load().ChatDayUSD, o.lang)
-	if err != nil {
-		return commandResult{}, err
-	}
-	models, err := p.modelSpenders(ctx, o.Key, p.midnight(time.Now(), 1-days))
-	if err != nil {
-		return commandResult{}, err
-	}
-	limits, err := p.limitsText(ctx, o.Key, o.Actor.ID, o.lang)
-	if err != nil {
-		return commandResult{}, err
-	}
-	card.Body = strings.TrimSpace(card.Body + limits)
-	addSpenderChart(card, i18n.CostByModel, models, 0, o.lang)
-	addList(card, i18n.ByModel.In(o.lang), spenderLines(models, o.lang))
-	return commandResult{card: card}, nil
-}
-
 // modelSpenders are the models that were paid for, with their names.
-func (p *budget) modelSpenders(ctx context.Context, key chat.Key, since time.Time) ([]db.Spender, error) {
+func (p *Budget) modelSpenders(ctx context.Context, key chat.Key, since time.Time) ([]db.Spender, error) {
 	list, err := p.ledger.Spenders(ctx, "model", key, since, maxSpenders)
 	list = slices.DeleteFunc(list, func(one db.Spender) bool { return one.USD == 0 && one.Tokens == 0 })
 	for i, one := range list {
@@ -170,7 +234,7 @@ func (p *budget) modelSpenders(ctx context.Context, key chat.Key, since time.Tim
 }
 
 // limitsText describes what a chat and a user may still spend today; empty = no limits.
-func (p *budget) limitsText(ctx context.Context, key chat.Key, user string, l i18n.Lang) (string, error) {
+func (p *Budget) limitsText(ctx context.Context, key chat.Key, user string, l i18n.Lang) (string, error) {
 	var s strings.Builder
 	inChat, err := p.ofChat(ctx, key)
 	if err != nil {
@@ -198,4 +262,36 @@ func (p *budget) limitsText(ctx context.Context, key chat.Key, user string, l i1
 		return "", nil
 	}
 	return "\n" + i18n.LimitsHead.In(l) + "\n" + s.String(), nil
+}
+
+// MaxListed limits the entries of a list for admins.
+const MaxListed = 50
+
+// longestName limits a name in a list for admins, in runes.
+const longestName = 100
+
+// shownID is the ID of a user or chat as commands and the configuration take it.
+func shownID(id string) string {
+	key, err := chat.ParseKey(id)
+	if err != nil { // a user
+		return id
+	}
+	return key.Room() + strings.TrimPrefix(id, key.Parent().String())
+}
+
+// Entry is the name of a user or chat in a list for admins.
+func Entry(name, id string) string {
+	if id == "" {
+		return "–"
+	}
+	return strings.TrimSpace(i18n.SafeName(i18n.Truncate(i18n.Visible(name), longestName)) + " `" + shownID(id) + "`")
+}
+
+// spenderLines lists the spenders, one per line.
+func spenderLines(list []db.Spender, l i18n.Lang) string {
+	var s strings.Builder
+	for _, one := range list {
+		fmt.Fprintf(&s, "- %s %s · %s\n", Entry(one.Name, one.ID), i18n.USD(one.USD, l), i18n.Tokens(one.Tokens, l))
+	}
+	return s.String()
 }

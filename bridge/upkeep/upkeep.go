@@ -1,16 +1,21 @@
-package bridge
+// Package upkeep does for chats what nobody waits for: summaries, titles, memories, and the reset of contexts that are
+// stale.
+//
+// It does not run turns; what a summary or a memory contains is decided in contextmgr.
+package upkeep
 
 import (
 	"context"
 	"errors"
-	"math"
 	"slices"
 	"sync"
 	"time"
 
 	"github.com/rs/zerolog"
 
+	"magpie/bridge/budget"
 	"magpie/bridge/delivery"
+	"magpie/bridge/language"
 	"magpie/bridge/workqueue"
 	"magpie/contextmgr"
 	"magpie/db"
@@ -19,21 +24,22 @@ import (
 	"magpie/internal/convo"
 )
 
-// upkeep does for chats what nobody waits for: summaries, titles, memories, suggestions, and the reset of stale
-// contexts. A summary replaces the session, so it is kept apart from the chat's turns.
-type upkeep struct {
-	cfg     *Config
-	rules   contextmgr.Config
-	db      *db.DB
-	context *contextmgr.Manager
-	pool    *claude.Pool
-	budget  *budget
-	outbox  *delivery.Outbox
-	out     delivery.Messenger
-	log     zerolog.Logger
-	jobs    *workqueue.Queue
-	// makes a chat's summary; see [claude.Task]
-	compact func(ctx context.Context, key chat.Key, wanted <-chan struct{}) error
+// Keeper does for chats what nobody waits for. A summary replaces the session, so it is kept apart from the chat's
+// turns.
+type Keeper struct {
+	Rules     contextmgr.Config
+	DB        *db.DB
+	Context   *contextmgr.Manager
+	Pool      *claude.Pool
+	Budget    *budget.Budget
+	Outbox    *delivery.Outbox
+	Out       delivery.Messenger
+	Languages language.Chooser
+	Clean     func(string) string // redacts what is remembered
+	Jobs      *workqueue.Queue    // what nobody waits for
+	Log       zerolog.Logger
+	// Compact makes a chat's summary, see [claude.Task]; nil = as MakeSummary does.
+	Compact func(ctx context.Context, key chat.Key, wanted <-chan struct{}) error
 
 	mu    sync.Mutex
 	chats map[chat.Key]*chatWork // those of which something is kept in mind
@@ -69,28 +75,26 @@ const patience = time.Minute
 // errImpatient stops a summary for which a question has waited long enough.
 var errImpatient = errors.New("a question has waited for it long enough")
 
-func newUpkeep(
-	cfg *Config, store *db.DB, manager *contextmgr.Manager, pool *claude.Pool, budget *budget,
-	outbox *delivery.Outbox, out delivery.Messenger, log zerolog.Logger,
-) *upkeep {
-	u := &upkeep{
-		cfg: cfg, rules: cfg.Context, db: store, context: manager, pool: pool, budget: budget, outbox: outbox,
-		out: out, log: log, jobs: workqueue.New(math.MaxInt), chats: map[chat.Key]*chatWork{},
-	}
-	u.compact = u.makeSummary
-	return u
-}
-
 // of returns what goes on in the chat. The caller holds mu.
-func (u *upkeep) of(key chat.Key) *chatWork {
+func (u *Keeper) of(key chat.Key) *chatWork {
+	if u.chats == nil {
+		u.chats = map[chat.Key]*chatWork{}
+	}
 	if u.chats[key] == nil {
 		u.chats[key] = &chatWork{}
 	}
 	return u.chats[key]
 }
 
+// Count is the number of chats of which something is kept in mind.
+func (u *Keeper) Count() int {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return len(u.chats)
+}
+
 // forgetIdle forgets a chat of which nothing has to be kept in mind. The caller holds mu.
-func (u *upkeep) forgetIdle(key chat.Key, now time.Time) {
+func (u *Keeper) forgetIdle(key chat.Key, now time.Time) {
 	c := u.of(key)
 	busy := c.turn || c.done != nil || len(c.titles) > 0 || c.searched
 	failed := c.pause > 0 && now.Before(c.retry.Add(maxPause))
@@ -99,16 +103,16 @@ func (u *upkeep) forgetIdle(key chat.Key, now time.Time) {
 	}
 }
 
-// beforeTurn prepares the chat of a claimed turn, and prevents new summaries until afterTurn. It calls tell if the turn
+// BeforeTurn prepares the chat of a claimed turn, and prevents new summaries until afterTurn. It calls tell if the turn
 // has to wait for a running summary.
-func (u *upkeep) beforeTurn(ctx context.Context, c db.Claim, tell func()) {
+func (u *Keeper) BeforeTurn(ctx context.Context, c db.Claim, tell func()) {
 	restarted := u.restartContext(ctx, c)
-	u.enter(ctx, c.Turn.Key, !restarted && u.isDue(c.Chat) && !u.works(c.Turn.Key), tell)
+	u.Enter(ctx, c.Turn.Key, !restarted && u.IsDue(c.Chat) && !u.works(c.Turn.Key), tell)
 }
 
-// enter waits a limited time for a running summary, calling tell if it has to. due means that a summary should be made
+// Enter waits a limited time for a running summary, calling tell if it has to. due means that a summary should be made
 // first.
-func (u *upkeep) enter(ctx context.Context, key chat.Key, due bool, tell func()) {
+func (u *Keeper) Enter(ctx context.Context, key chat.Key, due bool, tell func()) {
 	for c := u.tryEnter(key, due); c.done != nil && ctx.Err() == nil; c = u.tryEnter(key, false) {
 		c.wanted()
 		tell()
@@ -126,7 +130,7 @@ func (u *upkeep) enter(ctx context.Context, key chat.Key, due bool, tell func())
 }
 
 // tryEnter registers a turn if no summary is running; otherwise it returns what to wait for.
-func (u *upkeep) tryEnter(key chat.Key, due bool) chatWork {
+func (u *Keeper) tryEnter(key chat.Key, due bool) chatWork {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	c := u.of(key)
@@ -138,7 +142,7 @@ func (u *upkeep) tryEnter(key chat.Key, due bool) chatWork {
 }
 
 // leave registers the end of the turn.
-func (u *upkeep) leave(key chat.Key) {
+func (u *Keeper) leave(key chat.Key) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	u.of(key).turn = false
@@ -146,28 +150,28 @@ func (u *upkeep) leave(key chat.Key) {
 }
 
 // works reports whether the chat's agent works in the background, which ends with its session.
-func (u *upkeep) works(key chat.Key) bool {
-	doing := u.pool.Unasked(key.String())
+func (u *Keeper) works(key chat.Key) bool {
+	doing := u.Pool.Unasked(key.String())
 	return doing != nil && doing.IsBusy()
 }
 
-// isDue reports whether a summary should replace the session before the chat's next turn.
-func (u *upkeep) isDue(c db.Chat) bool {
-	full := u.rules.NeedsCompaction(c.Session.Tokens, c.Session.Window)
+// IsDue reports whether a summary should replace the session before the chat's next turn.
+func (u *Keeper) IsDue(c db.Chat) bool {
+	full := u.Rules.NeedsCompaction(c.Session.Tokens, c.Session.Window)
 	return c.Compacting != "" || full && u.mayRetry(c.Key, time.Now())
 }
 
-// endedTurn is what upkeep needs to know about an ended turn.
-type endedTurn struct {
+// Ended is what must be known about an ended turn.
+type Ended struct {
 	db.Turn
-	asked      []chat.Message
-	state      convo.Phase
-	answer     string
-	ownCommand bool // the turn was one of the agent's own commands
+	Asked      []chat.Message
+	State      convo.Phase
+	Answer     string
+	OwnCommand bool // the turn was one of the agent's own commands
 }
 
 // said are the IDs of what was asked and answered.
-func (t endedTurn) said() []string { return append(idsOf(t.asked), db.AnswerID(t.ID)) }
+func (t Ended) said() []string { return append(idsOf(t.Asked), db.AnswerID(t.ID)) }
 
 // idsOf are the IDs of messages. What is made of them is stored only if none was recalled meanwhile.
 func idsOf(list []chat.Message) (ids []string) {
@@ -177,43 +181,43 @@ func idsOf(list []chat.Message) (ids []string) {
 	return ids
 }
 
-// afterTurn does the work that is due after a turn.
-func (u *upkeep) afterTurn(ctx context.Context, t endedTurn) {
+// AfterTurn does the work that is due after a turn.
+func (u *Keeper) AfterTurn(ctx context.Context, t Ended) {
 	u.leave(t.Key)
-	if t.state == convo.Queued || ctx.Err() != nil {
+	if t.State == convo.Queued || ctx.Err() != nil {
 		return // shutdown; what is due is found before the next turn
 	}
-	c, err := u.db.Chats().Get(ctx, t.Key)
+	c, err := u.DB.Chats().Get(ctx, t.Key)
 	if ctx.Err() != nil {
 		return
 	} else if err != nil {
 		zerolog.Ctx(ctx).Error().Err(err).Msg("chat not reloaded")
 		return
 	}
-	if u.isDue(c) || u.isLong(ctx, c) {
-		u.summarize(t.Key)
+	if u.IsDue(c) || u.isLong(ctx, c) {
+		u.Summarize(t.Key)
 	}
-	if t.ownCommand {
+	if t.OwnCommand {
 		return // nothing worth a title or a memory was said
 	}
-	if t.state == convo.Done {
+	if t.State == convo.Done {
 		u.learn(c, t)
 	}
 	if c.Epoch != t.Epoch {
 		return // after /new, the old question is no title for the new conversation
 	}
-	if c.Topic == "" && t.state == convo.Done && t.answer != "" && u.rules.Titles {
-		u.enqueueTitle(t.Key, t.Epoch, func(ctx context.Context) { u.makeTitle(ctx, t) })
+	if c.Topic == "" && t.State == convo.Done && t.Answer != "" && u.Rules.Titles {
+		u.enqueueTitle(t.Key, t.Epoch, func(ctx context.Context) { u.MakeTitle(ctx, t) })
 	}
 }
 
 // isLong estimates whether the messages since the last summary would fill a session. It is only needed if the agent has
 // not reported the size of the session, or there is none.
-func (u *upkeep) isLong(ctx context.Context, c db.Chat) bool {
+func (u *Keeper) isLong(ctx context.Context, c db.Chat) bool {
 	if c.Session.Tokens > 0 || !u.mayRetry(c.Key, time.Now()) {
 		return false
 	}
-	list, err := u.db.Messages().Answered(ctx, c.Key, c.Epoch, c.ContextAfter(), maxLoaded)
+	list, err := u.DB.Messages().Answered(ctx, c.Key, c.Epoch, c.ContextAfter(), maxLoaded)
 	if err != nil {
 		zerolog.Ctx(ctx).Error().Err(err).Msg("length of the chat not available")
 		return false
@@ -222,22 +226,22 @@ func (u *upkeep) isLong(ctx context.Context, c db.Chat) bool {
 	for _, m := range list {
 		tokens += contextmgr.EstimateTokens(m.Text)
 	}
-	return u.rules.NeedsCompaction(int64(u.context.Tokens(c.Settings.Model, tokens)), 0)
+	return u.Rules.NeedsCompaction(int64(u.Context.Tokens(c.Settings.Model, tokens)), 0)
 }
 
-// afterWork does what waited for the end of what the chat's agent did in the background, which no turn will follow.
-func (u *upkeep) afterWork(ctx context.Context, key chat.Key) {
-	c, err := u.db.Chats().Get(ctx, key)
+// AfterWork does what waited for the end of what the chat's agent did in the background, which no turn will follow.
+func (u *Keeper) AfterWork(ctx context.Context, key chat.Key) {
+	c, err := u.DB.Chats().Get(ctx, key)
 	if err != nil && ctx.Err() == nil {
 		zerolog.Ctx(ctx).Error().Err(err).Msg("chat not reloaded")
-	} else if err == nil && u.isDue(c) {
-		u.summarize(key)
+	} else if err == nil && u.IsDue(c) {
+		u.Summarize(key)
 	}
 }
 
-// summarize starts the chat's summary, unless a turn is running or the agent works in the background: it is made after
+// Summarize starts the chat's summary, unless a turn is running or the agent works in the background: it is made after
 // that. One that is being made may not answer whoever has ordered another, so what they still wait for is made after it.
-func (u *upkeep) summarize(key chat.Key) {
+func (u *Keeper) Summarize(key chat.Key) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	switch c := u.of(key); {
@@ -250,26 +254,30 @@ func (u *upkeep) summarize(key chat.Key) {
 }
 
 // start starts a summary. The caller holds mu.
-func (u *upkeep) start(key chat.Key, c *chatWork) {
+func (u *Keeper) start(key chat.Key, c *chatWork) {
 	// halt stops only this summary; the queue's context ends with the program.
 	halt, stop := context.WithCancelCause(context.Background())
 	done, wanted := make(chan struct{}), make(chan struct{})
 	c.done, c.stop, c.wanted = done, stop, sync.OnceFunc(func() { close(wanted) })
-	u.jobs.Enqueue(func(ctx context.Context) {
+	u.Jobs.Enqueue(func(ctx context.Context) {
 		defer stop(nil)
 		ctx, cancel := context.WithCancelCause(ctx)
 		defer cancel(nil)
 		context.AfterFunc(halt, func() { cancel(context.Cause(halt)) })
-		err := u.compact(ctx, key, wanted)
+		compact := u.Compact
+		if compact == nil {
+			compact = u.MakeSummary
+		}
+		err := compact(ctx, key, wanted)
 		for u.isWantedAgain(ctx, key, err) {
-			err = u.compact(ctx, key, atOnce)
+			err = compact(ctx, key, atOnce)
 		}
 		close(done)
 	})
 }
 
 // isWantedAgain records the end of a summary. It reports whether another one is to be made at once.
-func (u *upkeep) isWantedAgain(ctx context.Context, key chat.Key, err error) bool {
+func (u *Keeper) isWantedAgain(ctx context.Context, key chat.Key, err error) bool {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	c, now := u.of(key), time.Now()
@@ -295,7 +303,7 @@ func (c *chatWork) recordSummary(err error, now time.Time) {
 }
 
 // mayRetry reports whether a summary that no user asked for may be tried.
-func (u *upkeep) mayRetry(key chat.Key, now time.Time) bool {
+func (u *Keeper) mayRetry(key chat.Key, now time.Time) bool {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	c := u.chats[key]
@@ -303,7 +311,7 @@ func (u *upkeep) mayRetry(key chat.Key, now time.Time) bool {
 }
 
 // enqueueTitle runs f, which makes the title of the chat's conversation, unless that is already being made.
-func (u *upkeep) enqueueTitle(key chat.Key, epoch int64, f func(context.Context)) {
+func (u *Keeper) enqueueTitle(key chat.Key, epoch int64, f func(context.Context)) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	c := u.of(key)
@@ -311,7 +319,7 @@ func (u *upkeep) enqueueTitle(key chat.Key, epoch int64, f func(context.Context)
 		return
 	}
 	c.titles = append(c.titles, epoch)
-	u.jobs.Enqueue(func(ctx context.Context) {
+	u.Jobs.Enqueue(func(ctx context.Context) {
 		f(ctx)
 		u.mu.Lock()
 		defer u.mu.Unlock()
@@ -325,7 +333,7 @@ const maxSearches = 10
 
 // enqueueSearch queues f, which searches a turn for memories, behind the chat's earlier ones. It returns false if too
 // many are waiting.
-func (u *upkeep) enqueueSearch(key chat.Key, f func(context.Context)) bool {
+func (u *Keeper) enqueueSearch(key chat.Key, f func(context.Context)) bool {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	c := u.of(key)
@@ -337,7 +345,7 @@ func (u *upkeep) enqueueSearch(key chat.Key, f func(context.Context)) bool {
 		return true
 	}
 	c.searched = true
-	u.jobs.Enqueue(func(ctx context.Context) {
+	u.Jobs.Enqueue(func(ctx context.Context) {
 		// One job works off the whole list of a chat, so that its memories are made in order.
 		for next := f; next != nil; next = u.nextSearch(key) {
 			if ctx.Err() == nil {
@@ -349,7 +357,7 @@ func (u *upkeep) enqueueSearch(key chat.Key, f func(context.Context)) bool {
 }
 
 // nextSearch returns the chat's oldest waiting search, or nil.
-func (u *upkeep) nextSearch(key chat.Key) (next func(context.Context)) {
+func (u *Keeper) nextSearch(key chat.Key) (next func(context.Context)) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	c := u.of(key)
@@ -359,4 +367,33 @@ func (u *upkeep) nextSearch(key chat.Key) (next func(context.Context)) {
 	}
 	next, c.waiting = c.waiting[0], c.waiting[1:]
 	return next
+}
+
+// The kinds of signs that a question is likely to come. A press counts even if another sign, which was ignored, came before.
+const (
+	AnySign = iota
+	ByPress
+)
+
+// signPeriod is how long a sign keeps others of its kind in a chat from counting.
+const signPeriod = 10 * time.Minute
+
+// CountSign counts a sign, unless one of its kind has counted a short time ago.
+func (u *Keeper) CountSign(key chat.Key, kind int, now time.Time) bool {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	for other := range u.chats {
+		u.forgetIdle(other, now)
+	}
+	c := u.of(key)
+	if now.Sub(c.signs[kind]) < signPeriod {
+		return false
+	}
+	c.signs[kind] = now
+	return true
+}
+
+// hasSign reports whether a sign has counted a short time ago.
+func (c *chatWork) hasSign(now time.Time) bool {
+	return slices.ContainsFunc(c.signs[:], func(at time.Time) bool { return now.Sub(at) < signPeriod })
 }

@@ -1,4 +1,4 @@
-package bridge
+package language
 
 import (
 	"testing"
@@ -12,17 +12,16 @@ import (
 // The owner's language: what is configured, else what is known otherwise.
 func TestTheLanguageOfTheOwner(t *testing.T) {
 	store := deliverytest.NewStore(t)
-	cfg := &Config{}
-	ls := languages{cfg, store.Chats(), zerolog.New(zerolog.NewTestWriter(t))}
+	ls := Chooser{Chats: store.Chats(), Log: zerolog.New(zerolog.NewTestWriter(t))}
 	want := func(how string, lang i18n.Lang) {
 		t.Helper()
-		if got := ls.ofOwner(t.Context(), "ou_1"); got != lang {
+		if got := ls.OfOwner(t.Context(), "ou_1"); got != lang {
 			t.Errorf("%s: %q, want %q", how, got, lang)
 		}
 	}
 	want("nothing is known", "")
-	cfg.OwnerLang = "en"
+	ls.Owner = "en"
 	want("of the page", i18n.English)
-	cfg.Lang = "zh"
+	ls.Fixed = "zh"
 	want("configured", i18n.Chinese)
 }
