@@ -27,7 +27,7 @@ var measures = []struct {
 		n, _ := calls(wayOfAMessage(t))
 		return n
 	}},
-	{"files of these calls", 113, func(t *testing.T) int {
+	{"files of these calls", 107, func(t *testing.T) int {
 		_, files := calls(wayOfAMessage(t))
 		return len(files)
 	}},

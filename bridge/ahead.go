@@ -50,7 +50,7 @@ func (a *aheadStarts) noteActivityOf(key chat.Key, by *chat.Actor) {
 }
 
 func (a *aheadStarts) noteSign(key chat.Key, kind int, s aheadSign) {
-	if !a.pool.Ahead().Prolong(key.String()) && a.upkeep.CountSign(key, kind, time.Now()) {
+	if !a.pool.Prolong(key.String()) && a.upkeep.CountSign(key, kind, time.Now()) {
 		a.enqueue(key, s)
 	}
 }
@@ -171,9 +171,9 @@ func (a *aheadStarts) start(ctx context.Context, key chat.Key, s aheadSign) erro
 	}
 	switch {
 	case !s.spoke.IsZero():
-		return a.pool.Ahead().StartAgain(ctx, key.String(), spec, s.spoke)
+		return a.pool.StartAgain(ctx, key.String(), spec, s.spoke)
 	case s.isNew:
-		return a.pool.Ahead().StartNew(ctx, key.String(), spec)
+		return a.pool.StartNew(ctx, key.String(), spec)
 	}
-	return a.pool.Ahead().Start(ctx, key.String(), spec)
+	return a.pool.StartAhead(ctx, key.String(), spec)
 }

@@ -50,7 +50,7 @@ func TestTheChatsThatSpokeLastGetTheirProcesses(t *testing.T) {
 		return func() bool {
 			var got []bool
 			for _, key := range keys {
-				got = append(got, l.pool.Ahead().Holds(key.String()))
+				got = append(got, l.pool.Holds(key.String()))
 			}
 			return slices.Equal(got, want)
 		}
@@ -95,7 +95,7 @@ func TestAProcessThatCannotStartAgainIsNotMissed(t *testing.T) {
 	_, said, _ := l.rec.SoFar()
 	l.start()
 	l.until("a process", func() bool { return l.pool.Stats().Idle == 1 })
-	if s := l.pool.Stats(); s.Started != 1 || !l.pool.Ahead().Holds(keys[0].String()) {
+	if s := l.pool.Stats(); s.Started != 1 || !l.pool.Holds(keys[0].String()) {
 		t.Errorf("%+v", s)
 	}
 	if _, now, _ := l.rec.SoFar(); len(now) != len(said) {

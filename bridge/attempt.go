@@ -102,7 +102,6 @@ func (r *turnRunner) attempt(ctx context.Context, t *turn) (claude.Result, error
 	if ctx.Err() != nil { // stopped before it began
 		return claude.Result{}, context.Cause(ctx)
 	}
-	key := t.Turn.Key
 	spec, err := r.specs.specFor(ctx, t)
 	if err != nil {
 		return claude.Result{}, err
@@ -111,7 +110,7 @@ func (r *turnRunner) attempt(ctx context.Context, t *turn) (claude.Result, error
 	if err != nil {
 		return claude.Result{}, err
 	}
-	defer r.pool.Release(key.String(), p)
+	defer r.pool.Release(p)
 	if ctx.Err() != nil {
 		return claude.Result{}, context.Cause(ctx)
 	}
@@ -182,7 +181,7 @@ func (r *turnRunner) follow(ctx context.Context, t *turn) (claude.Result, error)
 	if p == nil {
 		return claude.Result{}, &claude.ExitError{Err: claude.ErrNoProcess}
 	}
-	defer r.pool.Release(key.String(), p)
+	defer r.pool.Release(p)
 	p.OnSuggestion(t.suggestion.arrive)
 	p.Unasked().StartFor(taskOwner(t.Turn))
 	failpoint.At("follow-up: reading")

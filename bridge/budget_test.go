@@ -121,7 +121,7 @@ func TestTasksOutsideChatsAreCharged(t *testing.T) {
 	for _, limit := range []budget.Limits{{UserDayTokens: 1}, {ChatDayTokens: 1}} {
 		l.bridge.SetBudget(limit)
 		began := l.pool.Stats().Started
-		_, err := l.budget().AskAgent(t.Context(), room, "title", claude.Task{System: "x", Text: "x"})
+		_, err := l.budget().AskAgent(t.Context(), room, "title", claude.Errand{System: "x", Text: "x"})
 		if _, over := errors.AsType[*budget.SpentError](err); !over || l.pool.Stats().Started != began {
 			t.Errorf("above %+v: %v", limit, err)
 		}
@@ -135,7 +135,7 @@ func TestATaskThatIsCutOffLogsNoError(t *testing.T) {
 	l.bridge.SetBudget(budget.Limits{UserDayTokens: 1e6, ChatDayTokens: 1e6})
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	_, err := l.budget().AskAgent(ctx, room, "title", claude.Task{System: "x", Text: "x"})
+	_, err := l.budget().AskAgent(ctx, room, "title", claude.Errand{System: "x", Text: "x"})
 	if !errors.Is(err, context.Canceled) || strings.Contains(l.logs.String(), `"level":"error"`) {
 		t.Errorf("%v, logged %s", err, l.logs)
 	}
@@ -149,7 +149,7 @@ func TestTasksOutsideChatsAreBooked(t *testing.T) {
 	t.Parallel()
 	l := newRig(t)
 	if _, err := l.budget().AskAgent(t.Context(), room, "summary",
-		claude.Task{System: "Sum up.", Text: "words"}); err != nil {
+		claude.Errand{System: "Sum up.", Text: "words"}); err != nil {
 		t.Fatal(err)
 	}
 	if n := l.count(`SELECT COUNT(*) FROM ledger WHERE purpose = 'summary' AND chat_key = 'feishu:chat:oc_1'

@@ -62,7 +62,7 @@ func TestASubagentAsksThoseForWhomItWorks(t *testing.T) {
 		SELECT chat_key, epoch, 'running', session_id, reply_to, 1, id FROM turns WHERE reply_to = 'om_1'`)
 	p, err := l.pool.Acquire(t.Context(), "other", claude.Spec{Session: uuid.NewString(), Dir: l.config.Project})
 	l.must(err)
-	defer l.pool.Release("other", p)
+	defer l.pool.Release(p)
 	l.runner().followUps.requestDecision(t.Context(), db.Turn{ID: 2, Key: room}, p,
 		claude.ToolAsk{ID: "x", Name: "Bash", Input: []byte(`{"command":"touch x"}`), For: "2"})
 	if n := l.count(`SELECT COUNT(*) FROM approvals WHERE askers = '["ou_2"]' AND turn_id IN

@@ -82,7 +82,7 @@ func (r *turnRunner) startSpare(ctx context.Context) {
 		spec, err = r.specs.chatSpec(last)
 	}
 	if err == nil {
-		err = r.pool.Ahead().Expect(spec)
+		err = r.pool.Expect(spec)
 	}
 	if err != nil && ctx.Err() == nil { // the first turn reports what is wrong
 		zerolog.Ctx(ctx).Warn().Err(err).Msg("spare process not started")
@@ -100,7 +100,7 @@ func (r *turnRunner) takeSpare(ctx context.Context, t *turn) {
 	}
 	spec, err := r.specs.chatSpec(t.Chat)
 	if err == nil {
-		err = r.pool.Ahead().TakeSpare(key.String(), spec, func(folder string) (bool, error) {
+		err = r.pool.TakeSpare(key.String(), spec, func(folder string) (bool, error) {
 			id, err := r.db.Chats().MakeFolder(context.WithoutCancel(ctx), key, folder)
 			return id == folder, err
 		})
@@ -165,7 +165,7 @@ func (r *turnRunner) acquire(ctx context.Context, t *turn, spec claude.Spec) (*c
 		return p, err
 	}
 	if err := t.session.rename(ctx, p.Session()); err != nil { // started ahead, with its own session
-		r.pool.Release(key.String(), p)
+		r.pool.Release(p)
 		return nil, err
 	}
 	return p, nil

@@ -256,8 +256,8 @@ func (p *Budget) ExplainLimit(o turncard.Outcome) turncard.Outcome {
 }
 
 // AskAgent runs a background task of a chat if the daily limits allow it, and books its cost.
-func (p *Budget) AskAgent(ctx context.Context, key chat.Key, purpose string, q claude.Task) (string, error) {
-	return p.pay(ctx, key, purpose, func() (claude.Reply, error) { return p.pool.RunTask(ctx, q) })
+func (p *Budget) AskAgent(ctx context.Context, key chat.Key, purpose string, q claude.Errand) (string, error) {
+	return p.pay(ctx, key, purpose, func() (claude.Reply, error) { return p.pool.RunErrand(ctx, q) })
 }
 
 // AskTitle is askAgent for a chat's title. It asks the process of the chat's session if there is one, which saves a
@@ -274,7 +274,7 @@ func (p *Budget) AskTitle(ctx context.Context, c db.Chat, task contextmgr.Task) 
 	if !errors.Is(err, claude.ErrNoProcess) {
 		p.log.Warn().Err(err).Stringer("chat", c.Key).Msg("the chat's process returned no title")
 	}
-	return p.AskAgent(ctx, c.Key, "separate title", claude.Task{System: task.Instruction, Text: task.Input})
+	return p.AskAgent(ctx, c.Key, "separate title", claude.Errand{System: task.Instruction, Text: task.Input})
 }
 
 // pay runs ask if the daily limits allow it, and books its cost.

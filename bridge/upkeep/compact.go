@@ -71,7 +71,7 @@ func (u *Keeper) makeOnce(ctx context.Context, key chat.Key, wanted <-chan struc
 	task := u.Rules.SummaryTask(string(lang), c.Kind, before, older)
 	// Failpoints mark where the crash tests end the process.
 	failpoint.At("summary: asking")
-	reply, err := u.Budget.AskAgent(ctx, key, "summary", claude.Task{
+	reply, err := u.Budget.AskAgent(ctx, key, "summary", claude.Errand{
 		System: task.Instruction, Text: task.Input, Owner: key.String(), Wanted: wanted,
 	})
 	failpoint.At("summary: made")
@@ -139,7 +139,7 @@ func (u *Keeper) handleTooShort(ctx context.Context, c db.Chat) error {
 func (u *Keeper) handleFailure(ctx context.Context, c db.Chat, err error) error {
 	log := u.Log.With().Stringer("chat", c.Key).Logger()
 	switch {
-	case errors.Is(err, errImpatient) || errors.Is(err, claude.ErrTaskBusy) && c.Compacting == "":
+	case errors.Is(err, errImpatient) || errors.Is(err, claude.ErrErrandBusy) && c.Compacting == "":
 		log.Warn().Err(err).Msg("chat not compacted yet")
 		return err
 	case ctx.Err() != nil:

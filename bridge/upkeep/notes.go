@@ -83,8 +83,8 @@ func (u *Keeper) askAgent(
 	ctx context.Context, key chat.Key, purpose string, task contextmgr.Task,
 ) (reply string, err error) {
 	for range maxAgentTries {
-		reply, err = u.Budget.AskAgent(ctx, key, purpose, claude.Task{System: task.Instruction, Text: task.Input})
-		if !errors.Is(err, claude.ErrTaskBusy) {
+		reply, err = u.Budget.AskAgent(ctx, key, purpose, claude.Errand{System: task.Instruction, Text: task.Input})
+		if !errors.Is(err, claude.ErrErrandBusy) {
 			break
 		}
 	}

@@ -38,7 +38,7 @@ type Keeper struct {
 	Clean     func(string) string // redacts what is remembered
 	Jobs      *workqueue.Queue    // what nobody waits for
 	Log       zerolog.Logger
-	// Compact makes a chat's summary, see [claude.Task]; nil = as MakeSummary does.
+	// Compact makes a chat's summary, see [claude.Errand]; nil = as MakeSummary does.
 	Compact func(ctx context.Context, key chat.Key, wanted <-chan struct{}) error
 
 	mu    sync.Mutex
@@ -296,7 +296,7 @@ func (c *chatWork) recordSummary(err error, now time.Time) {
 	switch {
 	case err == nil:
 		c.pause = 0
-	case !errors.Is(err, context.Canceled) && !errors.Is(err, claude.ErrTaskBusy):
+	case !errors.Is(err, context.Canceled) && !errors.Is(err, claude.ErrErrandBusy):
 		c.pause = min(max(2*c.pause, firstPause), maxPause)
 		c.retry = now.Add(c.pause)
 	}

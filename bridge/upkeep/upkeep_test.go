@@ -132,7 +132,7 @@ func TestFailedSummariesAreTriedLessAndLess(t *testing.T) {
 	now := time.Now()
 	var waits []time.Duration
 	for range 20 {
-		c.recordSummary(claude.ErrTaskTimeout, now)
+		c.recordSummary(claude.ErrErrandTimeout, now)
 		if u.mayRetry(room, c.retry.Add(-time.Second)) || !u.mayRetry(room, c.retry) {
 			t.Fatalf("after %d failures it is not tried until %v", len(waits)+1, c.retry)
 		}

@@ -116,8 +116,8 @@ func (p *program) loseSession(ctx context.Context, chatID string) (session strin
 	// The process first: it would write the transcript again. A turn that is about to end has no session until then.
 	waiting, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
-	ahead, owner := p.pool.Ahead(), key.String()
-	for <-p.pool.Drop(owner); ahead.Holds(owner) && waiting.Err() == nil; <-p.pool.Drop(owner) {
+	owner := key.String()
+	for <-p.pool.Drop(owner); p.pool.Holds(owner) && waiting.Err() == nil; <-p.pool.Drop(owner) {
 		select {
 		case <-time.After(20 * time.Millisecond):
 		case <-waiting.Done(): // it is in a longer answer, and loses its past

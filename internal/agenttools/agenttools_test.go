@@ -222,7 +222,7 @@ func TestTheCLIWaitsForItsTools(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer pool.Release("owner", p)
+	defer pool.Release(p)
 	for _, err := range p.Run(ctx, uuid.NewString(), "hello") {
 		if err != nil {
 			t.Fatal(err)
@@ -263,7 +263,7 @@ func TestTheCLIUsesTheTools(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer pool.Release("owner", p)
+		defer pool.Release(p)
 		if line, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(p.Pid()), "cmdline")); err == nil &&
 			strings.Contains(string(line), grants[0].Token) {
 			t.Error("the token is in the arguments")

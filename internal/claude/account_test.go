@@ -86,13 +86,13 @@ func TestAgentsRunAsAnotherUser(t *testing.T) {
 	if _, a := r.ask(p, nil); a.err != nil || a.text() != "echo: go on" {
 		t.Errorf("%q %v", a.text(), a.err)
 	}
-	pool.Release("a", p)
+	pool.Release(p)
 	info, err = os.Stat(filepath.Join(home, ".magpie", cfg.Instance, "settings.json"))
 	must(t, err)
 	if st, ok := info.Sys().(*syscall.Stat_t); !ok || st.Uid != 65534 || info.Mode().Perm() != 0o600 {
 		t.Errorf("the settings are %v of %+v", info.Mode(), info.Sys())
 	}
-	if got, err := pool.RunTask(t.Context(), sumUp); err != nil || got.Text == "" {
+	if got, err := pool.RunErrand(t.Context(), sumUp); err != nil || got.Text == "" {
 		t.Errorf("a question: %+v, %v", got, err)
 	}
 	codes := make(chan string, 1)

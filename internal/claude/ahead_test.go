@@ -27,8 +27,8 @@ func startedAhead(t *testing.T, command string) {
 	spec.Resume = true
 	asked, verified := len(r.model.Requests()), 0
 	spec.Known = func() []string { verified++; return nil }
-	must(t, r.pool.Ahead().Start(t.Context(), "a", spec))
-	must(t, r.pool.Ahead().Start(t.Context(), "a", spec)) // no effect: it runs already
+	must(t, r.pool.StartAhead(t.Context(), "a", spec))
+	must(t, r.pool.StartAhead(t.Context(), "a", spec)) // no effect: it runs already
 	if s := r.pool.Stats(); s.Idle != 1 || s.Started != 2 || verified != 1 {
 		t.Errorf("%+v, verified %d times", s, verified)
 	}
@@ -45,8 +45,8 @@ func startedAhead(t *testing.T, command string) {
 	if s := r.pool.Stats(); s.Started != 2 || !p.Fresh() {
 		t.Errorf("the turn has another process: %+v", s)
 	}
-	must(t, r.pool.Ahead().Start(t.Context(), "a", spec)) // no effect: a turn runs
-	r.pool.Release("a", p)
+	must(t, r.pool.StartAhead(t.Context(), "a", spec)) // no effect: a turn runs
+	r.pool.Release(p)
 	if a := r.turn(t.Context(), "a", spec, "我叫什么名字？"); a.err != nil || a.text() != "你叫小明。" {
 		t.Errorf("%q %v", a.text(), a.err)
 	}
@@ -61,18 +61,18 @@ func TestAProcessAheadMakesRoom(t *testing.T) {
 	r := newRig(t, scripted(t), func(c *claude.Config) { c.MaxProcesses, c.Ahead = 3, time.Hour })
 	lost := withDir(resumed(fresh()), r.cfg.Project)
 	var gone *claude.LostError
-	if err := r.pool.Ahead().Start(t.Context(), "a", lost); !errors.As(err, &gone) {
+	if err := r.pool.StartAhead(t.Context(), "a", lost); !errors.As(err, &gone) {
 		t.Errorf("%v for a session that is not there", err)
 	}
 	limited := withDir(fresh(), r.cfg.Project)
 	limited.Budget = 1
-	must(t, r.pool.Ahead().Start(t.Context(), "a", limited))
+	must(t, r.pool.StartAhead(t.Context(), "a", limited))
 	if s := r.pool.Stats(); s.Started != 0 || s.Idle != 0 || s.Running != 0 {
 		t.Errorf("%+v", s)
 	}
-	r.pool.Release("idle", r.acquire("idle", fresh()))
-	must(t, r.pool.Ahead().Start(t.Context(), "ahead", withDir(fresh(), r.cfg.Project)))
-	must(t, r.pool.Ahead().Start(t.Context(), "no room", withDir(fresh(), r.cfg.Project))) // one slot is left
+	r.pool.Release(r.acquire("idle", fresh()))
+	must(t, r.pool.StartAhead(t.Context(), "ahead", withDir(fresh(), r.cfg.Project)))
+	must(t, r.pool.StartAhead(t.Context(), "no room", withDir(fresh(), r.cfg.Project))) // one slot is left
 	if s := r.pool.Stats(); s.Started != 2 || s.Idle != 2 {
 		t.Errorf("%+v", s)
 	}
@@ -80,17 +80,17 @@ func TestAProcessAheadMakesRoom(t *testing.T) {
 	if s := r.pool.Stats(); s.Idle != 1 || s.Running != 2 {
 		t.Errorf("%+v", s)
 	}
-	must(t, r.pool.Ahead().Start(t.Context(), "idle", withDir(fresh(), r.cfg.Project)))
+	must(t, r.pool.StartAhead(t.Context(), "idle", withDir(fresh(), r.cfg.Project)))
 	if s := r.pool.Stats(); s.Started != 4 {
 		t.Errorf("the other chat's process was ended instead of the unused one: %+v", s)
 	}
-	r.pool.Release("one", one)
-	r.pool.Release("two", two)
+	r.pool.Release(one)
+	r.pool.Release(two)
 }
 
 func TestAProcessAheadEndsUnused(t *testing.T) {
 	r := newRig(t, scripted(t), func(c *claude.Config) { c.Ahead = 50 * time.Millisecond })
-	must(t, r.pool.Ahead().Start(t.Context(), "a", withDir(fresh(), r.cfg.Project)))
+	must(t, r.pool.StartAhead(t.Context(), "a", withDir(fresh(), r.cfg.Project)))
 	must(t, poll(t.Context(), "its end", func() bool { s := r.pool.Stats(); return s.Idle == 0 && s.Running == 0 }))
 	if s := r.pool.Stats(); s.Started != 1 {
 		t.Errorf("%+v", s)
@@ -101,21 +101,21 @@ func TestAProcessAheadEndsUnused(t *testing.T) {
 // press, but no longer than processes are kept. It still makes room for any turn.
 func TestTheProcessOfANewConversationWaits(t *testing.T) {
 	r := newRig(t, scripted(t), func(c *claude.Config) { c.Ahead, c.MaxProcesses = 50*time.Millisecond, 3 })
-	must(t, r.pool.Ahead().StartNew(t.Context(), "new", withDir(fresh(), r.cfg.Project)))
-	must(t, r.pool.Ahead().Start(t.Context(), "sign", withDir(fresh(), r.cfg.Project)))
+	must(t, r.pool.StartNew(t.Context(), "new", withDir(fresh(), r.cfg.Project)))
+	must(t, r.pool.StartAhead(t.Context(), "sign", withDir(fresh(), r.cfg.Project)))
 	must(t, poll(t.Context(), "the end of the other", func() bool { s := r.pool.Stats(); return s.Idle+s.Running == 1 }))
-	if !r.pool.Ahead().Holds("new") {
+	if !r.pool.Holds("new") {
 		t.Fatal("it ended first")
 	}
 	running := map[string]*claude.Process{}
 	for _, owner := range []string{"a", "b", "c"} {
 		running[owner] = r.acquire(owner, withDir(fresh(), r.cfg.Project))
 	}
-	if s := r.pool.Stats(); s.Running != 3 || s.Idle != 0 || r.pool.Ahead().Holds("new") {
+	if s := r.pool.Stats(); s.Running != 3 || s.Idle != 0 || r.pool.Holds("new") {
 		t.Errorf("%+v", s)
 	}
-	for owner, p := range running {
-		r.pool.Release(owner, p)
+	for _, p := range running {
+		r.pool.Release(p)
 	}
 }
 
@@ -123,7 +123,7 @@ func TestTheProcessOfANewConversationIsKeptAsOthers(t *testing.T) {
 	r := newRig(t, scripted(t), func(c *claude.Config) {
 		c.Ahead, c.KeepAlive.Duration = 50*time.Millisecond, 60*time.Millisecond
 	})
-	must(t, r.pool.Ahead().StartNew(t.Context(), "new", withDir(fresh(), r.cfg.Project)))
+	must(t, r.pool.StartNew(t.Context(), "new", withDir(fresh(), r.cfg.Project)))
 	must(t, poll(t.Context(), "its end", func() bool { s := r.pool.Stats(); return s.Idle+s.Running == 0 }))
 }
 
@@ -143,16 +143,16 @@ func TestTheProcessStartsWhileItsTurnWaits(t *testing.T) {
 		}()
 		must(t, poll(t.Context(), owner, func() bool { s := r.pool.Stats(); return s.Waiting == i+1 && s.Idle == 1 }))
 	}
-	if s := r.pool.Stats(); s.Started != 2 || !r.pool.Ahead().Holds("second") { // one slot is left
+	if s := r.pool.Stats(); s.Started != 2 || !r.pool.Holds("second") { // one slot is left
 		t.Errorf("%+v", s)
 	}
-	r.pool.Release("first", first)
+	r.pool.Release(first)
 	second := <-got
 	if s := r.pool.Stats(); s.Started != 2 || !second.Fresh() {
 		t.Errorf("the turn has another process: %+v", s)
 	}
-	r.pool.Release("second", second)
-	r.pool.Release("third", <-got)
+	r.pool.Release(second)
+	r.pool.Release(<-got)
 }
 
 // A process that does not fit the next turn ends, and no other does.
@@ -166,7 +166,7 @@ func TestAnUnfitProcessIsReplaced(t *testing.T) {
 	}
 	spec.Resume, spec.Model = true, "opus"
 	must(t, r.pool.DropUnfit("a", spec))
-	must(t, r.pool.Ahead().Start(t.Context(), "a", spec))
+	must(t, r.pool.StartAhead(t.Context(), "a", spec))
 	if s := r.pool.Stats(); s.Idle != 1 || s.Started != 2 {
 		t.Errorf("%+v", s)
 	}
@@ -185,14 +185,14 @@ func TestATurnWaitsForItsStartingProcess(t *testing.T) {
 		var both sync.WaitGroup
 		var p *claude.Process
 		var aheadErr, err error
-		both.Go(func() { aheadErr = r.pool.Ahead().Start(t.Context(), "a", spec) })
+		both.Go(func() { aheadErr = r.pool.StartAhead(t.Context(), "a", spec) })
 		both.Go(func() { p, err = r.pool.Acquire(t.Context(), "a", spec) })
 		both.Wait()
 		must(t, errors.Join(aheadErr, err))
 		if s := r.pool.Stats(); s.Started != before+1 || s.Running != 1 || s.Idle != 0 {
 			t.Fatalf("%+v, %d at the beginning", s, before)
 		}
-		r.pool.Release("a", p)
+		r.pool.Release(p)
 		<-r.pool.Drop("a")
 	}
 }

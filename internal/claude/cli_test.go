@@ -81,7 +81,7 @@ func (r *rig) turn(ctx context.Context, owner string, spec claude.Spec, prompt s
 	if err != nil {
 		return answer{err: err}
 	}
-	defer r.pool.Release(owner, p)
+	defer r.pool.Release(p)
 	var a answer
 	for ev, err := range p.Run(ctx, uuid.NewString(), prompt) {
 		if err != nil {
@@ -161,7 +161,7 @@ func TestAnAnswerStreamsAndTheProcessIsKept(t *testing.T) {
 	if err != nil || p.Fresh() {
 		t.Fatalf("the second turn got a new process (%v)", err)
 	}
-	r.pool.Release("a", p)
+	r.pool.Release(p)
 	b := r.turn(t.Context(), "a", resumed(spec), "我叫什么名字？")
 	if b.text() != "你叫小明。" {
 		t.Errorf("second turn: %q %v", b.text(), b.err)

@@ -96,7 +96,7 @@ func bridge(text string) error {
 		}
 	}
 	fmt.Println("turn")
-	pool.Release("a", p)
+	pool.Release(p)
 	pool.Close()
 	fmt.Println("closed")
 	_, err = io.Copy(io.Discard, os.Stdin)

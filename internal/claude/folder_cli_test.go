@@ -174,7 +174,7 @@ func TestAttackOtherChats(t *testing.T) {
 		spec.Files = n.takeSpare("b")
 		last := spec
 		last.Budget = 1
-		must(t, n.pool.Ahead().Expect(last)) // no further process is started
+		must(t, n.pool.Expect(last)) // no further process is started
 		own := spec.Files
 		agents, db := filepath.Dir(n.folder("a")), filepath.Join(n.data, "magpie.txt")
 		q := func(path string) string { return "'" + path + "'" }

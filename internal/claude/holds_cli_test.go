@@ -21,7 +21,7 @@ func TestAReplacedConfigurationIsHiddenFromTheNextTurn(t *testing.T) {
 		spec.Resume = true
 		p, err := r.pool.Acquire(t.Context(), "a", spec)
 		must(t, err)
-		r.pool.Release("a", p)
+		r.pool.Release(p)
 		return p.Pid()
 	}
 	first := next()

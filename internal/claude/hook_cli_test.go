@@ -50,7 +50,7 @@ func TestAHookThatRefusesThePrompt(t *testing.T) {
 				if n := len(r.model.Requests()); n != 0 {
 					t.Errorf("the model got %d requests", n)
 				}
-				r.pool.Release("a", p)
+				r.pool.Release(p)
 				<-r.pool.Drop("a")
 				did, err := r.cfg.Transcripts("").ReadOutcome(r.cfg.Project, spec.Session, id)
 				if err != nil || did.Text != "" || did.Ended && did.Failure != claude.FailHook || did.Known != (name == "stop") {
@@ -73,7 +73,7 @@ func TestAHookThatStopsTheAgent(t *testing.T) {
 		if a.err != nil || a.result.Failure != claude.FailHookStop || a.text() != "let me see" {
 			t.Errorf("%+v, answer %q, %v", a.result, a.blocks, a.err)
 		}
-		r.pool.Release("a", p)
+		r.pool.Release(p)
 		<-r.pool.Drop("a")
 		did, err := r.cfg.Transcripts("").ReadOutcome(r.cfg.Project, spec.Session, id)
 		if err != nil || did.Text != "let me see" || did.Failure != claude.FailHookStop || !did.Ended || !did.Acted {

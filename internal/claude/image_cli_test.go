@@ -41,7 +41,7 @@ func shownIn(r *rig, file []byte) []gjson.Result {
 	if err != nil {
 		r.Fatal(err)
 	}
-	defer r.pool.Release("a", p)
+	defer r.pool.Release(p)
 	for _, err := range p.Run(r.Context(), uuid.NewString(), "/what is this?", picture) {
 		if err != nil {
 			r.Fatal(err)

@@ -74,10 +74,10 @@ func LimitsOf(c Config) Limits {
 	m, now := &machine{c.Machine}, l.MaxProcesses
 	if c.MaxProcesses == workspace.Auto {
 		// Memory determines the number of processes: one takes about 300 MB at its start (CLI 2.1.197).
-		if free, total, grouped, err := m.readMemory(); err == nil {
-			l.machine, l.Memory, l.ControlGroup, l.Why.Processes = m, free, grouped, ByMemory
-			now = max(1, processesIn(free, total))
-			l.MaxProcesses = max(now, processesIn(total, total))
+		if free := m.memory(); free.known {
+			l.machine, l.Memory, l.ControlGroup, l.Why.Processes = m, free.free, free.grouped, ByMemory
+			now = max(1, free.processes())
+			l.MaxProcesses = max(now, memory{free: free.total, total: free.total}.processes())
 		} else {
 			l.MaxProcesses, l.Why.Processes = max(usualKept, l.MaxTurns), ByUnknownMemory
 			now = l.MaxProcesses
@@ -85,7 +85,7 @@ func LimitsOf(c Config) Limits {
 	}
 	l.monitored = l.machine
 	if c.KeepAlive == workspace.AutoKeepAlive {
-		if _, _, err := m.memory(); err == nil {
+		if m.memory().known {
 			l.monitored, l.Why.Idle = m, ByMemory
 		} else {
 			l.Idle, l.Why.Idle = usualIdle, ByUnknownMemory
@@ -104,29 +104,4 @@ func (l Limits) withProcesses(n int) Limits {
 		l.Turns, l.Cores, l.Why.Turns = n, 0, ByProcesses
 	}
 	return l
-}
-
-// processesIn is how many processes fit in the free memory without that which stays free.
-func processesIn(free, total int64) int { return int((free - reserve(total)) / processMemory) }
-
-// reserve is how much of the total memory stays free.
-func reserve(total int64) int64 { return max(leastReserve, total/10) }
-
-// memoryTight reports whether that many more processes would use reserved memory. Tools and other programs use memory,
-// too, so it is measured each time.
-func (l Limits) memoryTight(more int64) bool {
-	if l.machine == nil {
-		return false
-	}
-	free, total, err := l.machine.memory()
-	return err == nil && free-more*processMemory < reserve(total)
-}
-
-// memoryScarce reports whether reserved memory is in use while processes are idle.
-func (l Limits) memoryScarce() bool {
-	if l.monitored == nil {
-		return false
-	}
-	free, total, err := l.monitored.memory()
-	return err == nil && free < reserve(total)
 }

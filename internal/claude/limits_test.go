@@ -1,16 +1,18 @@
 package claude
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"io/fs"
 	"runtime"
+	"slices"
 	"sync/atomic"
 	"testing"
 	"testing/fstest"
 	"testing/synctest"
 	"time"
+
+	"context"
+	"errors"
 
 	"magpie/internal/claude/workspace"
 	"magpie/internal/configtype"
@@ -109,23 +111,32 @@ func TestTheLimitsGrowWithTheFreeMemory(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			m := machineWith(16*gb, gb, "/", nil)
-			s := newSlots(LimitsOf(Config{Machine: m, MaxTurns: tc.turns, MaxProcesses: tc.processes}), 1)
-			s.started = func() int { return tc.started }
-			before := s.currentLimits()
+			pl := NewPool(Config{Machine: m, MaxTurns: tc.turns, MaxProcesses: tc.processes})
+			pl.mu.Lock()
+			defer pl.mu.Unlock()
+			for range tc.started {
+				p := &Process{out: newOutputRouter(nil)}
+				p.out.markReady()
+				pl.add(&entry{state: idle, p: p})
+			}
+			before := pl.limits
 			m["proc/meminfo"] = machineWith(16*gb, tc.free, "/", nil)["proc/meminfo"]
-			grown := s.grow()
-			l := s.currentLimits()
+			pl.measure()
+			l := pl.limits
+			grown := l != before
 			if l.Turns != tc.want.Turns || l.Processes != tc.want.Processes || grown != (tc.want.Memory > 0) ||
-				grown && (l.Memory != tc.want.Memory || l.Why.Turns != tc.want.Why.Turns) || !grown && l != before {
+				grown && (l.Memory != tc.want.Memory || l.Why.Turns != tc.want.Why.Turns) {
 				t.Errorf("%+v, want %+v", l, tc.want)
 			}
-			if free := s.processes.TryAcquire(int64(l.Processes)); !free || s.processes.TryAcquire(1) {
-				t.Errorf("there are not %d slots", l.Processes)
+			for range l.Processes {
+				if !pl.takeSlot(pl.add(&entry{state: serving})) {
+					t.Fatalf("there are not %d slots", l.Processes)
+				}
 			}
-			if free := s.turns.TryAcquire(int64(l.Turns)); !free || s.turns.TryAcquire(1) {
-				t.Errorf("there are not %d slots for turns", l.Turns)
+			if pl.takeSlot(pl.add(&entry{state: serving})) {
+				t.Errorf("there are more than %d slots", l.Processes)
 			}
-			if s.grow() {
+			if pl.measure(); pl.limits != l {
 				t.Error("it grows further")
 			}
 		})
@@ -143,19 +154,20 @@ func TestAWaitingTurnGetsTheMemoryThatBecomesFree(t *testing.T) {
 		tight, free := machineWith(16*gb, gb, "/", nil), machineWith(16*gb, 15*gb, "/", nil)
 		m := &changingMachine{}
 		m.now.Store(&tight)
-		s := newSlots(LimitsOf(Config{Machine: m}), 1)
-		if err := s.acquireTurn(t.Context(), nil); err != nil {
+		pl := NewPool(Config{Machine: m})
+		nothing, placed := func() {}, func(int) {}
+		if err := pl.acquireTurn(t.Context(), placed, nothing); err != nil {
 			t.Fatal(err)
 		}
 		waited := make(chan error)
-		go func() { waited <- s.acquireTurn(t.Context(), nil) }()
+		go func() { waited <- pl.acquireTurn(t.Context(), placed, nothing) }()
 		synctest.Wait()
-		if s.waiting() != 1 {
-			t.Fatalf("%d turns wait", s.waiting())
+		if n := pl.Stats().Waiting; n != 1 {
+			t.Fatalf("%d turns wait", n)
 		}
 		m.now.Store(&free)
-		if err := <-waited; err != nil || s.waiting() != 0 {
-			t.Errorf("%v, %d turns wait", err, s.waiting())
+		if err := <-waited; err != nil || pl.Stats().Waiting != 0 {
+			t.Errorf("%v, %+v", err, pl.Stats())
 		}
 	})
 }
@@ -197,20 +209,34 @@ func TestHowLongAProcessIsKept(t *testing.T) {
 // that is idle for longest goes.
 func TestWhoseProcessMakesRoom(t *testing.T) {
 	now := time.Now()
-	spoke := func(ago ...time.Duration) (l idleList) {
+	spoke := func(ago ...time.Duration) (l []*entry) {
 		for _, d := range ago {
-			l = append(l, &idleProcess{p: &Process{lastActive: now.Add(-d), out: newOutputRouter(nil)}})
+			p := &Process{out: newOutputRouter(nil)}
+			l = append(l, &entry{state: idle, owner: "another", p: p, active: now.Add(-d)})
 		}
 		return l
 	}
-	busy := func(l idleList, i ...int) idleList {
+	busy := func(l []*entry, i ...int) []*entry {
 		for _, i := range i {
 			l[i].p.out.unasked.tasks.running = map[string]string{"task": ""}
 		}
 		return l
 	}
+	as := func(s state, l []*entry, i ...int) []*entry {
+		for _, i := range i {
+			l[i].state, l[i].slot = s, true
+		}
+		return l
+	}
+	fresh := func(l []*entry, i ...int) []*entry {
+		for _, i := range i {
+			l[i].p.session.fresh = true
+		}
+		return l
+	}
+	own := func(l []*entry, i int) []*entry { l[i].owner = "own"; return l }
 	for name, tc := range map[string]struct {
-		list idleList
+		list []*entry
 		want int
 	}{
 		"none":                  {nil, -1},
@@ -220,8 +246,14 @@ func TestWhoseProcessMakesRoom(t *testing.T) {
 		"in the background":     {busy(spoke(time.Hour, time.Minute), 0), 1},
 		"one that talks goes":   {busy(spoke(time.Hour, time.Second), 0), 1},
 		"all in the background": {busy(spoke(time.Hour, time.Minute), 0, 1), 0},
+		"without a turn":        {fresh(spoke(time.Hour, time.Second, time.Minute), 1, 2), 2},
+		"its own":               {own(spoke(time.Hour, time.Second), 1), 1},
+		"an errand":             {as(running, own(spoke(time.Hour, time.Hour, time.Hour, time.Hour), 3), 1, 2), 2},
+		"a spare one":           {as(spare, as(running, spoke(time.Hour, time.Hour, time.Hour), 1), 2), 2},
+		"all are needed":        {as(serving, as(ending, as(yielded, spoke(time.Hour, time.Hour, time.Hour), 0), 1), 2), -1},
 	} {
-		if got := tc.list.leastUsed(now); got != tc.want {
+		pl := &Pool{table: tc.list}
+		if got := slices.Index(tc.list, pl.leastNeeded("own", now)); got != tc.want {
 			t.Errorf("%s: %d, want %d", name, got, tc.want)
 		}
 	}
@@ -231,12 +263,10 @@ func TestWhoseProcessMakesRoom(t *testing.T) {
 func TestATaskDoesNotWaitForever(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		pl := NewPool(Config{MaxProcesses: 1, TaskLimit: configtype.Duration{Duration: time.Minute}})
-		if !pl.slots.processes.TryAcquire(1) {
-			t.Fatal("there is no place")
-		}
+		pl.add(&entry{state: serving, slot: true})
 		began := time.Now()
-		_, err := pl.RunTask(context.Background(), Task{System: "Sum up.", Text: "words"})
-		if took := time.Since(began); !errors.Is(err, ErrTaskBusy) || took != maxQuietWait || pl.Stats().Started != 0 {
+		_, err := pl.RunErrand(context.Background(), Errand{System: "Sum up.", Text: "words"})
+		if took := time.Since(began); !errors.Is(err, ErrErrandBusy) || took != maxQuietWait || pl.Stats().Started != 0 {
 			t.Errorf("%v after %v, %+v", err, took, pl.Stats())
 		}
 	})
@@ -250,28 +280,26 @@ func TestATaskWaitsForAQuietPeriod(t *testing.T) {
 		go func() {
 			for range 20 {
 				time.Sleep(quietPeriod - time.Millisecond)
-				pl.background.noteActivity()
+				pl.noteActivity("a", time.Now())
 			}
 		}()
-		done, err := pl.background.waitUntilQuiet(context.Background(), &backgroundTask{}, quietPeriod)
+		err := pl.awaitQuiet(context.Background(), &entry{state: running}, quietPeriod)
 		if took := time.Since(began); err != nil || took != 20*(quietPeriod-time.Millisecond)+quietPeriod {
 			t.Fatalf("%v after %v", err, took)
 		}
-		done()
 	})
 }
 
 // A process that was started ahead of a turn waits for a minute, one that is very likely to be used for half an hour.
 func TestHowLongAnUnusedProcessWaits(t *testing.T) {
 	for keep, want := range map[workspace.KeepAlive]time.Duration{
-		workspace.AutoKeepAlive: 30 * time.Minute, {Duration: 5 * time.Minute}: 5 * time.Minute,
-		{Duration: time.Second}: time.Minute,
+		workspace.AutoKeepAlive: 30 * time.Minute, {Duration: 5 * time.Minute}: 5 * time.Minute, {Duration: time.Second}: time.Minute,
 	} {
 		c := workspace.Defaults()
 		c.KeepAlive, c.Machine = keep, machineWith(16*gb, 15*gb, "/", nil)
-		a := NewPool(c).Ahead()
-		if a.idle.ahead != time.Minute || a.newWait() != want {
-			t.Errorf("%v: %v, and %v for a new conversation", keep, a.idle.ahead, a.newWait())
+		pl := NewPool(c)
+		if pl.shortWait() != time.Minute || pl.longWait() != want {
+			t.Errorf("%v: %v, and %v for a new conversation", keep, pl.shortWait(), pl.longWait())
 		}
 	}
 }
@@ -280,20 +308,24 @@ func TestHowLongAnUnusedProcessWaits(t *testing.T) {
 func TestASignProlongsTheWait(t *testing.T) {
 	for _, fresh := range []bool{true, false} {
 		synctest.Test(t, func(t *testing.T) {
-			ip := newIdleProcesses(Config{}, time.Hour, newProcesses(Config{}, newSlots(Limits{MaxTurns: 1}, 1)))
-			p := &Process{session: sessionState{fresh: fresh}, out: newOutputRouter(nil)}
-			p.ending.Do(func() {}) // there is no child to end
-			ip.makeIdle("a", p, time.Minute, EndLimit)
+			pl := newFakePool(Config{MaxProcesses: 1})
+			p, err := pl.begin(nil, Spec{})
+			must(t, err)
+			p.session.fresh = fresh
+			pl.mu.Lock()
+			e := pl.add(&entry{owner: "a", p: p})
+			pl.keep(e, idle, time.Minute)
+			pl.mu.Unlock()
 			time.Sleep(50 * time.Second)
-			if !ip.prolong("a") || ip.prolong("b") {
+			if !pl.Prolong("a") || pl.Prolong("b") {
 				t.Error("not whose process it is")
 			}
 			for _, held := range []bool{fresh, false} {
-				if time.Sleep(50 * time.Second); ip.holds("a") != held {
+				if time.Sleep(50 * time.Second); pl.Holds("a") != held {
 					t.Errorf("fresh: %t; held: %t", fresh, !held)
 				}
 			}
-			ip.tasks.Wait()
+			<-e.gone
 		})
 	}
 }
@@ -302,11 +334,11 @@ func TestASignProlongsTheWait(t *testing.T) {
 func TestNothingIsKeptBelowTheReserve(t *testing.T) {
 	m := machineWith(16*gb, 15*gb, "/", nil)
 	l := LimitsOf(Config{Machine: m})
-	if l.memoryTight(1) {
+	if l.machine.memory().isTight(1) {
 		t.Error("15 GB are not enough")
 	}
 	m["proc/meminfo"] = machineWith(16*gb, 17*gb/10, "/", nil)["proc/meminfo"]
-	if l.memoryTight(0) || !l.memoryTight(1) {
+	if now := l.machine.memory(); now.isTight(0) || !now.isTight(1) {
 		t.Error("a tenth stays free")
 	}
 }

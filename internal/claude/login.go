@@ -35,7 +35,7 @@ var (
 // Idle processes end afterwards, and the others when their turn has ended: they may only know the old login.
 func (pl *Pool) LogIn(ctx context.Context, owner string, d Dialog) error {
 	if !pl.cfg.HasOwnLogins() {
-		owner = backgroundOwner
+		owner = ""
 	}
 	a, err := pl.cfg.AgentOf(owner)
 	if err == nil {
@@ -47,11 +47,17 @@ func (pl *Pool) LogIn(ctx context.Context, owner string, d Dialog) error {
 	if err != nil {
 		return err
 	}
-	pl.processes.logins.Add(1)
-	pl.idle.retireAll()
-	pl.spares.retireAll()
-	pl.spares.fill()
+	pl.noteLogin()
 	return nil
+}
+
+// noteLogin ends the processes that only know an earlier login and are not in use.
+func (pl *Pool) noteLogin() {
+	pl.mu.Lock()
+	defer pl.mu.Unlock()
+	pl.logins++
+	pl.retireAll(idle, spare)
+	pl.fill()
 }
 
 // logIn logs the CLI in; see [Pool.LogIn].

@@ -3,8 +3,6 @@ package claude
 import (
 	"bufio"
 	"bytes"
-	"errors"
-	"fmt"
 	"io/fs"
 	"math"
 	"os"
@@ -18,27 +16,43 @@ type machine struct {
 	root fs.FS // nil = this machine's
 }
 
-// memory returns how many bytes a program may still use, and the total: of the machine, or of the container or service
-// in which this program runs.
-func (m *machine) memory() (free, total int64, err error) {
-	free, total, _, err = m.readMemory()
-	return free, total, err
+// memory is how many bytes a program may still use, and the total: of the machine, or of the container or service in
+// which this program runs.
+type memory struct {
+	free, total int64
+	grouped     bool // of a container or service with less memory than the machine
+	known       bool
 }
 
-// readMemory is memory; grouped means a container or service with less memory than the machine.
-func (m *machine) readMemory() (free, total int64, grouped bool, err error) {
+// processes is how many processes fit in the free memory without that which stays free.
+func (m memory) processes() int { return int((m.free - m.reserve()) / processMemory) }
+
+// reserve is how much of the memory stays free.
+func (m memory) reserve() int64 { return max(leastReserve, m.total/10) }
+
+// isTight reports whether that many more processes would use reserved memory.
+func (m memory) isTight(more int) bool {
+	return m.known && m.free-int64(more)*processMemory < m.reserve()
+}
+
+// memory reads the memory. Tools and other programs use it, too, so it is read each time. That of no machine is unknown.
+func (m *machine) memory() (now memory) {
+	if m == nil {
+		return now
+	}
 	root := m.root
 	if root == nil {
 		root = os.DirFS("/")
 	}
 	info, err := readFields(root, "proc/meminfo")
 	if err != nil {
-		return 0, 0, false, fmt.Errorf("memory of this machine: %w", err)
+		return now
 	}
-	free, total = info["MemAvailable"]<<10, info["MemTotal"]<<10
-	if free <= 0 || total <= 0 {
-		return 0, 0, false, errors.New("memory of this machine: not available")
+	now.free, now.total = info["MemAvailable"]<<10, info["MemTotal"]<<10
+	if now.free <= 0 || now.total <= 0 {
+		return memory{}
 	}
+	now.known = true
 	for dir := controlGroup(root); dir != ""; dir = parentGroup(dir) {
 		limit := min(readNumber(root, dir, "memory.max"), readNumber(root, dir, "memory.high"))
 		if limit == math.MaxInt64 {
@@ -50,12 +64,12 @@ func (m *machine) readMemory() (free, total int64, grouped bool, err error) {
 		}
 		stat, _ := readFields(root, path.Join(dir, "memory.stat")) // optional: without it no cache is deducted
 		used -= stat["inactive_file"]                              // cache, which the kernel reclaims when needed
-		if left := max(0, limit-used); left < free {
-			free, grouped = left, true
+		if left := max(0, limit-used); left < now.free {
+			now.free, now.grouped = left, true
 		}
-		total = min(total, limit)
+		now.total = min(now.total, limit)
 	}
-	return free, total, grouped, nil
+	return now
 }
 
 // cgroupRoot is where the tree of control groups is mounted.

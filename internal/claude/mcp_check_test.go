@@ -224,7 +224,7 @@ func TestHowLongTheCLIWaitsForServers(t *testing.T) {
 			if !slices.Equal(got, tc.want) {
 				t.Errorf("%q, want %q", got, tc.want)
 			}
-			n.pool.Release("a", p)
+			n.pool.Release(p)
 		})
 	}
 }

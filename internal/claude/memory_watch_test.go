@@ -41,8 +41,8 @@ func TestIdleProcessesEndWhenTheirMemoryIsNeeded(t *testing.T) {
 	n := newSparesRig(t, func(c *claude.Config) { c.Machine, c.MemoryPeriod = m, 5*time.Millisecond })
 	spec := n.ahead(n.data)
 	a, b := n.firstProcess("a", spec), n.acquireFor("b", spec)
-	n.pool.Release("a", a)
-	n.pool.Release("b", b)
+	n.pool.Release(a)
+	n.pool.Release(b)
 	n.hasSpares(1)
 	for _, want := range []string{"2 idle, 1 spare", "2 idle, 0 spare", "1 idle, 0 spare", "0 idle, 0 spare"} {
 		now := func() string { s := n.pool.Stats(); return fmt.Sprintf("%d idle, %d spare", s.Idle, s.Spare) }

@@ -83,7 +83,7 @@ func TestProcessesStartBesideOddFiles(t *testing.T) {
 		if _, a := r.ask(p, nil); a.err != nil || a.text() != "echo: go on" {
 			t.Errorf("%q %v", a.text(), a.err)
 		}
-		pool.Release("a", p)
+		pool.Release(p)
 		for _, name := range []string{"mcp.json", ".claude.json"} {
 			if info, err := os.Lstat(filepath.Join(folder, name)); err != nil || !info.Mode().IsRegular() {
 				t.Errorf("%s: %v, %v", name, info, err)

@@ -225,7 +225,7 @@ func aTurnIsStoppedWhileItAsks(r *rig, spec claude.Spec) {
 	r.calls(bash("touch made.txt"))
 	spec.Mode = "default"
 	p := r.acquire("a", spec)
-	defer r.pool.Release("a", p)
+	defer r.pool.Release(p)
 	var ask, end string
 	stopped := errors.New("stopped")
 	for ev, err := range p.Run(ctx, uuid.NewString(), "go") {
@@ -333,7 +333,7 @@ func TestATurnThatAsksReleasesItsSlot(t *testing.T) {
 			said = e.Text
 		}
 	}
-	r.pool.Release("a", p)
+	r.pool.Release(p)
 	if said != "two" {
 		t.Errorf("said %q", said)
 	}

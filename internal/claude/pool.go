@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"runtime"
+	"sync"
 	"time"
 
 	"magpie/internal/claude/workspace"
@@ -14,16 +15,25 @@ import (
 // chat's process stays for a while for the next message; if others need its slot it is ended.
 type Pool struct {
 	cfg          Config
-	limits       Limits
-	slots        *slots
-	processSlots *processSlots
-	processes    *processes
-	idle         *idleProcesses
-	spares       *spares
-	background   *backgroundTasks
-	memory       *memoryWatch
-	ahead        *Ahead
-	*taskRunner
+	cores        int      // as many processes start at the same time: more would only slow all of them down
+	machine      *machine // its memory limits new processes; nil = it does not
+	monitored    *machine // its memory limits how long processes are idle; nil = it does not
+	installation *installation
+
+	begin func(*entry, Spec) (*Process, error) // starts a process, and end ends it
+	end   func(*Process, context.Context)
+
+	mu         sync.Mutex
+	table      []*entry
+	queue      []*waiter // first come, first served
+	limits     Limits
+	turns      int // with a slot
+	started    int
+	logins     int
+	recent     []Spec      // of which there are to be spare processes: each combination once, the latest first
+	lastActive time.Time   // when something last happened in any chat
+	look       *time.Timer // at the memory; nil = nothing is idle
+	closed     bool
 }
 
 // PoolStats describes a pool's processes and turns.
@@ -38,8 +48,21 @@ type PoolStats struct {
 
 // Stats returns the current numbers.
 func (pl *Pool) Stats() PoolStats {
-	s := pl.idle.stats()
-	s.Spare, s.Waiting = pl.spares.count(), pl.slots.waiting()
+	pl.mu.Lock()
+	defer pl.mu.Unlock()
+	s := PoolStats{Waiting: pl.turnsWaiting(), Started: pl.started}
+	for _, e := range pl.table {
+		switch {
+		case e.state == idle:
+			s.Idle++
+		case e.state == spare:
+			s.Spare++
+		case e.state == yielded:
+			s.Yielded++
+		case e.state == running && e.slot, e.state == serving, e.state == ending:
+			s.Running++
+		}
+	}
 	return s
 }
 
@@ -49,41 +72,35 @@ var ErrClosed = errors.New("claude: pool closed")
 // NewPool returns a pool. It starts no process yet.
 func NewPool(c Config) *Pool {
 	l := LimitsOf(c)
-	s := newSlots(l, runtime.GOMAXPROCS(0))
-	ps := newProcesses(c, s)
-	s.started = ps.started
-	idle := newIdleProcesses(c, l.Idle, ps)
-	background := newBackgroundTasks(l, s)
-	spares := newSpares(c, ps, background)
-	memory := &memoryWatch{limits: l, spares: spares, idle: idle, period: cmp.Or(c.MemoryPeriod, memoryPeriod)}
-	spares.added = memory.watch
-	free := &processSlots{slots: s, limits: l, idle: idle, spares: spares, background: background}
-	return &Pool{
-		memory: memory, cfg: c, limits: l, slots: s, processSlots: free, processes: ps, idle: idle, spares: spares,
-		background: background,
-		ahead:      &Ahead{cfg: c, processes: ps, idle: idle, spares: spares, background: background, memory: memory},
-		taskRunner: &taskRunner{
-			user: c.User, quiet: cmp.Or(c.Quiet, quietPeriod), timeout: c.TaskLimit.Duration, slots: s,
-			processSlots: free, processes: ps, background: background,
-		},
+	pl := &Pool{
+		cfg: c, cores: runtime.GOMAXPROCS(0), machine: l.machine, monitored: l.monitored,
+		installation: newInstallation(c.Command), end: (*Process).close, limits: l, lastActive: time.Now(),
 	}
+	pl.begin = pl.beginProcess
+	return pl
 }
 
 // Config is the configuration of the pool's processes.
 func (pl *Pool) Config() Config { return pl.cfg }
 
-// Ahead returns the part of the pool that starts processes before they are requested.
-func (pl *Pool) Ahead() *Ahead { return pl.ahead }
-
 // Limits are the maximum numbers of turns and processes at this moment.
-func (pl *Pool) Limits() Limits { return pl.slots.currentLimits() }
+func (pl *Pool) Limits() Limits {
+	pl.mu.Lock()
+	defer pl.mu.Unlock()
+	return pl.limits
+}
 
 // HasIdle reports whether owner has an idle process that has served a turn of this session.
-func (pl *Pool) HasIdle(owner, session string) bool { return pl.idle.hasSession(owner, session) }
+func (pl *Pool) HasIdle(owner, session string) bool {
+	pl.mu.Lock()
+	defer pl.mu.Unlock()
+	e := pl.idleOf(owner)
+	return e != nil && e.p.spec.Session == session && e.p.alive() && !e.p.session.fresh
+}
 
 // Acquire returns a process for one turn of owner: the idle one if it fits spec, otherwise a new one. It waits for a
-// free slot. If the session to resume is missing or has changed, it returns a [transcript.LostError] before it pays for a start.
-// The caller must Release the process.
+// free slot. If the session to resume is missing or has changed, it returns a [transcript.LostError] before it pays for
+// a start. The caller must Release the process.
 func (pl *Pool) Acquire(ctx context.Context, owner string, spec Spec) (*Process, error) {
 	dir, err := workspace.RealDir(spec.Dir)
 	if err != nil {
@@ -91,79 +108,191 @@ func (pl *Pool) Acquire(ctx context.Context, owner string, spec Spec) (*Process,
 	}
 	spec.Dir = dir
 	spoke := time.Now()
-	pl.idle.noteActivity(owner, spoke)
-	if err := pl.ahead.acquireTurn(ctx, pl.slots, owner, spec); err != nil {
-		return nil, err
-	}
+	pl.noteActivity(owner, spoke)
+	placed := spec.Queued
 	spec.Queued = nil // like Known
-	pl.background.noteActivity()
-	p, err := pl.acquire(ctx, owner, spec)
-	if err != nil {
-		pl.slots.releaseTurn()
-		return nil, err
+	if placed == nil {
+		placed = func(int) {}
 	}
-	p.lastActive = spoke
-	return p, nil
-}
-
-func (pl *Pool) acquire(ctx context.Context, owner string, spec Spec) (*Process, error) {
-	p, unfit, err := pl.idle.reuse(ctx, owner, spec)
-	for _, old := range unfit {
-		pl.processes.terminate(ctx, old) // synchronously: two processes must never use one session
-	}
-	if err != nil || p != nil {
-		return p, err
-	}
-	p, err = verifyAndStart(pl.cfg, owner, spec, func() (*Process, error) {
-		if err := pl.processSlots.acquire(ctx, owner); err != nil {
-			return nil, err
-		}
-		return pl.processes.start(ctx, owner, spec)
+	err = pl.acquireTurn(ctx, placed, func() {
+		_ = pl.startEarly(ctx, owner, spec, pl.longWait(), true) // the turn meets the same error
 	})
 	if err != nil {
-		pl.idle.removeFailedTurn(owner)
+		return nil, err
 	}
-	return p, err
+	e, err := pl.serve(ctx, owner, spec, spoke)
+	if err != nil {
+		pl.releaseTurn()
+		return nil, err
+	}
+	return e.p, nil
+}
+
+// acquireTurn waits for the slot of a turn. placed gets the turn's place in the queue, the first being 1, whenever that
+// changes, and 0 when it waits no more; it must not block. meanwhile is called if the turn has to wait.
+func (pl *Pool) acquireTurn(ctx context.Context, placed func(place int), meanwhile func()) error {
+	take := func() bool {
+		free := pl.turns < pl.limits.Turns
+		if free {
+			pl.turns++
+		}
+		return free
+	}
+	var begun sync.WaitGroup
+	defer begun.Wait()
+	pl.mu.Lock()
+	defer pl.mu.Unlock()
+	if take() {
+		return nil
+	}
+	if pl.measure(); take() {
+		return nil
+	}
+	begun.Go(meanwhile)
+	return pl.await(ctx, &waiter{ready: take, placed: placed})
+}
+
+// releaseTurn returns the slot of a turn.
+func (pl *Pool) releaseTurn() {
+	pl.mu.Lock()
+	defer pl.mu.Unlock()
+	pl.turns--
+	pl.settle()
+}
+
+// serve gets the process of a turn that has its slot.
+func (pl *Pool) serve(ctx context.Context, owner string, spec Spec, spoke time.Time) (e *entry, err error) {
+	pl.mu.Lock()
+	err = pl.await(ctx, &waiter{ready: func() bool { e = pl.claim(owner, spec); return e != nil }})
+	if err == nil {
+		e.active = spoke
+	}
+	pl.mu.Unlock()
+	if err != nil || e.p != nil {
+		return e, err
+	}
+	return e, pl.start(ctx, e, spec, func() error { return pl.acquireRoom(ctx, e, owner) })
+}
+
+// claim is owner's idle process if it fits, or the place of a new one; nil = another one has to end first, since two must
+// never use one session. The caller holds mu.
+func (pl *Pool) claim(owner string, spec Spec) *entry {
+	pl.lastActive = time.Now()
+	e := pl.of(owner)
+	switch {
+	case e == nil:
+		return pl.add(&entry{state: serving, owner: owner})
+	case e.state != idle:
+	case e.logins == pl.logins && e.p.fits(spec):
+		e.use(serving)
+		return e
+	default:
+		pl.retire(e, EndReplaced)
+	}
+	return nil
+}
+
+// noteActivity records activity in owner's chat, which makes its process one of the last to be ended for others.
+func (pl *Pool) noteActivity(owner string, now time.Time) {
+	pl.mu.Lock()
+	defer pl.mu.Unlock()
+	pl.lastActive = time.Now()
+	if e := pl.of(owner); e != nil {
+		e.active = now
+	}
 }
 
 // Yield returns the slots of a process whose turn waits for people, which may take long and only costs memory. The turn
 // later continues without slots, since the person who has answered does not want to wait. To limit the memory, no more
 // turns may yield than may run; the others keep their slots.
 func (pl *Pool) Yield(p *Process) {
-	if pl.processes.yield(p, pl.Limits().Turns) {
-		pl.slots.releaseTurn()
+	pl.mu.Lock()
+	defer pl.mu.Unlock()
+	e := pl.find(func(e *entry) bool { return e.p == p && e.state == serving })
+	if e == nil || pl.count(func(e *entry) bool { return e.state == yielded }) >= pl.limits.Turns {
+		return
 	}
+	e.state, e.slot = yielded, false
+	pl.turns--
+	pl.settle()
 }
 
 // Release returns a process after its turn. It becomes idle, or ends.
-func (pl *Pool) Release(owner string, p *Process) {
+func (pl *Pool) Release(p *Process) {
 	p.out.markReady() // whatever it did, it must not delay the start of others
-	pl.background.noteActivity()
 	p.sendName()
-	// The turn's slot is released last, so that the next turn finds the process among the idle ones.
-	if yielded := pl.idle.returnProcess(owner, p, pl.limits.memoryScarce()); !yielded {
-		pl.slots.releaseTurn()
+	scarce := pl.monitored.memory().isTight(0)
+	pl.mu.Lock()
+	defer pl.mu.Unlock()
+	pl.lastActive = time.Now()
+	e := pl.find(func(e *entry) bool { return e.p == p })
+	if e == nil || e.state == ending { // the pool is closed
+		return
 	}
-	pl.spares.fill()
-	pl.memory.watch()
+	e.core = false
+	if e.state == yielded {
+		pl.takeSlot(e)
+	} else {
+		pl.turns--
+	}
+	switch left := p.out.unasked.timeLeft(pl.cfg.BackgroundLimit.Duration); {
+	case !p.alive() || !p.reusable() || pl.limits.Idle == 0 || !e.slot:
+		pl.retire(e, EndMemory)
+		pl.settle()
+	default:
+		pl.keep(e, idle, cmp.Or(left, pl.limits.Idle))
+		if scarce {
+			pl.makeRoom("")
+		}
+	}
+	pl.fill()
 }
 
 // AcquireWoken is [Pool.Acquire] for the turn that owner's agent started by itself, which the caller reads with
 // [Process.Follow]. The process is nil if there is no such turn any more.
 func (pl *Pool) AcquireWoken(ctx context.Context, owner string) (*Process, error) {
-	if err := pl.slots.acquireTurn(ctx, nil); err != nil {
+	if err := pl.acquireTurn(ctx, func(int) {}, func() {}); err != nil {
 		return nil, err
 	}
-	pl.background.noteActivity()
-	p := pl.idle.reuseWoken(owner)
-	if p == nil {
-		pl.slots.releaseTurn()
+	pl.mu.Lock()
+	defer pl.mu.Unlock()
+	pl.lastActive = time.Now()
+	e := pl.idleOf(owner)
+	if e == nil || !e.p.alive() || !e.p.Unasked().isWoken() {
+		pl.turns--
+		pl.settle()
+		return nil, nil
 	}
-	return p, nil
+	e.use(serving)
+	return e.p, nil
 }
 
 // UnaskedState is what owner's process is doing between turns.
-func (pl *Pool) UnaskedState(owner string) UnaskedState { return pl.idle.unaskedState(owner) }
+func (pl *Pool) UnaskedState(owner string) UnaskedState {
+	pl.mu.Lock()
+	defer pl.mu.Unlock()
+	switch e := pl.of(owner); {
+	case e != nil && (e.state == serving || e.state == yielded):
+		return InTurn
+	case e == nil || e.state != idle || e.p.Unasked().isGone():
+		return NoProcess
+	case e.p.Unasked().isWoken():
+		return Woken
+	case e.p.Unasked().IsBusy():
+		return Working
+	}
+	return Resting
+}
+
+// Unasked is what owner's process does between turns; nil = it has none, or a turn is running.
+func (pl *Pool) Unasked(owner string) *UnaskedWork {
+	pl.mu.Lock()
+	defer pl.mu.Unlock()
+	if e := pl.idleOf(owner); e != nil && e.p.alive() {
+		return e.p.Unasked()
+	}
+	return nil
+}
 
 // DropUnfit ends owner's idle process if it does not fit the spec of the next turn, and waits for its end. A process
 // with unasked work stays until that turn comes.
@@ -173,45 +302,83 @@ func (pl *Pool) DropUnfit(owner string, spec Spec) error {
 		return err
 	}
 	spec.Dir = dir
-	<-pl.idle.drop(owner, EndReplaced, func(p *Process) bool { return !p.Unasked().IsBusy() && !p.fits(spec) })
+	<-pl.drop(owner, EndReplaced, func(p *Process) bool { return !p.Unasked().IsBusy() && !p.fits(spec) })
 	return nil
 }
 
 // Drop ends owner's idle process, if any, because its chat starts a new session. It does not wait; gone is closed when
 // the process has ended.
 func (pl *Pool) Drop(owner string) (gone <-chan struct{}) {
-	return pl.idle.drop(owner, EndReplaced, anyProcess)
+	return pl.drop(owner, EndReplaced, func(*Process) bool { return true })
 }
 
 // Stop is Drop, because a user wants to stop what the process does unasked.
 func (pl *Pool) Stop(owner string) (gone <-chan struct{}) {
-	return pl.idle.drop(owner, EndStopped, anyProcess)
+	return pl.drop(owner, EndStopped, func(*Process) bool { return true })
 }
-
-// Unasked is what owner's process does between turns; nil = it has none, or a turn is running.
-func (pl *Pool) Unasked(owner string) *UnaskedWork { return pl.idle.workOf(owner) }
 
 // StopFor ends what owner's process does for someone; see [UnaskedWork.StartFor]. The process itself goes on only if a
 // turn is running, or if it works for others.
 func (pl *Pool) StopFor(owner, someone string) {
 	// The process first, so that its watcher is notified of what it cuts off.
-	pl.idle.drop(owner, EndStopped, func(p *Process) bool { return len(p.Unasked().OthersThan(someone)) == 0 })
+	pl.drop(owner, EndStopped, func(p *Process) bool { return len(p.Unasked().OthersThan(someone)) == 0 })
 	pl.StopTasks(someone)
 }
 
+// drop ends owner's idle process, if it is like that.
+func (pl *Pool) drop(owner string, why UnaskedEnd, like func(*Process) bool) (gone <-chan struct{}) {
+	pl.mu.Lock()
+	defer pl.mu.Unlock()
+	e := pl.idleOf(owner)
+	if e == nil || !like(e.p) {
+		none := make(chan struct{})
+		close(none)
+		return none
+	}
+	pl.retire(e, why)
+	return e.gone
+}
+
 // StopTasks ends what runs in the background for someone. The process goes on.
-func (pl *Pool) StopTasks(someone string) { pl.processes.stopFor(someone) }
+func (pl *Pool) StopTasks(someone string) {
+	pl.mu.Lock()
+	defer pl.mu.Unlock()
+	for _, e := range pl.table {
+		if e.p != nil {
+			e.p.out.unasked.stopFor(someone)
+		}
+	}
+}
+
+// ofSession finds the process of a session in any state; nil = none.
+func (pl *Pool) ofSession(session string) *Process {
+	pl.mu.Lock()
+	defer pl.mu.Unlock()
+	if e := pl.find(func(e *entry) bool { return e.p != nil && e.p.spec.Session == session && e.p.alive() }); e != nil {
+		return e.p
+	}
+	return nil
+}
 
 // Close ends all processes with their descendants, and returns when they have ended, after three seconds at most. A
 // running turn is cut off.
 func (pl *Pool) Close() {
-	pl.idle.close()
-	pl.memory.stop()
-	pl.spares.stop()
-	pl.spares.retireAll()
-	pl.processes.close()
-	pl.idle.tasks.Wait()
-	pl.spares.close()
+	pl.mu.Lock()
+	pl.closed = true
+	var left []*entry
+	for _, e := range pl.table {
+		if e.p != nil {
+			pl.retire(e, EndClosed)
+		}
+		if e.p != nil || e.core { // one that starts just now ends as well
+			left = append(left, e)
+		}
+	}
+	pl.settle()
+	pl.mu.Unlock()
+	for _, e := range left {
+		<-e.gone
+	}
 }
 
 // SweepSessions deletes what the CLI has stored of sessions before a time, above all their transcripts, and returns the
@@ -219,6 +386,6 @@ func (pl *Pool) Close() {
 // reports. The CLI itself never deletes anything, since its settings say that transcripts are kept.
 func SweepSessions(ctx context.Context, pl *Pool, before time.Time, inUse func(session string) bool) (int, error) {
 	return workspace.SweepSessions(ctx, pl.cfg, before, func(session string) bool {
-		return inUse(session) || pl.processes.ofSession(session) != nil
+		return inUse(session) || pl.ofSession(session) != nil
 	})
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"os"
-	"runtime"
 	"strconv"
 	"strings"
 	"testing"
@@ -37,28 +36,16 @@ func TestAnIdleProcessMakesRoom(t *testing.T) {
 	r.turn(t.Context(), "a", a, "hello")
 	r.turn(t.Context(), "b", b, "hello")
 	pa, pb := r.acquire("a", a), r.acquire("b", b)
-	r.pool.Release("a", pa)
-	r.pool.Release("b", pb)
+	r.pool.Release(pa)
+	r.pool.Release(pb)
 	pc := r.acquire("c", fresh())
 	if running(pa) || !running(pb) {
 		t.Error("the process that waited longest should have made room, and only that")
 	}
-	r.pool.Release("c", pc)
+	r.pool.Release(pc)
 	if r.pool.HasIdle("a", a.Session) || !r.pool.HasIdle("b", b.Session) {
 		t.Error("the pool does not report which process ended")
 	}
-}
-
-// waiting counts the goroutines of a test that wait for a slot.
-func waiting(test string) int {
-	buf := make([]byte, 1<<20)
-	n := 0
-	for _, g := range strings.Split(string(buf[:runtime.Stack(buf, true)]), "\n\n") {
-		if strings.Contains(g, "semaphore.(*Weighted).Acquire") && strings.Contains(g, test) {
-			n++
-		}
-	}
-	return n
 }
 
 func TestTurnsWaitInOrder(t *testing.T) {
@@ -73,10 +60,10 @@ func TestTurnsWaitInOrder(t *testing.T) {
 				return
 			}
 			served <- owner
-			r.pool.Release(owner, p)
+			r.pool.Release(p)
 		}()
 		if err := poll(t.Context(), owner+" in the queue",
-			func() bool { return waiting(t.Name()) == i+1 }); err != nil {
+			func() bool { return r.pool.Stats().Waiting == i+1 }); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -85,7 +72,7 @@ func TestTurnsWaitInOrder(t *testing.T) {
 		t.Fatalf("%s did not wait", who)
 	default:
 	}
-	r.pool.Release("first", first)
+	r.pool.Release(first)
 	var got []string
 	for range 3 {
 		got = append(got, <-served)
@@ -101,11 +88,11 @@ func TestTurnsWaitInOrder(t *testing.T) {
 func TestWaitingForASlotEndsWithTheContext(t *testing.T) {
 	r := newRig(t, scripted(t), func(c *claude.Config) { c.MaxProcesses = 1 })
 	p := r.acquire("a", fresh())
-	defer r.pool.Release("a", p)
+	defer r.pool.Release(p)
 	ctx, cancel := context.WithCancelCause(t.Context())
 	stopped := errors.New("stopped")
 	go func() {
-		_ = poll(t.Context(), "waiting", func() bool { return waiting("TestWaitingForASlotEndsWithTheContext") == 1 })
+		_ = poll(t.Context(), "waiting", func() bool { return r.pool.Stats().Waiting == 1 })
 		cancel(stopped)
 	}()
 	if _, err := r.pool.Acquire(ctx, "b", withDir(fresh(), r.cfg.Project)); !errors.Is(err, stopped) {
@@ -123,13 +110,13 @@ func TestAFailedStartReleasesItsSlot(t *testing.T) {
 			t.Fatal("a folder that does not exist was entered")
 		}
 	}
-	r.pool.Release("a", r.acquire("a", fresh()))
+	r.pool.Release(r.acquire("a", fresh()))
 }
 
 func TestAnIdleProcessExpires(t *testing.T) {
 	r := newRig(t, scripted(t), func(c *claude.Config) { c.KeepAlive.Duration = 300 * time.Millisecond })
 	p := r.acquire("a", fresh())
-	r.pool.Release("a", p)
+	r.pool.Release(p)
 	if err := waitGone(t.Context(), strconv.Itoa(p.Pid())); err != nil {
 		t.Error(err)
 	}
@@ -138,8 +125,8 @@ func TestAnIdleProcessExpires(t *testing.T) {
 func TestCloseLeavesNoProcess(t *testing.T) {
 	r := newRig(t, scripted(t))
 	a, b := r.acquire("a", fresh()), r.acquire("b", fresh())
-	r.pool.Release("a", a)
-	r.pool.Release("b", b)
+	r.pool.Release(a)
+	r.pool.Release(b)
 	r.pool.Close()
 	if running(a) || running(b) {
 		t.Error("a process outlived the pool")
@@ -158,7 +145,7 @@ func TestCloseIsBounded(t *testing.T) {
 		c.Silence.Duration, c.TurnLimit.Duration = time.Minute, time.Minute
 	})
 	a, b := r.acquire("a", fresh()), r.acquire("b", fresh())
-	r.pool.Release("a", a)
+	r.pool.Release(a)
 	cut := make(chan error, 1)
 	go func() {
 		for _, err := range b.Run(t.Context(), uuid.NewString(), "go on") {
@@ -166,7 +153,7 @@ func TestCloseIsBounded(t *testing.T) {
 				cut <- err
 			}
 		}
-		r.pool.Release("b", b)
+		r.pool.Release(b)
 	}()
 	if err := poll(t.Context(), "two tools", func() bool {
 		data, _ := os.ReadFile(dir + "/pids")
@@ -209,11 +196,11 @@ func TestStatsCountWhatThereIs(t *testing.T) {
 	if err := poll(t.Context(), "one waiting", func() bool { return r.pool.Stats().Waiting == 1 }); err != nil {
 		t.Fatal(err)
 	}
-	r.pool.Release("a", a)
+	r.pool.Release(a)
 	c := <-third
 	expect("the third has taken the place", claude.PoolStats{Running: 2, Started: 3})
-	r.pool.Release("b", b)
-	r.pool.Release("c", c)
+	r.pool.Release(b)
+	r.pool.Release(c)
 	expect("after the turns", claude.PoolStats{Idle: 2, Started: 3})
 	r.pool.Close()
 	expect("at the end", claude.PoolStats{Started: 3})
@@ -226,7 +213,7 @@ func TestTheChildGetsNoSecrets(t *testing.T) {
 		c.Env = map[string]string{"EXTRA": "yes"}
 	})
 	p := r.acquire("a", fresh())
-	defer r.pool.Release("a", p)
+	defer r.pool.Release(p)
 	var env string
 	must(t, poll(t.Context(), "its environment", func() bool { // empty between fork and exec
 		data, err := os.ReadFile("/proc/" + strconv.Itoa(p.Pid()) + "/environ")

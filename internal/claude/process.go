@@ -31,12 +31,8 @@ type Process struct {
 	commands workspace.SlashCommands
 
 	session sessionState
-	spoiled bool  // it has messages that no turn will read
-	logins  int64 // the number of logins when it was started
+	spoiled bool // it has messages that no turn will read
 	meter   meter
-
-	slot       slotState // guarded by the mu of processes
-	lastActive time.Time // time of its chat's last message; while it is idle, guarded by the mu of idleProcesses
 }
 
 // sessionState is the known state of a process's session.
@@ -65,12 +61,6 @@ func (m *permissionMode) track(line []byte) {
 	if mode := gjson.GetBytes(line, "permissionMode").String(); mode != "" {
 		*m = permissionMode(mode)
 	}
-}
-
-// slotState is the state of a process's slot.
-type slotState struct {
-	held    bool // the process has it
-	yielded bool // its turn has returned its slots
 }
 
 // waitDelay is how long descendants of the CLI may keep our pipes open after its end.
@@ -136,7 +126,7 @@ func (p *Process) SyncState() transcript.SyncState { return p.session.sync }
 func (p *Process) Dir() string { return p.spec.Dir }
 
 // Session is the ID of the process's session. It differs from the one requested by a turn if the process was started
-// ahead; see [Ahead.TakeSpare].
+// ahead; see [Pool.TakeSpare].
 func (p *Process) Session() string { return p.spec.Session }
 
 // fits reports whether the process can serve the next turn with this spec. A process that is working on its own cannot:
@@ -167,6 +157,16 @@ func (p *Process) reusable() bool {
 
 // Pid is the process ID.
 func (p *Process) Pid() int { return p.child.Pid() }
+
+// isReady reports whether the process has started.
+func (p *Process) isReady() bool {
+	select {
+	case <-p.out.ready:
+		return true
+	default:
+		return false
+	}
+}
 
 // alive reports whether the process is running, or its output was not read completely.
 func (p *Process) alive() bool { return p.child.Alive() }

@@ -95,7 +95,7 @@ func TestReadOutcomeMatchesTheEvents(t *testing.T) {
 	}
 	r.model.Reset()
 	r.ask(p, nil)
-	r.pool.Release("a", p)
+	r.pool.Release(p)
 	<-r.pool.Drop("a")
 	for name, turn := range turns {
 		a := turn.told
@@ -145,7 +145,7 @@ func readOutcomeOfAKilledTurn(t *testing.T, command string) {
 			_ = syscall.Kill(p.Pid(), syscall.SIGKILL)
 		}
 	})
-	r.pool.Release("a", p)
+	r.pool.Release(p)
 	if a.err == nil {
 		t.Fatal("the CLI was not killed")
 	}
@@ -161,14 +161,14 @@ func TestAPromptIsAcceptedOnce(t *testing.T) {
 	spec := fresh()
 	p := r.acquire("a", spec)
 	id, a := r.ask(p, nil)
-	r.pool.Release("a", p)
+	r.pool.Release(p)
 	<-r.pool.Drop("a")
 	if a.err != nil {
 		t.Fatal(a.err)
 	}
 	asked := len(r.model.Requests())
 	p = r.acquire("a", resumed(spec))
-	defer r.pool.Release("a", p)
+	defer r.pool.Release(p)
 	ctx, stop := context.WithTimeout(t.Context(), 5*time.Second) // the CLI stays silent
 	defer stop()
 	for ev, err := range p.Run(ctx, id, "go on") {

@@ -106,7 +106,7 @@ func NewReplacement(of *Pool) *Replacement { return &Replacement{pool: of} }
 // makes sense. It does not, if err has another cause, ctx has ended, or a minute is over since the first call. It calls
 // begin before it waits.
 func (r *Replacement) Await(ctx context.Context, err error, begin func()) bool {
-	in := r.pool.processes.installation
+	in := r.pool.installation
 	failed, ok := errors.AsType[*StartError](err)
 	if !ok || ctx.Err() != nil || !in.isReplaced(failed) {
 		return false

@@ -80,7 +80,7 @@ func TestAReplacedCLIIsAwaited(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				path := filepath.Join(t.TempDir(), "claude")
 				write(t, path, "this version")
-				pool := &Pool{processes: newProcesses(Config{Command: path}, nil)}
+				pool := &Pool{installation: newInstallation(path)}
 				tc.cut(t, path)
 				failed := &StartError{tc.err, workspace.ProgramAt(path)}
 				go tc.ends(t, path)
@@ -107,7 +107,7 @@ func TestAWaitForTheCLIEnds(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		path := filepath.Join(t.TempDir(), "claude")
-		pool := &Pool{processes: newProcesses(Config{Command: path}, nil)}
+		pool := &Pool{installation: newInstallation(path)}
 		failed := &StartError{os.ErrNotExist, workspace.Program{}}
 		ctx, stop := context.WithCancel(t.Context())
 		time.AfterFunc(10*time.Second, stop)

@@ -178,7 +178,7 @@ func (d *scenario) stoppedBy(what, prompt string, when func(claude.Event) bool) 
 			d.answer(p, q)
 		}
 	}
-	d.pool.Release("a", p)
+	d.pool.Release(p)
 	for _, q := range slices.CompactFunc(d.model.Requests()[before:], again) {
 		d.note("the model is told %q after %q", q.LastUser(), roles(q))
 	}

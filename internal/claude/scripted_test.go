@@ -31,7 +31,7 @@ func TestTheScriptedAgentSpeaksLikeTheCLI(t *testing.T) {
 			}
 			a.take(ev)
 		}
-		r.pool.Release("a", p)
+		r.pool.Release(p)
 		spec = resumed(spec)
 		if a.text() != want || a.result.Failure != "" || a.result.Session != spec.Session || a.result.Model == "" ||
 			a.result.CostUSD <= 0 {
@@ -55,7 +55,7 @@ func TestTheScriptedAgentWritesOnlyWhenAsked(t *testing.T) {
 	p := r.acquire("a", spec)
 	_, a := r.ask(p, nil)
 	t.Logf("a turn with its start took %v", time.Since(began))
-	r.pool.Release("a", p)
+	r.pool.Release(p)
 	pool.Close()
 	if a.err != nil || a.text() != "echo: go on" {
 		t.Fatalf("%q %v", a.text(), a.err)

@@ -18,7 +18,7 @@ func TestAttackOtherSessions(t *testing.T) {
 	spec.Mode = "default"
 	victim := r.acquire("a", spec)
 	socket := fmt.Sprintf("/tmp/cc-socks/%d.sock", victim.Pid())
-	r.pool.Release("a", victim)
+	r.pool.Release(victim)
 	message := func(to string) modelsim.Step {
 		return modelsim.Tool("SendMessage", map[string]any{"to": to, "summary": "a canary", "message": "canary-9"})
 	}

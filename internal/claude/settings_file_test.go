@@ -30,7 +30,7 @@ func TestStartsWithSpoiledSettings(t *testing.T) {
 			if got, err := os.ReadFile(path); err != nil || string(got) != string(want) {
 				t.Errorf("%s: it starts with %s (%v)", text, got, err)
 			}
-			pool.Release("a", p)
+			pool.Release(p)
 		}
 		pool.Close()
 	}

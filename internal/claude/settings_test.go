@@ -41,7 +41,7 @@ func TestSettingsRule(t *testing.T) {
 		t.Error("the model did not get the project's instructions, or not only these")
 	}
 	p := r.acquire("a", resumed(spec))
-	defer r.pool.Release("a", p)
+	defer r.pool.Release(p)
 	if args := arguments(t, p); strings.Contains(args, "canary-7") {
 		t.Errorf("any user of the machine may read %q", args)
 	}
@@ -61,7 +61,7 @@ func TestATaskUsesTheLoginOfTheSettings(t *testing.T) {
 		c.Settings = `{"apiKeyHelper": "echo sk-from-helper", "hooks": {"UserPromptSubmit": [{"hooks": [{"type": "command", "command": "echo HOOKED"}]}]}}`
 		must(t, c.Prepare())
 	})
-	if got, err := r.pool.RunTask(t.Context(), sumUp); err != nil || got.Text == "" { // fails without a login
+	if got, err := r.pool.RunErrand(t.Context(), sumUp); err != nil || got.Text == "" { // fails without a login
 		t.Fatalf("%+v, %v", got, err)
 	}
 	if req := r.model.Requests()[0]; strings.Contains(req.AllText(), "HOOKED") {

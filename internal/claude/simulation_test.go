@@ -58,7 +58,7 @@ func TestThirtyChatsFindTheirProcesses(t *testing.T) {
 					specs[owner] = spec
 				}
 				p := n.acquireFor(owner, spec)
-				n.pool.Release(owner, p)
+				n.pool.Release(p)
 				s := n.pool.Stats()
 				m.processes.Store(int64(s.Running + s.Idle + s.Spare))
 				most = max(most, s.Running+s.Idle+s.Spare)

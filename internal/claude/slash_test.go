@@ -16,7 +16,7 @@ import (
 func (r *rig) command(owner string, spec claude.Spec, line string) (a answer) {
 	r.Helper()
 	p := r.acquire(owner, spec)
-	defer r.pool.Release(owner, p)
+	defer r.pool.Release(p)
 	for ev, err := range p.Command(r.Context(), uuid.NewString(), line) {
 		if err != nil {
 			r.Fatalf("%s: %v", line, err)

@@ -42,7 +42,7 @@ func TestATaskEndsNoProcess(t *testing.T) {
 			}
 		}
 		if i == 0 {
-			go func() { _, err := r.pool.RunTask(t.Context(), sumUp); replied <- err }()
+			go func() { _, err := r.pool.RunErrand(t.Context(), sumUp); replied <- err }()
 		}
 	}
 	if s := r.pool.Stats(); s.Started != 2 || s.Idle != 2 {
@@ -66,7 +66,7 @@ func TestATaskMakesRoomBeforeAProcess(t *testing.T) {
 	silent.Text = "fault: silence"
 	ctx, stop := context.WithCancel(t.Context())
 	replied := make(chan error, 1)
-	go func() { _, err := r.pool.RunTask(ctx, silent); replied <- err }()
+	go func() { _, err := r.pool.RunErrand(ctx, silent); replied <- err }()
 	if err := poll(t.Context(), "the question", func() bool { return r.pool.Stats().Started == 2 }); err != nil {
 		t.Fatal(err)
 	}
@@ -91,9 +91,9 @@ func TestATaskThatSomebodyWaitsFor(t *testing.T) {
 	wanted, replied := make(chan struct{}), make(chan error, 1)
 	q := sumUp
 	q.Owner, q.Wanted = "b", wanted
-	go func() { _, err := r.pool.RunTask(t.Context(), q); replied <- err }()
+	go func() { _, err := r.pool.RunErrand(t.Context(), q); replied <- err }()
 	if err := poll(t.Context(), "the question",
-		func() bool { return blocked("claude.(*backgroundTasks).waitUntilQuiet(") > 0 }); err != nil {
+		func() bool { return blocked("claude.(*Pool).awaitQuiet(") > 0 }); err != nil {
 		t.Fatal(err)
 	}
 	close(wanted)
@@ -112,7 +112,7 @@ func TestConcurrentStartsAreLimited(t *testing.T) {
 	next := make(chan *claude.Process)
 	go func() { next <- r.acquire("next", fresh()) }()
 	if err := poll(t.Context(), "a start that waits",
-		func() bool { return blocked("claude.(*processes).start(") > 0 }); err != nil {
+		func() bool { return blocked("claude.(*Pool).acquireRoom(") > 0 }); err != nil {
 		t.Fatal(err)
 	}
 	if s := r.pool.Stats(); s.Started != len(list) {
@@ -121,9 +121,9 @@ func TestConcurrentStartsAreLimited(t *testing.T) {
 	if _, a := r.ask(list[0], nil); a.err != nil { // started, from its first line on
 		t.Fatal(a.err)
 	}
-	r.pool.Release("next", <-next)
-	for i, p := range list {
-		r.pool.Release(string(rune('a'+i)), p)
+	r.pool.Release(<-next)
+	for _, p := range list {
+		r.pool.Release(p)
 	}
 }
 
@@ -168,14 +168,14 @@ func TestChatsAreServedInOrder(t *testing.T) {
 				t.Error(err)
 			}
 			served <- i
-			r.pool.Release(owner, p)
+			r.pool.Release(p)
 		}()
 		if err := poll(t.Context(), owner+" in the queue",
-			func() bool { return r.pool.Stats().Waiting == i+1 && waiting(t.Name()) == i+1 }); err != nil {
+			func() bool { return r.pool.Stats().Waiting == i+1 }); err != nil {
 			t.Fatal(err)
 		}
 	}
-	r.pool.Release("first", first)
+	r.pool.Release(first)
 	for i := range people {
 		if got := <-served; got != i {
 			t.Errorf("number %d was served as number %d", got, i)

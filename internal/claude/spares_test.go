@@ -40,10 +40,10 @@ func (r *rig) hasSpares(n int) {
 func (n twoChats) takeSpare(owner string) (files string) {
 	n.Helper()
 	spec := n.ahead(n.data)
-	must(n.T, n.pool.Ahead().Expect(spec))
+	must(n.T, n.pool.Expect(spec))
 	n.hasSpares(1)
 	idle := n.pool.Stats().Idle
-	must(n.T, n.pool.Ahead().TakeSpare(owner, spec, func(folder string) (bool, error) {
+	must(n.T, n.pool.TakeSpare(owner, spec, func(folder string) (bool, error) {
 		files = filepath.Join(n.data, "files", folder)
 		return n.folders.Bind(owner, folder), nil
 	}))
@@ -105,7 +105,7 @@ func TestASpareProcessComesAfterTheTurn(t *testing.T) {
 	if s := n.pool.Stats(); s.Started != 1 || s.Spare != 0 {
 		t.Errorf("%+v while the turn runs", s)
 	}
-	n.pool.Release("a", p)
+	n.pool.Release(p)
 	n.hasSpares(1)
 	if s := n.pool.Stats(); s.Started != 2 || s.Idle != 1 || s.Running != 0 {
 		t.Errorf("%+v", s)
@@ -116,7 +116,7 @@ func TestASpareProcessComesAfterTheTurn(t *testing.T) {
 func TestASpareProcessFits(t *testing.T) {
 	n := newSparesRig(t)
 	spec := n.ahead(n.data)
-	must(t, n.pool.Ahead().Expect(spec))
+	must(t, n.pool.Expect(spec))
 	n.hasSpares(1)
 	other := t.TempDir()
 	refused := errors.New("the disk is full")
@@ -128,17 +128,17 @@ func TestASpareProcessFits(t *testing.T) {
 	} {
 		s := spec
 		change(&s)
-		must(t, n.pool.Ahead().TakeSpare("a", s, func(string) (bool, error) { t.Error(what); return true, nil }))
+		must(t, n.pool.TakeSpare("a", s, func(string) (bool, error) { t.Error(what); return true, nil }))
 	}
 	// The chat has a folder already.
-	must(t, n.pool.Ahead().TakeSpare("a", spec, func(string) (bool, error) { return false, nil }))
+	must(t, n.pool.TakeSpare("a", spec, func(string) (bool, error) { return false, nil }))
 	if s := n.pool.Stats(); s.Spare != 1 || s.Idle != 0 || s.Started != 1 {
 		t.Errorf("%+v", s)
 	}
 	// After an error it is unknown whose folder it is: no other chat gets it, and it is not removed.
 	disputed := ""
 	dispute := func(id string) (bool, error) { disputed = id; return true, refused }
-	if err := n.pool.Ahead().TakeSpare("a", spec, dispute); !errors.Is(err, refused) {
+	if err := n.pool.TakeSpare("a", spec, dispute); !errors.Is(err, refused) {
 		t.Error(err)
 	}
 	if s := n.pool.Stats(); s.Idle != 0 {
@@ -157,13 +157,13 @@ func TestASpareProcessFits(t *testing.T) {
 	spec.Mode = "plan"
 	p, err := n.pool.Acquire(t.Context(), "a", spec)
 	must(t, err)
-	defer n.pool.Release("a", p)
+	defer n.pool.Release(p)
 	if p.Session() != spec.Session {
 		t.Error("a process of another mode serves the turn")
 	}
 	// With a limit for each turn no spare process is started.
 	spec.Mode, spec.Budget = "default", 1
-	must(t, n.pool.Ahead().TakeSpare("b", spec, func(string) (bool, error) { t.Error("taken"); return true, nil }))
+	must(t, n.pool.TakeSpare("b", spec, func(string) (bool, error) { t.Error("taken"); return true, nil }))
 	n.hasSpares(0)
 }
 
@@ -172,12 +172,12 @@ func TestTheSpareProcessIsOfTheLastTurn(t *testing.T) {
 	n := newSparesRig(t)
 	one, two := n.ahead(n.data), n.ahead(n.data)
 	two.Mode = "plan"
-	must(t, n.pool.Ahead().Expect(one))
+	must(t, n.pool.Expect(one))
 	n.hasSpares(1)
-	n.pool.Release("a", n.firstProcess("a", two))
+	n.pool.Release(n.firstProcess("a", two))
 	must(t, poll(t.Context(), "another process", func() bool {
 		taken := false
-		must(t, n.pool.Ahead().TakeSpare("b", two, func(string) (bool, error) { taken = true; return false, nil }))
+		must(t, n.pool.TakeSpare("b", two, func(string) (bool, error) { taken = true; return false, nil }))
 		return taken
 	}))
 	n.hasSpares(1)
@@ -200,7 +200,7 @@ func TestSpareProcessesAreOfTheLastCombinations(t *testing.T) {
 			<-hold
 			return files(folder)
 		}
-		must(t, n.pool.Ahead().Expect(spec))
+		must(t, n.pool.Expect(spec))
 	}
 	started := func(want ...string) {
 		t.Helper()
@@ -233,7 +233,7 @@ func TestSpareProcessesAreOfTheLastCombinations(t *testing.T) {
 // firstProcess is a process for the first message of a chat, without a spare one.
 func (n twoChats) firstProcess(owner string, spec claude.Spec) *claude.Process {
 	n.Helper()
-	must(n.T, n.pool.Ahead().TakeSpare(owner, spec, func(string) (bool, error) { return false, nil }))
+	must(n.T, n.pool.TakeSpare(owner, spec, func(string) (bool, error) { return false, nil }))
 	return n.acquireFor(owner, spec)
 }
 
@@ -252,7 +252,7 @@ func TestASpareProcessMakesRoom(t *testing.T) {
 	pa := n.firstProcess("a", spec)
 	for range pa.Run(t.Context(), uuid.NewString(), "hello") { //nolint:revive // wait for the answer
 	}
-	n.pool.Release("a", pa)
+	n.pool.Release(pa)
 	n.hasSpares(1)
 	if left := n.leftovers(); left != "1 folders 1 marks" {
 		t.Errorf("of a spare process: %s", left)
@@ -265,8 +265,8 @@ func TestASpareProcessMakesRoom(t *testing.T) {
 		t.Errorf("%+v", s)
 	}
 	must(t, poll(t.Context(), "an empty folder", func() bool { return n.leftovers() == "0 folders 0 marks" }))
-	n.pool.Release("b", pb)
-	n.pool.Release("c", pc)
+	n.pool.Release(pb)
+	n.pool.Release(pc)
 }
 
 // leftovers counts what spare processes have on disk.
@@ -321,7 +321,7 @@ func TestNoTurnWaitsBehindASpareProcess(t *testing.T) {
 	n := newSparesRig(t, func(c *claude.Config) { c.MaxProcesses = 2 })
 	spec := n.ahead(n.data)
 	for range 5 {
-		must(t, n.pool.Ahead().Expect(spec))
+		must(t, n.pool.Expect(spec))
 		got := make(chan *claude.Process, 2)
 		errs := make(chan error, 2)
 		for _, owner := range []string{"a", "b"} {
@@ -337,9 +337,9 @@ func TestNoTurnWaitsBehindASpareProcess(t *testing.T) {
 		if s := n.pool.Stats(); s.Running != 2 || s.Spare != 0 {
 			t.Errorf("%+v", s)
 		}
-		for _, p := range []*claude.Process{a, b} {
-			n.pool.Release("x"+p.Session(), p)
-			<-n.pool.Drop("x" + p.Session())
-		}
+		n.pool.Release(a)
+		n.pool.Release(b)
+		<-n.pool.Drop("a")
+		<-n.pool.Drop("b")
 	}
 }

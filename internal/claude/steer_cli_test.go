@@ -97,7 +97,7 @@ func TestAMessageReachesTheAgentAfterATool(t *testing.T) {
 		if n := len(list); n != 2 || !strings.Contains(list[1].AllText(), "also: the blue ones") {
 			t.Errorf("%d requests, the last: %s", n, list[n-1].AllText())
 		}
-		r.pool.Release("a", p)
+		r.pool.Release(p)
 		<-r.pool.Drop("a")
 		r.readAs(spec, id, ids, claude.Outcome{Text: "first\n\nsecond", Acted: true})
 	})
@@ -151,7 +151,7 @@ func TestAMessageMakesTheAnswerGoOn(t *testing.T) {
 		if n := len(r.model.Requests()); n != 2 {
 			t.Errorf("%d requests", n)
 		}
-		r.pool.Release("a", p)
+		r.pool.Release(p)
 		<-r.pool.Drop("a")
 		r.readAs(spec, id, ids, claude.Outcome{Text: "one two\n\nthree"})
 	})
@@ -180,7 +180,7 @@ func TestAnUnreadMessageEndsWithItsTurn(t *testing.T) {
 		if !errors.Is(a.err, why) || len(ids) != 1 || len(a.steered()) != 0 {
 			t.Errorf("handed over %v, read %v; %v", ids, a.steered(), a.err)
 		}
-		r.pool.Release("a", p)
+		r.pool.Release(p)
 		<-r.pool.Drop("a")
 		if n := len(r.model.Requests()); n != 1 || r.pool.Stats().Idle != 0 {
 			t.Errorf("%d requests, %+v", n, r.pool.Stats())
@@ -229,7 +229,7 @@ func TestAttackAtPathsWhileATurnRuns(t *testing.T) {
 			modelsim.Rule{Times: 1, Steps: []modelsim.Step{bash("sleep 0.3; echo done >> out.txt")}},
 			modelsim.Rule{Times: 1, Steps: []modelsim.Step{modelsim.Text("second"), modelsim.Wait(300 * time.Millisecond)}})
 		p := r.acquire("a", fresh())
-		defer r.pool.Release("a", p)
+		defer r.pool.Release(p)
 		for ev, err := range p.Run(t.Context(), uuid.NewString(), "go on") {
 			must(t, err)
 			_, tool := ev.(claude.ToolUse)
@@ -270,7 +270,7 @@ func TestAMessageThatAHookRefuses(t *testing.T) {
 		if len(ids) != 1 || len(a.steered()) != 0 {
 			t.Errorf("handed over %v, read %v", ids, a.steered())
 		}
-		r.pool.Release("a", p)
+		r.pool.Release(p)
 		<-r.pool.Drop("a")
 		if n := len(r.model.Requests()); n != 1 || r.pool.Stats().Idle != 0 {
 			t.Errorf("%d requests, %+v", n, r.pool.Stats())

@@ -44,7 +44,7 @@ func TestASuggestion(t *testing.T) {
 			p, err := r.pool.Acquire(t.Context(), "a", spec)
 			must(t, err)
 			p.OnSuggestion(func(s claude.Suggestion) { came <- s })
-			r.pool.Release("a", p)
+			r.pool.Release(p)
 			if a := r.turn(t.Context(), "a", spec, question); a.err != nil || a.text() != want {
 				t.Errorf("%s: %q %v", question, a.text(), a.err)
 			}

@@ -28,7 +28,7 @@ func TestSuggestionsAreNotFree(t *testing.T) {
 		spec.Suggest, spec.Dir, spec.Mode = true, r.cfg.Project, "default"
 		p, err := r.pool.Acquire(t.Context(), "a", spec)
 		must(t, err)
-		r.pool.Release("a", p)
+		r.pool.Release(p)
 		before := 0 // tokens of the last answer's request
 		for n := 1; n <= 40; n++ {
 			came := make(chan claude.Suggestion, 1)

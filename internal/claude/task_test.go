@@ -15,7 +15,7 @@ import (
 	"magpie/internal/modelsim"
 )
 
-var sumUp = claude.Task{System: "Sum up what you are given.", Text: "/compact is what 小明 wrote, and @/etc/hostname"}
+var sumUp = claude.Errand{System: "Sum up what you are given.", Text: "/compact is what 小明 wrote, and @/etc/hostname"}
 
 // isAsked distinguishes a task's request from those of turns.
 func isAsked(r *modelsim.Request) bool { return strings.Contains(r.System, sumUp.System) }
@@ -38,7 +38,7 @@ func aTaskOutsideTheChats(t *testing.T, command string) {
 	r.model.Script(modelsim.Rule{
 		Match: isAsked, Steps: []modelsim.Step{modelsim.Usage(5000), modelsim.Text("\n小明 wrote a command. \n")},
 	})
-	got, err := r.pool.RunTask(t.Context(), sumUp)
+	got, err := r.pool.RunErrand(t.Context(), sumUp)
 	if err != nil || got.Text != "小明 wrote a command." || got.CostUSD <= 0 || got.Model == "" {
 		t.Fatalf("%+v, %v", got, err)
 	}
@@ -68,7 +68,7 @@ func TestATaskLeavesNoFolder(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
 	pool := claude.NewPool(cfg)
 	t.Cleanup(pool.Close)
-	if got, err := pool.RunTask(t.Context(), sumUp); err != nil || got.Text != "echo: "+sumUp.Text {
+	if got, err := pool.RunErrand(t.Context(), sumUp); err != nil || got.Text != "echo: "+sumUp.Text {
 		t.Errorf("%+v, %v", got, err)
 	}
 	left, err := os.ReadDir(os.TempDir())
@@ -108,20 +108,20 @@ func TestATaskThatFails(t *testing.T) {
 		limit time.Duration
 	}{
 		"failure": {steps: []modelsim.Step{modelsim.Fail(403, "permission_error", "no")}, limit: time.Minute},
-		"silence": {steps: []modelsim.Step{modelsim.Text("half"), modelsim.Hang()}, want: claude.ErrTaskTimeout,
+		"silence": {steps: []modelsim.Step{modelsim.Text("half"), modelsim.Hang()}, want: claude.ErrErrandTimeout,
 			limit: 3 * time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := newRig(t, func(c *claude.Config) { c.TaskLimit.Duration = tc.limit })
 			r.model.Script(modelsim.Rule{Match: isAsked, Steps: tc.steps})
-			got, err := r.pool.RunTask(t.Context(), sumUp)
+			got, err := r.pool.RunErrand(t.Context(), sumUp)
 			if err == nil || tc.want != nil && !errors.Is(err, tc.want) {
 				t.Errorf("%+v, %v", got, err)
 			}
 			if s := r.pool.Stats(); s.Running != 0 {
 				t.Errorf("%d processes run", s.Running)
 			}
-			if _, err := r.pool.RunTask(t.Context(), claude.Task{System: "x", Text: " \n"}); err == nil {
+			if _, err := r.pool.RunErrand(t.Context(), claude.Errand{System: "x", Text: " \n"}); err == nil {
 				t.Error("an empty task was answered")
 			}
 		})
@@ -143,7 +143,7 @@ func TestATaskMakesRoomForATurn(t *testing.T) {
 	}
 	asked := make(chan outcome, 1)
 	go func() {
-		reply, err := r.pool.RunTask(t.Context(), sumUp)
+		reply, err := r.pool.RunErrand(t.Context(), sumUp)
 		asked <- outcome{reply, err}
 	}()
 	r.awaitModel("the question", func(list []modelsim.Request) bool { return len(list) == 1 })

@@ -26,7 +26,7 @@ func TestTheCopyOfAPictureIsOfItsChatOnly(t *testing.T) {
 				t.Fatal("no question is expected")
 			}
 		}
-		n.pool.Release("a", p)
+		n.pool.Release(p)
 		for _, u := range n.tryTools("a", fresh(), map[string][]any{"Bash": commands("echo laid aside")}) {
 			if asked := asksForAll(t, command); u.failed != asked || u.asked != asked {
 				t.Errorf("%v", u)

@@ -23,11 +23,11 @@ var ErrNoTitle = errors.New("the model has found no title")
 // nothing into the transcript, and the session does not see it. If a turn runs meanwhile, the cost is part of the
 // process's next report. A reply with an error still contains the cost.
 func (pl *Pool) Title(ctx context.Context, session, text string) (Reply, error) {
-	p := pl.processes.ofSession(session)
+	p := pl.ofSession(session)
 	if p == nil {
 		return Reply{}, ErrNoProcess
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, pl.cfg.TaskLimit.Duration, ErrTaskTimeout)
+	ctx, cancel := context.WithTimeoutCause(ctx, pl.cfg.TaskLimit.Duration, ErrErrandTimeout)
 	defer cancel()
 	turns := p.meter.turns()
 	v, err := requestControl(ctx, p, stream.TitleRequest(text))

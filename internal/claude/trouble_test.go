@@ -168,7 +168,7 @@ func TestAKilledCLILeavesNoTool(t *testing.T) {
 	if !errors.As(err, &exit) {
 		t.Errorf("err = %v", err)
 	}
-	r.pool.Release("a", p)
+	r.pool.Release(p)
 	if err := waitGone(t.Context(), pidIn(t, mark)); err != nil {
 		t.Error(err)
 	}
@@ -191,7 +191,7 @@ func TestNeverTwoProcessesOnOneSession(t *testing.T) {
 	spec := fresh()
 	r.turn(t.Context(), "a", spec, "我叫小明")
 	old := r.acquire("a", resumed(spec))
-	r.pool.Release("a", old)
+	r.pool.Release(old)
 	dropped := make(chan struct{})
 	go func() {
 		defer close(dropped)
@@ -205,7 +205,7 @@ func TestNeverTwoProcessesOnOneSession(t *testing.T) {
 	if running(old) {
 		t.Error("two processes hold one session")
 	}
-	r.pool.Release("a", next)
+	r.pool.Release(next)
 	<-dropped
 }
 
@@ -228,7 +228,7 @@ func TestARelativeCommandStartsInTheProject(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	pool.Release("a", p)
+	pool.Release(p)
 }
 
 // An agent that ignores signals does not delay the end of the program: its grace period is short. With the usual one,
@@ -246,7 +246,7 @@ func TestAnAgentThatIgnoresSignalsDoesNotDelayTheEnd(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer pool.Release("a", p)
+	defer pool.Release(p)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	var last error

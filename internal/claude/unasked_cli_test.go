@@ -57,7 +57,7 @@ func (r *rig) inBackground(spec claude.Spec, command string, steps ...modelsim.S
 	p, err := r.pool.Acquire(r.Context(), "a", spec)
 	must(r.T, err)
 	p.Unasked().Watch(w.watcher())
-	r.pool.Release("a", p)
+	r.pool.Release(p)
 	if a := r.turn(r.Context(), "a", spec, "go"); a.err != nil || a.text() != "started it" {
 		r.Fatalf("the turn that starts it: %q %v", a.text(), a.err)
 	}
@@ -71,7 +71,7 @@ func (r *rig) follow() (a answer) {
 	if err != nil || p == nil {
 		r.Fatalf("no process to read: %v", err)
 	}
-	defer r.pool.Release("a", p)
+	defer r.pool.Release(p)
 	for ev, err := range p.Follow(r.Context()) {
 		if a.err = err; err != nil {
 			break
@@ -140,7 +140,7 @@ func (r *rig) twoInBackground(spec claude.Spec) (w watched, end func()) {
 	must(r.T, err)
 	w = watched{make(chan struct{}, 9), make(chan claude.UnaskedEnd, 9)}
 	p.Unasked().Watch(w.watcher())
-	r.pool.Release("a", p)
+	r.pool.Release(p)
 	r.model.Script(
 		modelsim.Rule{Times: 1, Steps: []modelsim.Step{wait, wait}},
 		modelsim.Rule{Times: 1, Steps: []modelsim.Step{modelsim.Text("started both")}},
@@ -268,7 +268,7 @@ func TestAStoppedCommandDoesNotWakeTheAgent(t *testing.T) {
 	await(t, "the end", w.ended)
 	ahead, asked := withDir(resumed(spec), r.cfg.Project), len(r.model.Requests())
 	ahead.Mode = "default"
-	must(t, r.pool.Ahead().Start(t.Context(), "a", ahead))
+	must(t, r.pool.StartAhead(t.Context(), "a", ahead))
 	path, err := r.cfg.Transcripts("a").Path(ahead.Dir, spec.Session)
 	must(t, err)
 	must(t, poll(t.Context(), "the CLI's note", func() bool {

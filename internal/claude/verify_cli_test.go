@@ -61,7 +61,7 @@ func TestVerifyKnowsTheEndOfASession(t *testing.T) {
 		asked = append([]string{next}, asked...)
 		r.model.Script(tc.rules...)
 		asked = append([]string{r.askAndEnd(p, spec.Session, tc.end)}, asked...)
-		r.pool.Release("a", p)
+		r.pool.Release(p)
 		<-r.pool.Drop("a")
 		must(t, poll(t.Context(), "the end of the process", func() bool { return r.pool.Stats().Running == 0 }))
 		knows(tc.name, tc.whole)
@@ -73,7 +73,7 @@ func TestVerifyKnowsTheEndOfASession(t *testing.T) {
 	if a.err != nil || a.result.Failure != "" {
 		t.Fatal(a.err, a.result)
 	}
-	r.pool.Release("a", p)
+	r.pool.Release(p)
 	<-r.pool.Drop("a")
 	asked = append([]string{next}, asked...)
 	knows("resumed", true)
@@ -128,7 +128,7 @@ func verifyOfACompactedSession(t *testing.T, command string) {
 		_, ok := ev.(claude.Compacting)
 		compacted = compacted || ok
 	})
-	r.pool.Release("a", p)
+	r.pool.Release(p)
 	<-r.pool.Drop("a")
 	if a.err != nil || !compacted {
 		t.Fatal("not compacted", a.result, a.err)
@@ -147,7 +147,7 @@ func TestThePoolRefusesASwappedTranscript(t *testing.T) {
 	for i, owner := range []string{"a", "b"} {
 		p := r.acquire(owner, specs[i])
 		id, a := r.ask(p, nil)
-		r.pool.Release(owner, p)
+		r.pool.Release(p)
 		<-r.pool.Drop(owner)
 		path, err := r.cfg.Transcripts("").Path(r.cfg.Project, specs[i].Session)
 		if a.err != nil || err != nil {
