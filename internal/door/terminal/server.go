@@ -175,7 +175,17 @@ type view struct {
 	mu   sync.Mutex // an event is written at a time
 	out  http.ResponseWriter
 	end  context.CancelFunc
-	over bool // nothing more may be written
+	over bool      // nothing more may be written
+	next time.Time // before which no growing answer is drawn
+}
+
+// untilNext books the next drawing of a growing answer, and returns how long it has to wait.
+func (v *view) untilNext() time.Duration {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	wait := max(0, time.Until(v.next))
+	v.next = time.Now().Add(wait + pace)
+	return wait
 }
 
 // writeLimit is how long a terminal may take for an event; one that is stopped is disconnected, and connects again.

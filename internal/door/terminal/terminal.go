@@ -110,10 +110,16 @@ func (d *Door) Close(_ context.Context, cardID string, card chat.Card) error {
 // pace is the time between two drawings of a growing answer.
 const pace = 100 * time.Millisecond
 
-// Ready implements [door.Pacer].
-func (d *Door) Ready(ctx context.Context, _ string) error {
+// Ready implements [door.Pacer]. The first drawing waits for nothing.
+func (d *Door) Ready(ctx context.Context, cardID string) error {
+	d.mu.Lock()
+	v := d.terminals[terminalOf(cardID)]
+	d.mu.Unlock()
+	if v == nil { // the drawing fails
+		return ctx.Err()
+	}
 	select {
-	case <-time.After(pace):
+	case <-time.After(v.untilNext()):
 	case <-ctx.Done():
 	}
 	return ctx.Err()
