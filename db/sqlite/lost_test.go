@@ -159,7 +159,7 @@ func TestALostDatabaseIsSaved(t *testing.T) {
 			dir := t.TempDir()
 			synctest.Test(t, func(t *testing.T) {
 				g := newGuarded(t, dir).guard()
-				synctest.Wait() // for its first check
+				synctest.Wait() // so that no check is under way
 				g.must(tt.harm(g.path))
 				if lost := g.refused(); !strings.Contains(lost.Error(), tt.word) {
 					t.Errorf("the error does not say what happened: %v", lost)
@@ -243,10 +243,13 @@ func TestALostDatabaseThatComesBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := newGuarded(t, dir).guard()
 		data := filepath.Dir(g.path)
+		synctest.Wait() // so that no check is under way, which would see the half of what happens
 		g.must(os.Rename(data, data+".old"))
 		first := g.saved()
+		synctest.Wait()
 		g.must(os.Rename(data+".old", data))
 		time.Sleep(2 * time.Second)
+		synctest.Wait()
 		if news := g.reports(); len(news) != 3 || news[2] != nil {
 			t.Fatalf("told %v", news)
 		}
@@ -267,6 +270,7 @@ func TestALostDatabaseThatCannotBeSavedAtOnce(t *testing.T) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
 		g := newGuarded(t, dir).guard()
+		synctest.Wait()
 		g.must(os.Remove(g.path))
 		var inTheWay []string
 		for i := range 40 { // for each retry within the next seconds
@@ -299,6 +303,7 @@ func TestADatabaseThatIsLostAtTheEnd(t *testing.T) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
 		g := newGuarded(t, dir).guard()
+		synctest.Wait()
 		g.must(os.Remove(g.path))
 		g.cancel()
 		if n := messagesIn(t, g.saved().Rescued); n != guardedMessages {
