@@ -99,3 +99,6 @@ func inflect(text string, args []any) string {
 	}
 	return b.String() + text[last:]
 }
+
+// DefaultWords are what users type to reset a choice.
+var DefaultWords = []string{"default", "auto", "默认", "自动"}

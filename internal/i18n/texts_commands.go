@@ -212,6 +212,3 @@ var (
 	LoginUnexpected = Phrase{"这像是登录用的授权码，但现在没有进行中的登录。它没有被保存。",
 		"This looks like a login code, but no login is in progress. It was not stored."}
 )
-
-// DefaultWords are what users type to reset a choice.
-var DefaultWords = []string{"default", "auto", "默认", "自动"}

@@ -7,6 +7,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -30,6 +31,13 @@ type handler struct {
 	err     error
 	got     []chat.Incoming
 	pressed []chat.Press
+}
+
+// arrived is what was said so far.
+func (h *handler) arrived() []chat.Incoming {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return slices.Clone(h.got)
 }
 
 func (h *handler) HandleMessage(_ context.Context, m chat.Incoming) error {
