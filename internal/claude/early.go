@@ -273,26 +273,35 @@ func (pl *Pool) TakeSpare(owner string, spec Spec, bind func(folder string) (boo
 	e.owner, e.folder = owner, "" // from now on the folder may be owner's, and stays
 	pl.mu.Unlock()
 	bound, err := bind(folder)
-	pl.mu.Lock()
-	defer pl.mu.Unlock()
-	if err != nil { // the next start of the program decides whose folder it is
-		pl.retire(e, EndReplaced)
-		pl.mu.Unlock()
+	pl.give(e, spec, folder, bound, err)
+	switch {
+	case err != nil: // the next start of the program decides whose folder it is
 		<-e.gone
-		pl.mu.Lock()
 		return err
-	}
-	if !bound {
-		e.folder = folder
-		pl.putBack(e)
+	case !bound:
 		return nil
 	}
-	if e.p.tools.Bind != nil {
-		e.p.tools.Bind(owner)
-	}
-	e.p.spec.Name, e.p.session.unnamed = spec.Name, spec.Name != ""
-	pl.adopt(e, pl.shortWait())
 	return workspace.UnmarkSpare(pl.cfg, folder)
+}
+
+// give gives a spare process to the chat of its entry, if its folder is the chat's now. Otherwise it is a spare one
+// again, or ends if nobody knows whose folder that is.
+func (pl *Pool) give(e *entry, spec Spec, folder string, bound bool, err error) {
+	pl.mu.Lock()
+	defer pl.mu.Unlock()
+	switch {
+	case err != nil:
+		pl.retire(e, EndReplaced)
+	case !bound:
+		e.folder = folder
+		pl.putBack(e)
+	default:
+		if e.p.tools.Bind != nil {
+			e.p.tools.Bind(e.owner)
+		}
+		e.p.spec.Name, e.p.session.unnamed = spec.Name, spec.Name != ""
+		pl.adopt(e, pl.shortWait())
+	}
 }
 
 // spareAgent is the agent of a spare process.
