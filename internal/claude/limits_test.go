@@ -146,6 +146,12 @@ func TestTheLimitsGrowWithTheFreeMemory(t *testing.T) {
 // changingMachine is a machine whose free memory changes while it is read.
 type changingMachine struct{ now atomic.Pointer[fstest.MapFS] }
 
+// leave leaves that much of 16 GB free.
+func (m *changingMachine) leave(free int64) {
+	now := machineWith(16*gb, free, "/", nil)
+	m.now.Store(&now)
+}
+
 func (m *changingMachine) Open(name string) (fs.File, error) { return m.now.Load().Open(name) }
 
 // A turn that waits for a slot gets one when memory has become free, even if no other turn ends.

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"sync"
 	"testing"
-	"testing/fstest"
 	"testing/synctest"
 	"time"
 
@@ -289,7 +288,8 @@ func TestThePoolInAnyOrder(t *testing.T) {
 
 func inAnyOrder(t *rapid.T, dir string) {
 	free := rapid.SampledFrom([]int64{gb / 2, 2 * gb, 5 * gb / 2, 15 * gb})
-	m := machineWith(16*gb, free.Draw(t, "free memory"), "/", nil)
+	m := new(changingMachine)
+	m.leave(free.Draw(t, "free memory"))
 	w := newCrowd(t, dir, Config{
 		Machine: m, MaxTurns: workspace.AutoCount(rapid.IntRange(0, 3).Draw(t, "turns")),
 		MaxProcesses: workspace.AutoCount(rapid.IntRange(0, 4).Draw(t, "processes")),
@@ -328,7 +328,7 @@ func inAnyOrder(t *rapid.T, dir string) {
 }
 
 // act does one of the things that may happen.
-func (w *crowd) act(chat, mode string, m fstest.MapFS, free *rapid.Generator[int64]) {
+func (w *crowd) act(chat, mode string, m *changingMachine, free *rapid.Generator[int64]) {
 	switch what := rapid.SampledFrom([]string{
 		"ask", "ask", "release", "yield", "stop", "ahead", "expect", "take", "drop", "fit", "errand", "login", "memory",
 		"wait", "wait",
@@ -369,7 +369,7 @@ func (w *crowd) act(chat, mode string, m fstest.MapFS, free *rapid.Generator[int
 	case "login":
 		w.pl.noteLogin()
 	case "memory":
-		m["proc/meminfo"] = machineWith(16*gb, free.Draw(w.T, "free memory"), "/", nil)["proc/meminfo"]
+		m.leave(free.Draw(w.T, "free memory"))
 	case "wait":
 		time.Sleep(rapid.SampledFrom([]time.Duration{
 			time.Millisecond, 50 * time.Millisecond, time.Second, 5 * time.Second, time.Minute,
