@@ -33,10 +33,12 @@ func newFakePool(c Config) *Pool {
 	}
 	pl.end = func(p *Process, _ context.Context) {
 		p.ending.Do(func() {
-			time.Sleep(100 * time.Millisecond)
-			p.in.Close()
-			p.child.Close()
+			time.AfterFunc(100*time.Millisecond, func() {
+				p.in.Close()
+				p.child.Close()
+			})
 		})
+		<-p.child.Exited()
 	}
 	return pl
 }
