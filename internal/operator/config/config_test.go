@@ -392,10 +392,19 @@ func TestHomeFoldersAreExpanded(t *testing.T) {
 func TestTheDataFolder(t *testing.T) {
 	home := t.TempDir()
 	t.Setenv("HOME", home)
+	if err := errors.Join(
+		os.Mkdir(filepath.Join(home, "a"), 0o700), os.Mkdir(filepath.Join(home, "b"), 0o700),
+		os.Symlink(filepath.Join(home, "b"), filepath.Join(home, "link")),
+		os.Symlink(filepath.Join(home, "a"), filepath.Join(home, "b", "out")),
+	); err != nil {
+		t.Fatal(err)
+	}
 	for name, tc := range map[string]struct{ data, url, want, mistake string }{
 		"beside the database":      {"", "sqlite://~/a/magpie.db", "a", ""},
 		"named":                    {"~/b", "sqlite://~/b/magpie.db", "b", ""},
 		"above the database":       {"~/b", "sqlite://~/b/db/magpie.db", "b", ""},
+		"by a link":                {"~/link", "sqlite://~/link/new.db", "b", ""},
+		"outside by a link":        {"~/b", "sqlite://~/b/out/new.db", "b", "~/b"},
 		"outside":                  {"~/b", "sqlite://~/a/magpie.db", "b", "~/b"},
 		"a name that begins alike": {"~/b", "sqlite://~/b2/magpie.db", "b", "~/b"},
 	} {

@@ -65,7 +65,15 @@ func (c Config) checkData() error {
 	if err != nil {
 		return err
 	}
-	if folder, _, err := c.DB.Paths(); err == nil && !safepath.Contains(data, folder) { // Validate reports the error
+	folder, _, err := c.DB.Paths()
+	if err != nil {
+		return nil //nolint:nilerr // c.DB.Validate reports it
+	}
+	// The file may be missing, but its folder may be reached by a link.
+	if folder, err = safepath.Resolve(folder); err != nil {
+		return i18n.Mistakef("[db] url：%v", "[db] url: %v", err)
+	}
+	if !safepath.Contains(data, folder) {
 		return i18n.Mistakef("data %q：数据库 %s 必须放在这个文件夹里：改 data，或改 [db] url",
 			"data %q: the database %s must lie in this folder: change data, or [db] url", c.Data, c.DatabasePath())
 	}
