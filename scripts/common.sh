@@ -47,6 +47,20 @@ need_go() {
 # need_c: makes sure that there is a C compiler, which the race detector and the packages need.
 need_c() { need gcc gcc "install a C compiler: apt install gcc / dnf install gcc / xcode-select --install"; }
 
+# need_postgres: makes sure that PostgreSQL can be started. Debian's package would start a server, too, unless it is told
+# so before. The tests find its programs where Debian keeps them.
+need_postgres() {
+  have postgres || [ -n "$(compgen -G '/usr/lib/postgresql/*/bin/postgres')" ] && return
+  local folder=/etc/postgresql-common/createcluster.d told=""
+  if [ "$(id -u)" = 0 ] && mkdir -p "$folder" && echo 'create_main_cluster = false' >"$folder/magpie.conf"; then
+    told=1
+  fi
+  debian postgresql || true
+  [ -z "$told" ] || rm "$folder/magpie.conf"
+  [ -n "$(compgen -G '/usr/lib/postgresql/*/bin/postgres')" ] ||
+    die "missing: postgres - install PostgreSQL 15 or newer: apt install postgresql"
+}
+
 # need_chromium: makes sure that there is a browser, and a font with Chinese characters. The one without a window takes a
 # fifth less of the processor.
 need_chromium() {
