@@ -58,7 +58,7 @@ func inScene(t *testing.T, act func(s *streamRig)) {
 		pipe := feishusim.NewPipe()
 		sim, err := feishusim.Start(feishusim.Config{Pipe: pipe})
 		must(t, err)
-		store, err := db.Open(t.Context(), db.Config{URL: "sqlite://" + path})
+		store, err := db.Open(t.Context(), db.Config{URL: dbtest.URL(path)})
 		must(t, err)
 		agents := workspace.Defaults()
 		agents.Spare = 0

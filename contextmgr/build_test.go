@@ -2,7 +2,6 @@ package contextmgr_test
 
 import (
 	"bytes"
-	"database/sql"
 	"fmt"
 	"strings"
 	"testing"
@@ -21,14 +20,9 @@ func store(tb testing.TB, n int) (*db.DB, chat.Key) {
 	tb.Helper()
 	path := dbtest.Create(tb)
 	d := dbtest.Open(tb, path)
-	raw, err := sql.Open("sqlite3", path)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	defer raw.Close() //nolint:errcheck // only for the setup
+	raw := dbtest.Side(tb, path)
 	key := chat.FeishuChat("oc_long")
 	for _, stmt := range []string{
-		`PRAGMA synchronous = OFF`,
 		`INSERT INTO chats (key, kind, next_seq) VALUES (?1, 'p2p', ?2 + 1)`,
 		`WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?2)
 			INSERT INTO messages (chat_key, seq, epoch, turn_id, message_id, role, class, content, sent_at)

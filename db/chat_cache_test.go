@@ -42,11 +42,7 @@ func TestACachedChatIsReadAgainWhenItChanges(t *testing.T) {
 	if got := project(t, d, oc); got != "" {
 		t.Fatalf("project %q", got)
 	}
-	raw, err := sql.Open("sqlite3", "file:"+path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer raw.Close() //nolint:errcheck // bypasses the cache
+	raw := dbtest.Side(t, path) // bypasses the cache
 	if _, err := raw.Exec(`UPDATE chats SET settings = '{"project":"/behind"}'`); err != nil {
 		t.Fatal(err)
 	}

@@ -114,11 +114,7 @@ func TestSettingsOfANewerProgramSurvive(t *testing.T) {
 	path := dbtest.Create(t)
 	d := open(t, path)
 	accept(t, d, say("om_1", "hi"))
-	raw, err := sql.Open("sqlite3", "file:"+path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer raw.Close() //nolint:errcheck // bypasses the store
+	raw := dbtest.Side(t, path) // bypasses the store
 	if _, err := raw.Exec(`UPDATE chats SET settings = '{"project":"/p","budget":{"day":5},"voices":["a"]}'`); err != nil {
 		t.Fatal(err)
 	}

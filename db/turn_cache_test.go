@@ -1,7 +1,6 @@
 package db_test
 
 import (
-	"database/sql"
 	"testing"
 	"time"
 
@@ -14,9 +13,7 @@ import (
 func TestTurnsInMemoryAreNeverStale(t *testing.T) {
 	path := dbtest.Create(t)
 	d := open(t, path)
-	side, err := sql.Open("sqlite3", "file:"+path+"?_busy_timeout=5000")
-	must(t, err)
-	defer side.Close()
+	side := dbtest.Side(t, path)
 	exec := func(statement string) {
 		t.Helper()
 		_, err := side.Exec(statement)
@@ -38,7 +35,7 @@ func TestTurnsInMemoryAreNeverStale(t *testing.T) {
 	edit(t, d, "om_4", "fore") // changes a message of a turn
 	accept(t, d, say("om_5", "five"))
 
-	_, _, err = d.Chats().Leave(t.Context(), chat.Change{Key: oc, Did: chat.Removed, Time: time.Now()}) // decides by itself
+	_, _, err := d.Chats().Leave(t.Context(), chat.Change{Key: oc, Did: chat.Removed, Time: time.Now()}) // decides by itself
 	must(t, err)
 	accept(t, d, say("om_6", "six"))
 	if next := claim(t, d, "s"); texts(next.Asked) != "u:six" {

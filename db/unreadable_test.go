@@ -32,7 +32,7 @@ func TestUnreadableRowsAreNamed(t *testing.T) {
 	}); err != nil {
 		t.Fatal(err)
 	}
-	ro, err := db.OpenReadOnly(t.Context(), db.Config{URL: "sqlite://" + path})
+	ro, err := db.OpenReadOnly(t.Context(), db.Config{URL: dbtest.URL(path)})
 	if err != nil {
 		t.Fatal(err)
 	}

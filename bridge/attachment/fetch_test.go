@@ -1,7 +1,6 @@
 package attachment
 
 import (
-	"database/sql"
 	"errors"
 	"fmt"
 	"os"
@@ -46,17 +45,15 @@ func (c *cabinet) must(err error) {
 // sql changes the database without the store.
 func (c *cabinet) sql(statement string) {
 	c.Helper()
-	side, err := sql.Open("sqlite3", "file:"+c.path+"?_busy_timeout=5000")
-	c.must(err)
-	_, err = side.Exec(statement)
+	side := dbtest.Side(c, c.path)
+	_, err := side.Exec(statement)
 	c.must(errors.Join(err, side.Close()))
 }
 
 // count asks the database for a number.
 func (c *cabinet) count(query string) (n int) {
 	c.Helper()
-	side, err := sql.Open("sqlite3", "file:"+c.path+"?_busy_timeout=5000")
-	c.must(err)
+	side := dbtest.Side(c, c.path)
 	c.must(errors.Join(side.QueryRow(query).Scan(&n), side.Close()))
 	return n
 }

@@ -27,11 +27,7 @@ func NewStore(t testing.TB) *Store {
 // Side opens a separate connection.
 func (s *Store) Side() *sql.DB {
 	s.t.Helper()
-	side, err := sql.Open("sqlite3", "file:"+s.Path+"?_busy_timeout=5000")
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	return side
+	return dbtest.Side(s.t, s.Path)
 }
 
 // SQL runs a statement.

@@ -1,0 +1,22 @@
+package dbtest
+
+import (
+	"database/sql"
+	"testing"
+)
+
+// Side opens a connection beside those of the program, for what a test looks at or changes behind its back. It is closed
+// when the test ends, at the latest.
+func Side(t testing.TB, path string) *sql.DB {
+	t.Helper()
+	side, err := sql.Open("sqlite3", "file:"+path+"?_busy_timeout=5000")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := side.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return side
+}
