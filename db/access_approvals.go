@@ -287,7 +287,7 @@ const earlierAskers = `WITH RECURSIVE earlier (id) AS (
 	SELECT continues FROM turns WHERE id = ?2 UNION SELECT (
 		SELECT CASE WHEN follows > 0 THEN follows ELSE continues END FROM turns WHERE id = earlier.id
 	) FROM earlier WHERE id > 0)
-	SELECT DISTINCT actor_id FROM messages WHERE chat_key = ?1 AND turn_id IN earlier AND turn_id > 0
+	SELECT DISTINCT actor_id FROM messages WHERE chat_key = ?1 AND turn_id IN (SELECT id FROM earlier) AND turn_id > 0
 	AND role = 'user' AND actor_id <> ''`
 
 // EarlierAskers lists the users who asked for the turns that a turn continues, or that these follow.

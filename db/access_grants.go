@@ -54,8 +54,8 @@ const ask = `INSERT INTO grants (subject, state, name, chat_key, message_id, ask
 	ON CONFLICT (subject) DO UPDATE SET state = 'asked', name = excluded.name, chat_key = excluded.chat_key,
 	message_id = excluded.message_id, card_id = '', decided_by = '', asked_at = excluded.asked_at, decided_at = 0
 	WHERE NOT EXISTS (SELECT 1 FROM outbox WHERE subject = excluded.subject)
-	AND (state = 'ignored' AND asked_at <= ?6
-		OR state = 'asked' AND card_id = '' AND (asked_at <= ?7 OR message_id = ''))`
+	AND (grants.state = 'ignored' AND grants.asked_at <= ?6
+		OR grants.state = 'asked' AND grants.card_id = '' AND (grants.asked_at <= ?7 OR grants.message_id = ''))`
 
 const lastAsked = `SELECT asked_at FROM grants WHERE subject = ?1`
 
@@ -161,7 +161,7 @@ const selectGrants = `SELECT ` + grantColumns + ` FROM grants`
 
 // Grants lists decisions and open requests, newest first.
 func (as Access) Grants(ctx context.Context) ([]Grant, error) {
-	list, err := queryAll(ctx, as.db.read, scanGrant, selectGrants+` ORDER BY MAX(asked_at, decided_at) DESC, subject`)
+	list, err := queryAll(ctx, as.db.read, scanGrant, selectGrants+` ORDER BY CASE WHEN asked_at > decided_at THEN asked_at ELSE decided_at END DESC, subject`)
 	if err != nil {
 		return nil, fmt.Errorf("list grants: %w", err)
 	}
@@ -213,11 +213,11 @@ func scanOwner(scan scanner) (o Owner, err error) {
 	return o, err
 }
 
-const insertFound = `INSERT INTO owners (app_id, user_id, source, message_id, since) VALUES (?1, ?2, ?3, ?4, ?5)
+const insertFound = `INSERT INTO owners (app_id, user_id, source, message_id, since) SELECT ?1, ?2, ?3, ?4, ?5
+	WHERE NOT EXISTS (SELECT 1 FROM owners WHERE app_id = ?1 AND source <> 'config')
 	ON CONFLICT (app_id, user_id) DO UPDATE SET source = excluded.source, message_id = excluded.message_id,
 	since = excluded.since
-		WHERE source = 'config'
-	ON CONFLICT DO NOTHING`
+		WHERE owners.source = 'config'`
 
 // SetOwner stores an owner. It returns false and changes nothing if the app already has one.
 func (as Access) SetOwner(ctx context.Context, owner Owner) (bool, error) {

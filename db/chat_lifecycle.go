@@ -123,8 +123,8 @@ const (
 	changeTopic = `UPDATE chats SET topic = ?2 WHERE key = ?1`
 
 	// The title of a conversation is kept in case the conversation is resumed.
-	keepTopic = `INSERT OR REPLACE INTO titles (chat_key, epoch, title) SELECT key, epoch, topic FROM chats
-		WHERE key = ?1 AND topic <> ''`
+	keepTopic = `INSERT INTO titles (chat_key, epoch, title) SELECT key, epoch, topic FROM chats
+		WHERE key = ?1 AND topic <> '' ON CONFLICT (chat_key, epoch) DO UPDATE SET title = excluded.title`
 	pastTopic = `UPDATE chats SET topic = COALESCE((SELECT title FROM titles WHERE chat_key = ?1 AND epoch = ?2), '')
 		WHERE key = ?1 AND ?3 > 0`
 	dropTopic = `DELETE FROM titles WHERE chat_key = ?1 AND epoch = ?2 AND ?3 > 0`

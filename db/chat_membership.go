@@ -18,7 +18,7 @@ const inChat = `(chat_key = ?1 OR chat_key > ?1 || ':thread:' AND chat_key < ?1 
 
 const (
 	upsertMembership = `INSERT INTO chats (no, key, kind, title)
-		VALUES ((SELECT COALESCE(MAX(no), 0) + 1 FROM chats), ?1, ?2, ?3)
+		VALUES (` + nextChat + `, ?1, ?2, ?3)
 		ON CONFLICT (key) DO UPDATE SET title = CASE WHEN excluded.title = '' THEN chats.title ELSE excluded.title END`
 	setJoined = `UPDATE chats SET joined_at = ?2 WHERE key = ?1 AND joined_at < ?2 AND left_at < ?2`
 	setLeft   = `UPDATE chats SET left_at = ?2 WHERE key = ?1 AND left_at < ?2 AND joined_at <= ?2`
@@ -146,7 +146,7 @@ func recordChange(ctx context.Context, tx *sql.Tx, c chat.Change, note string, a
 const activeChats = `SELECT key, kind, said FROM (
 	SELECT key, kind, (SELECT sent_at FROM messages WHERE chat_key = chats.key AND role = 'user'` + written + `
 		ORDER BY seq DESC LIMIT 1) AS said FROM chats WHERE (?1 = '' OR ` + ofChannel + `) AND left_at <= joined_at
-	) WHERE said >= ?2 ORDER BY said DESC LIMIT ?3`
+	) AS active WHERE said >= ?2 ORDER BY said DESC LIMIT ?3`
 
 // Active lists the chats of a channel, or of all if it is empty, with the most recent messages of people, latest first.
 // It omits chats that were silent since then, or that the bot has left.

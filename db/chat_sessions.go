@@ -198,7 +198,7 @@ var takeUp = []string{
 	`UPDATE messages SET epoch = ?3 WHERE chat_key = ?1 AND epoch = ?2`,
 	`UPDATE turns SET epoch = ?3 WHERE chat_key = ?1 AND epoch = ?2`,
 	`UPDATE embeddings SET epoch = ?3 WHERE chat_key = ?1 AND epoch = ?2`,
-	`UPDATE chats SET epoch = ?3, ` + noContext + ` WHERE key = ?1`,
+	`UPDATE chats SET epoch = ?3, ` + noContext + ` WHERE key = ?1 AND epoch <> ?2`,
 	pastTopic,
 	dropTopic,
 }

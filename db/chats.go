@@ -129,7 +129,7 @@ func (cs Chats) PrivateChat(ctx context.Context, user string) (chat.Key, error) 
 
 // A topic starts with the settings of its chat.
 const upsertChat = `INSERT INTO chats (no, key, kind, title, lang, settings)
-	VALUES ((SELECT COALESCE(MAX(no), 0) + 1 FROM chats), ?1, ?2, ?3, ?4,
+	VALUES (` + nextChat + `, ?1, ?2, ?3, ?4,
 	COALESCE((SELECT settings FROM chats WHERE key = ?5 AND key <> ?1), '{}'))
 	ON CONFLICT (key) DO UPDATE SET kind = excluded.kind,
 	title = CASE WHEN excluded.title = '' THEN chats.title ELSE excluded.title END,

@@ -16,6 +16,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"magpie/db/engine"
 	"magpie/db/sqlite"
 	"magpie/internal/configtype"
 	"magpie/internal/i18n"
@@ -30,7 +31,7 @@ type Config struct {
 	CacheTTL configtype.Duration `toml:"cache_ttl" env:"CACHE_TTL"`
 	// Progress reports the progress of work that may take minutes, see [sqlite.Options]. The caller sets it; nil = no
 	// reports.
-	Progress func(w sqlite.Work, done, total int64) `toml:"-" env:"-"`
+	Progress func(w engine.Work, done, total int64) `toml:"-" env:"-"`
 	// Verify has each change of a chat's turns fail whose rows do not give back what was decided. The tests set it.
 	Verify bool `toml:"-" env:"-"`
 }
@@ -89,43 +90,11 @@ func (c Config) RescuedCopies() ([]string, error) {
 	return sqlite.RescuedCopies(sqlite.RealPath(path))
 }
 
-// engine is what keeps the tables of a [DB]. Only this package writes through it.
-type engine interface {
-	Upkeep
-	// Tx runs f in one write transaction and commits it unless f fails. ctx limits the wait for f to begin. f must not
-	// begin a transaction itself: that would deadlock.
-	Tx(ctx context.Context, f func(ctx context.Context, tx *sql.Tx) error) error
-	// Exec runs one statement in a transaction of its own.
-	Exec(ctx context.Context, query string, args ...any) (sql.Result, error)
-	// Readers are connections that see committed data. Every write through them fails.
-	Readers() *sql.DB
-	// Explain converts the errors of queries that somebody has to act on to errors that say so.
-	Explain(err error) error
-	Close() error
-}
-
-// Upkeep is what the program's operator needs of a database.
-type Upkeep interface {
-	// CheckHealth reports whether messages can be stored now.
-	CheckHealth(ctx context.Context) error
-	// Check looks for damage in everything that is stored, which may take minutes.
-	Check(ctx context.Context) error
-	// CheckSchema returns an error if the schema is an older one than the program's.
-	CheckSchema(ctx context.Context) error
-	// Backup writes a copy to a new file.
-	Backup(ctx context.Context, path string) error
-	// Guard watches the database until ctx is done, and saves what it can if it is lost. tell is called for each change:
-	// with the loss, or nil when all is well again.
-	Guard(ctx context.Context, tell func(error))
-	// Instance identifies the database on this machine, and reveals nothing about it.
-	Instance() (string, error)
-}
-
 // DB is the store. Its methods are safe for concurrent use; each is one transaction.
 type DB struct {
-	Upkeep
+	engine.Upkeep
 
-	engine engine
+	engine engine.Engine
 	read   *sql.DB
 	now    func() time.Time
 	verify bool       // see [Config.Verify]
@@ -162,19 +131,19 @@ func optionsOf(d *DB, c Config) sqlite.Options {
 		},
 		Unknown: func() { d.hotTurns.forgetAll() },
 		Derived: isIndexDamage,
-		Renew: func(ctx context.Context, engine *sqlite.DB) error {
-			d.use(engine)
+		Renew: func(ctx context.Context, file *sqlite.DB) error {
+			d.use(file)
 			return d.Search().renew(ctx)
 		},
 	}
 }
 
 // use sets the engine of d.
-func (d *DB) use(e engine) { d.Upkeep, d.engine, d.read = e, e, e.Readers() }
+func (d *DB) use(e engine.Engine) { d.Upkeep, d.engine, d.read = e, e, e.Readers() }
 
 // Open opens the database for serving: it creates the file and its folder if necessary, checks the file, and upgrades
 // its schema. While it is open, nobody else can open it for serving; see [sqlite.LockedError], [sqlite.CorruptError]
-// and [sqlite.ErrNewerSchema].
+// and [engine.ErrNewerSchema].
 func Open(ctx context.Context, c Config) (_ *DB, err error) {
 	path, err := c.path()
 	if err != nil {
@@ -182,16 +151,16 @@ func Open(ctx context.Context, c Config) (_ *DB, err error) {
 	}
 	d := &DB{now: time.Now, verify: c.Verify, chats: newChatCache(hotChats), hotTurns: newTurnCache()}
 	d.indexing = newIndexer(d)
-	engine, err := sqlite.Open(ctx, path, optionsOf(d, c))
+	file, err := sqlite.Open(ctx, path, optionsOf(d, c))
 	if err != nil {
 		return nil, err
 	}
 	// Before anything is stored: the index must be complete when the first search runs.
-	d.use(engine)
+	d.use(file)
 	if err := d.Search().catchUp(ctx, c.Progress); err != nil {
-		return nil, errors.Join(engine.Explain(err), d.Close())
+		return nil, errors.Join(file.Explain(err), d.Close())
 	}
-	if err := engine.RecordOpenFiles(); err != nil {
+	if err := file.RecordOpenFiles(); err != nil {
 		return nil, errors.Join(err, d.Close())
 	}
 	d.indexing.start()
@@ -212,11 +181,11 @@ func OpenReadOnly(ctx context.Context, c Config) (*DB, error) {
 		return nil, err
 	}
 	d := &DB{now: time.Now}
-	engine, err := sqlite.OpenReadOnly(ctx, path, optionsOf(d, c))
+	file, err := sqlite.OpenReadOnly(ctx, path, optionsOf(d, c))
 	if err != nil {
 		return nil, err
 	}
-	d.use(engine)
+	d.use(file)
 	return d, nil
 }
 

@@ -93,7 +93,8 @@ type SetDigest struct {
 
 const (
 	setDigest = `INSERT INTO digests (chat_key, minute, day) VALUES (?1, ?2, ?3)
-		ON CONFLICT (chat_key) DO UPDATE SET minute = excluded.minute, day = MAX(day, excluded.day)`
+		ON CONFLICT (chat_key) DO UPDATE SET minute = excluded.minute, 
+		day = CASE WHEN excluded.day > digests.day THEN excluded.day ELSE digests.day END`
 	endDigest = `DELETE FROM digests WHERE chat_key = ?1`
 )
 

@@ -110,7 +110,7 @@ func (ms Messages) Latest(ctx context.Context, key chat.Key, most int) ([]chat.M
 }
 
 const selectMessages = `SELECT ` + messageColumns + ` FROM messages
-	WHERE chat_key = ?1 AND seq IN (SELECT value FROM json_each(?2))` + notRecalled + notRefused + ` ORDER BY seq`
+	WHERE chat_key = ?1 AND seq IN (SELECT CAST(value AS BIGINT) FROM json_each(?2))` + notRecalled + notRefused + ` ORDER BY seq`
 
 // BySeq returns those of a chat's messages that exist with these seqs, oldest first, for a context.
 func (ms Messages) BySeq(ctx context.Context, key chat.Key, seqs []int64) ([]chat.Message, error) {
@@ -130,16 +130,17 @@ const turnReach = 64
 
 // Not by the index of turns: a turn may have very many rows of tools.
 const selectSameTurn = `SELECT ` + messageColumns + ` FROM json_each(?2) j CROSS JOIN messages
-	WHERE chat_key = ?1 AND seq BETWEEN (j.value ->> 0) - ?3 AND (j.value ->> 0) + ?3 AND +turn_id = j.value ->> 1
+	WHERE chat_key = ?1 AND seq BETWEEN CAST(j.key AS BIGINT) - ?3 AND CAST(j.key AS BIGINT) + ?3
+	AND +turn_id = CAST(j.value AS BIGINT)
 	AND class = 'talk' AND role IN ('user', 'assistant')` + notRecalled + notRefused + ` ORDER BY +seq`
 
 // SameTurn returns what else was asked and answered in the turns of messages, oldest first.
 func (ms Messages) SameTurn(ctx context.Context, key chat.Key, of []chat.Message) ([]chat.Message, error) {
-	list := make([][2]int64, len(of))
-	for i, m := range of {
-		list[i] = [2]int64{m.Seq, m.Turn}
+	turns := make(map[int64]int64, len(of)) // by seq
+	for _, m := range of {
+		turns[m.Seq] = m.Turn
 	}
-	data, err := json.Marshal(list)
+	data, err := json.Marshal(turns)
 	if err != nil {
 		return nil, err
 	}

@@ -385,10 +385,10 @@ func (ms Memories) remove(ctx context.Context, tx *sql.Tx, m Memory, by Change) 
 // withSecureDelete makes SQLite overwrite what f deletes. Otherwise the space is only marked as free, and the text
 // stays in the file.
 func withSecureDelete(ctx context.Context, tx *sql.Tx, f func() error) error {
-	if _, err := tx.ExecContext(ctx, `PRAGMA secure_delete = ON`); err != nil {
+	if _, err := tx.ExecContext(ctx, overwrite); err != nil {
 		return fmt.Errorf("overwrite deleted data: %w", err)
 	}
 	err := f()
-	_, off := tx.ExecContext(ctx, `PRAGMA secure_delete = OFF`)
+	_, off := tx.ExecContext(ctx, overwriteEnded)
 	return errors.Join(err, off)
 }

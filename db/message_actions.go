@@ -113,19 +113,19 @@ const firstAction = -1 << 62
 const nextAction = `SELECT COALESCE(MAX(seq), ?2) + 1 FROM messages WHERE chat_key = ?1 AND seq < ?3`
 
 const selectDecided = `SELECT ` + messageColumns + `, chat_key FROM messages INDEXED BY messages_decided
-	WHERE role = 'system' AND chat_key = ?1 AND sent_at >= ?2 AND sent_at < ?3 ORDER BY sent_at, seq`
+	WHERE role = 'system' AND chat_key = ?3 AND sent_at >= ?1 AND sent_at < ?2 ORDER BY sent_at, seq`
 
 const selectAllDecided = `SELECT ` + messageColumns + `, chat_key FROM messages INDEXED BY messages_decided
-	WHERE role = 'system' AND sent_at >= ?2 AND sent_at < ?3 ORDER BY sent_at, chat_key, seq`
+	WHERE role = 'system' AND sent_at >= ?1 AND sent_at < ?2 ORDER BY sent_at, chat_key, seq`
 
 // Decisions lists the decisions about tool calls in a chat between two times, oldest first, with their rules. The zero
 // key means all chats.
 func (ms Messages) Decisions(ctx context.Context, key chat.Key, from, until time.Time) ([]RecordedAction, error) {
-	query := selectDecided
+	query, args := selectDecided, []any{millis(from), millis(until), key.String()}
 	if key == (chat.Key{}) {
-		query = selectAllDecided
+		query, args = selectAllDecided, args[:2]
 	}
-	list, err := queryAll(ctx, ms.db.read, scanDecided, query, key.String(), millis(from), millis(until))
+	list, err := queryAll(ctx, ms.db.read, scanDecided, query, args...)
 	if err != nil {
 		return nil, fmt.Errorf("list decisions: %w", err)
 	}

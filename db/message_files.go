@@ -160,7 +160,7 @@ func (ms Messages) deleteRecalled(ctx context.Context, tx *sql.Tx, key chat.Key,
 // A card is identified by the message that shows it.
 const answerShownBy = `SELECT ` + messageColumns + ` FROM messages WHERE chat_key = ?1` + notRecalled + `
 	AND message_id IN (
-	SELECT 'answer:' || id FROM (SELECT id, card_id FROM turns WHERE chat_key = ?1 ORDER BY id DESC LIMIT 300)
+	SELECT 'answer:' || id FROM (SELECT id, card_id FROM turns WHERE chat_key = ?1 ORDER BY id DESC LIMIT 300) AS shown
 	WHERE card_id = ?2 OR substr(card_id, 1, length(?2) + 1) = ?2 || '/')`
 
 // Quoted returns a message of a chat with its files, by its platform ID; for an answer that is the ID of its
@@ -188,8 +188,9 @@ func (ms Messages) Quoted(ctx context.Context, key chat.Key, id string) (chat.Me
 const (
 	forgetPages = `DELETE FROM answer_pages
 	WHERE answer = (SELECT id FROM messages WHERE chat_key = ?1 AND message_id = ?2)`
-	insertPages = `INSERT OR REPLACE INTO answer_pages (page_id, answer, text) SELECT j.key, m.id, j.value
-	FROM messages m CROSS JOIN json_each(?3) j WHERE m.chat_key = ?1 AND m.message_id = ?2` + notRecalled
+	insertPages = `INSERT INTO answer_pages (page_id, answer, text) SELECT j.key, m.id, j.value
+	FROM messages m CROSS JOIN json_each(?3) j WHERE m.chat_key = ?1 AND m.message_id = ?2` + notRecalled + `
+	ON CONFLICT (page_id) DO UPDATE SET answer = excluded.answer, text = excluded.text`
 )
 
 // SetPages stores what each message of a turn's answer shows, by the platform's message ID, for [Messages.Quoted].

@@ -71,7 +71,7 @@ func (im *importer) add(ctx context.Context, list []Record) (added int, err erro
 	return added, nil
 }
 
-const addChat = `INSERT INTO chats (no, key, kind) VALUES ((SELECT COALESCE(MAX(no), 0) + 1 FROM chats), ?1, ?2)
+const addChat = `INSERT INTO chats (no, key, kind) VALUES (` + nextChat + `, ?1, ?2)
 	ON CONFLICT (key) DO NOTHING`
 
 // importRecord is idempotent: a known message is skipped, so an interrupted import can be repeated. Messages of the
@@ -266,7 +266,7 @@ func reserveTurns(ctx context.Context, tx *sql.Tx, last int64) error {
 }
 
 const selectExport = `SELECT ` + messageColumns + `, key, kind, epoch < now
-	FROM (SELECT key, kind, epoch AS now FROM chats WHERE ?1 = '' OR key = ?1 ORDER BY key)
+	FROM (SELECT key, kind, epoch AS now FROM chats WHERE ?1 = '' OR key = ?1 ORDER BY key) AS exported
 	CROSS JOIN messages ON chat_key = key` + notRecalled + `
 	ORDER BY key, seq`
 

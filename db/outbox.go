@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"magpie/internal/chat"
@@ -236,7 +237,7 @@ func (o Outbox) Readdress(ctx context.Context, p Post) error {
 }
 
 const delayPost = `UPDATE outbox SET attempts = attempts + 1, next_at = ?2, obstacle = ?3, why = ?4,
-	id = CASE WHEN ?5 THEN (SELECT MAX(id) + 1 FROM outbox) ELSE id END WHERE id = ?1`
+	id = CASE WHEN ?5 = 1 THEN ` + nextPostID + ` ELSE id END WHERE id = ?1`
 
 // Delay postpones a post that could not be delivered. If it yields, later posts go first: a file must not hold up an
 // answer.
@@ -255,8 +256,8 @@ const continuedCards = `WITH RECURSIVE earlier (id) AS (
 	SELECT continues FROM turns WHERE id = ?1 UNION SELECT (
 		SELECT continues FROM turns WHERE id = earlier.id
 	) FROM earlier WHERE id > 0)
-	SELECT card_id FROM turns WHERE id IN earlier AND card_id <> ''
-	UNION SELECT card_id FROM approvals WHERE (turn_id = ?1 OR turn_id IN earlier) AND card_id <> ''`
+	SELECT card_id FROM turns WHERE id IN (SELECT id FROM earlier) AND card_id <> ''
+	UNION SELECT card_id FROM approvals WHERE (turn_id = ?1 OR turn_id IN (SELECT id FROM earlier)) AND card_id <> ''`
 
 const nearbyCards = `SELECT card_id FROM turns WHERE id BETWEEN ?2 - 1000 AND ?2 + 1000 AND id <> ?2
 	AND chat_key = ?1 AND card_id <> ''
@@ -385,18 +386,27 @@ type Undelivered struct {
 	Since   time.Time // when the oldest was added
 }
 
-// Only the oldest post of a chat is tried. Of why, SQLite takes the value in the row with the minimum.
+// Only the oldest post of a chat is tried.
 const undelivered = `SELECT failed.obstacle, failed.why, COUNT(*), MIN(o.created_at)
 	FROM outbox failed JOIN outbox o ON o.chat_key = failed.chat_key
 	WHERE failed.attempts > 0 AND NOT EXISTS (
 		SELECT 1 FROM outbox older WHERE older.chat_key = failed.chat_key AND older.id < failed.id)
-	GROUP BY failed.obstacle ORDER BY MIN(o.created_at)`
+	GROUP BY failed.id, failed.obstacle, failed.why ORDER BY MIN(o.created_at)`
 
 // Undelivered lists the posts that wait since an attempt has failed, by what is in their way.
 func (o Outbox) Undelivered(ctx context.Context) ([]Undelivered, error) {
-	list, err := queryAll(ctx, o.db.read, scanUndelivered, undelivered)
+	chats, err := queryAll(ctx, o.db.read, scanUndelivered, undelivered)
 	if err != nil {
 		return nil, fmt.Errorf("list failed deliveries: %w", err)
+	}
+	var list []Undelivered
+	for _, u := range chats {
+		i := slices.IndexFunc(list, func(known Undelivered) bool { return known.Obstacle == u.Obstacle })
+		if i < 0 {
+			list = append(list, u)
+		} else {
+			list[i].Posts += u.Posts
+		}
 	}
 	return list, nil
 }

@@ -10,7 +10,7 @@ import (
 
 	"magpie/db"
 	"magpie/db/dbtest"
-	"magpie/db/sqlite"
+	"magpie/db/engine"
 	"magpie/internal/chat"
 )
 
@@ -19,11 +19,11 @@ func TestLongWorkIsReported(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "magpie.db")
 	type report struct{ done, total int64 }
-	seen := map[sqlite.Work][]report{}
+	seen := map[engine.Work][]report{}
 	use := func(do func(d *db.DB) error) {
 		t.Helper()
 		clear(seen)
-		d, err := db.Open(t.Context(), db.Config{URL: dbtest.URL(path), Progress: func(w sqlite.Work, done, total int64) {
+		d, err := db.Open(t.Context(), db.Config{URL: dbtest.URL(path), Progress: func(w engine.Work, done, total int64) {
 			seen[w] = append(seen[w], report{done, total})
 		}})
 		if err != nil {
@@ -36,7 +36,7 @@ func TestLongWorkIsReported(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	grows := func(w sqlite.Work, least int) {
+	grows := func(w engine.Work, least int) {
 		t.Helper()
 		list := seen[w]
 		inOrder := slices.IsSortedFunc(list, func(a, b report) int { return int(a.done - b.done) })
@@ -45,8 +45,8 @@ func TestLongWorkIsReported(t *testing.T) {
 		}
 	}
 	use(func(d *db.DB) error {
-		if len(seen[sqlite.Upgrading]) > 0 {
-			t.Errorf("the new database is upgraded: %v", seen[sqlite.Upgrading])
+		if len(seen[engine.Upgrading]) > 0 {
+			t.Errorf("the new database is upgraded: %v", seen[engine.Upgrading])
 		}
 		var list []db.Record
 		for i := range 5000 {
@@ -62,7 +62,7 @@ func TestLongWorkIsReported(t *testing.T) {
 		}
 		return d.Backup(t.Context(), path+".copy")
 	})
-	grows(sqlite.Copying, 1)
+	grows(engine.Copying, 1)
 	raw, err := sql.Open("sqlite3", path)
 	if err == nil {
 		_, err = raw.ExecContext(t.Context(), `UPDATE indexed SET version = -1`)
@@ -72,5 +72,5 @@ func TestLongWorkIsReported(t *testing.T) {
 		t.Fatal(err)
 	}
 	use(func(*db.DB) error { return nil })
-	grows(sqlite.Indexing, 3)
+	grows(engine.Indexing, 3)
 }

@@ -14,7 +14,7 @@ import (
 
 	"magpie/db"
 	"magpie/db/dbtest"
-	"magpie/db/sqlite"
+	"magpie/db/engine"
 )
 
 // version31 is a database that went through all migrations of which one schema was made, with what a statement adds.
@@ -143,7 +143,7 @@ func TestADatabaseFromBeforeTheOneSchemaIsRefused(t *testing.T) {
 	path := version31(t, `DELETE FROM goose_db_version WHERE version_id > 20;`)
 	for range 2 {
 		d, err := db.Open(t.Context(), db.Config{URL: dbtest.URL(path)})
-		if !errors.Is(err, sqlite.ErrOldestSchema) || !strings.Contains(err.Error(), path) {
+		if !errors.Is(err, engine.ErrOldestSchema) || !strings.Contains(err.Error(), path) {
 			t.Fatalf("opened: %v, %v", d, err)
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"magpie/db/engine"
 	"magpie/db/sqlite"
 	"magpie/internal/chat"
 	"magpie/internal/tokenize"
@@ -51,7 +52,7 @@ const chatRange = `SELECT no, next_seq, (SELECT seq FROM messages
 // countFront counts the messages that imports have put before a chat, which have gaps between them, see [room]. Beyond
 // some thousands the number does not matter.
 const countFront = `SELECT COUNT(*) FROM (SELECT 1 FROM messages WHERE chat_key = ?1 AND seq >= ?2 AND seq < 1
-	LIMIT 5000)`
+	LIMIT 5000) AS front`
 
 // Search finds messages by their words, and by vectors that represent their meaning. Messages of ended conversations
 // need no vector, since nothing looks for one there. Ordering by ID finds the newest without sorting.
@@ -322,7 +323,7 @@ const renewTerms = `DROP TABLE terms;
 const indexProgress = `SELECT upto, COALESCE((SELECT MAX(id) FROM messages), 0) FROM indexed`
 
 // reportProgress reports the progress of the index by message IDs, some of which are unused after deletions.
-func (s Search) reportProgress(ctx context.Context, to func(w sqlite.Work, done, total int64)) error {
+func (s Search) reportProgress(ctx context.Context, to func(w engine.Work, done, total int64)) error {
 	if to == nil {
 		return nil
 	}
@@ -330,7 +331,7 @@ func (s Search) reportProgress(ctx context.Context, to func(w sqlite.Work, done,
 	if err := s.db.read.QueryRowContext(ctx, indexProgress).Scan(&upto, &last); err != nil {
 		return fmt.Errorf("state of the index: %w", err)
 	}
-	to(sqlite.Indexing, upto, last)
+	to(engine.Indexing, upto, last)
 	return nil
 }
 
@@ -346,7 +347,7 @@ const indexBacklog = `SELECT version <> ?1, EXISTS (SELECT 1 FROM messages WHERE
 
 // catchUp completes the index at startup: after an upgrade it may lack messages, or may have been built with other
 // terms. It takes about 20 s for a million messages.
-func (s Search) catchUp(ctx context.Context, report func(w sqlite.Work, done, total int64)) error {
+func (s Search) catchUp(ctx context.Context, report func(w engine.Work, done, total int64)) error {
 	// Small transactions: each one holds the write lock.
 	const chunk = 2000
 	var outdated, more bool

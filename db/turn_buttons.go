@@ -48,7 +48,7 @@ func (o Outbox) ForgetButtons(ctx context.Context, turn int64) error {
 func SuggestionID(turn int64) string { return PressID(fmt.Sprintf("suggestion:%d", turn)) }
 
 const isLastTurn = `SELECT t.id FROM turns t JOIN chats c ON c.key = t.chat_key
-	WHERE t.id = ?2 AND t.chat_key = ?1 AND t.epoch = c.epoch AND (?3 OR t.state IN ('done', 'failed') AND NOT EXISTS (
+	WHERE t.id = ?2 AND t.chat_key = ?1 AND t.epoch = c.epoch AND (?3 = 1 OR t.state IN ('done', 'failed') AND NOT EXISTS (
 		SELECT 1 FROM messages m WHERE m.chat_key = ?1 AND m.turn_id > ?2 AND m.turn_id > 0))`
 
 // checkLast returns [ErrNotFound] if another conversation has begun in the chat after a turn, or if something was asked,

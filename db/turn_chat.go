@@ -113,7 +113,7 @@ func verifyTurns(ctx context.Context, tx *sql.Tx, key chat.Key, is convo.Chat, w
 }
 
 const selectNextTurn = `SELECT COALESCE((SELECT epoch FROM chats WHERE key = ?1), 0),
-	COALESCE((SELECT seq FROM sqlite_sequence WHERE name = 'turns'), 0) + 1,
+	` + nextTurn + `,
 	EXISTS (SELECT 1 FROM approvals INDEXED BY approvals_open WHERE chat_key = ?1 AND delivered = 0)`
 
 // openColumns has the order of scanOpen.

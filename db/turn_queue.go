@@ -111,12 +111,12 @@ const askedBefore = `asked_before = CASE WHEN prompt_id = '' THEN asked_before E
 
 // A claimed turn runs in the session of its chat, if that may be resumed and is one of this machine.
 const beginClaimed = `UPDATE turns SET ` + askedBefore + `, prompt_id = ?5,
-	session_id = CASE WHEN follows > 0 THEN session_id WHEN ?4 AND session <> '' THEN session ELSE ?3 END
+	session_id = CASE WHEN follows > 0 THEN session_id WHEN ?4 = 1 AND session <> '' THEN session ELSE ?3 END
 	FROM (SELECT CASE WHEN c.epoch = t.epoch THEN COALESCE(s.session_id, c.session_id) ELSE '' END AS session
 		FROM turns t JOIN chats c ON c.key = t.chat_key
 		LEFT JOIN sessions s ON s.chat_key = c.key AND s.node = ?6
 			AND s.epoch = c.epoch AND c.session_id <> '' AND c.session_node NOT IN ('', ?6)
-		WHERE t.id = ?2)
+		WHERE t.id = ?2) AS last
 	WHERE chat_key = ?1 AND id = ?2 RETURNING ` + turnColumns
 
 const selectAsked = `SELECT ` + messageColumns + ` FROM messages

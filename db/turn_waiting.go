@@ -26,8 +26,9 @@ type Limit struct {
 // What was not said of a window stays as it was, unless it is about a later one.
 const noteLimit = `INSERT INTO limits (model, kind, used, reached, ends_at, noted_at) VALUES (?1, ?2, ?3, ?4, ?5, ?6)
 	ON CONFLICT (model, kind) DO UPDATE SET ends_at = excluded.ends_at,
-	reached = excluded.reached OR reached AND ends_at = excluded.ends_at, noted_at = excluded.noted_at,
-	used = CASE WHEN excluded.used < 0 AND ends_at = excluded.ends_at THEN used ELSE excluded.used END`
+	reached = CASE WHEN limits.ends_at = excluded.ends_at AND limits.reached = 1 THEN 1 ELSE excluded.reached END,
+	used = CASE WHEN limits.ends_at = excluded.ends_at AND excluded.used < 0 THEN limits.used ELSE excluded.used END,
+	noted_at = excluded.noted_at`
 
 // NoteLimits stores what was reported of limits.
 func (ts Turns) NoteLimits(ctx context.Context, list ...Limit) error {
@@ -48,7 +49,7 @@ func (ts Turns) NoteLimits(ctx context.Context, list ...Limit) error {
 }
 
 const reachedLimit = `SELECT model, kind, used, reached, ends_at, noted_at FROM limits
-	WHERE model = ?1 AND reached AND ends_at > ?2 ORDER BY ends_at DESC LIMIT 1`
+	WHERE model = ?1 AND reached = 1 AND ends_at > ?2 ORDER BY ends_at DESC LIMIT 1`
 
 // LimitReached returns the limit that a model has reached and that ends last, or [ErrNotFound].
 func (ts Turns) LimitReached(ctx context.Context, model string) (Limit, error) {
@@ -60,8 +61,10 @@ func (ts Turns) LimitReached(ctx context.Context, model string) (Limit, error) {
 }
 
 // A window is the same for all models; the newest report counts.
-const currentLimits = `SELECT model, kind, used, reached, ends_at, MAX(noted_at) FROM limits
-	WHERE ends_at > ?1 GROUP BY kind ORDER BY ends_at`
+const currentLimits = `SELECT model, kind, used, reached, ends_at, noted_at FROM limits
+	WHERE ends_at > ?1 AND NOT EXISTS (SELECT 1 FROM limits l WHERE l.kind = limits.kind AND l.ends_at > ?1
+		AND (l.noted_at > limits.noted_at OR l.noted_at = limits.noted_at AND l.model > limits.model))
+	ORDER BY ends_at`
 
 // Limits lists the limits whose windows have not ended, as last reported, the one that ends first before the others.
 func (ts Turns) Limits(ctx context.Context) ([]Limit, error) {
@@ -79,7 +82,7 @@ func scanLimit(scan scanner) (l Limit, err error) {
 	return l, err
 }
 
-const liftLimits = `UPDATE limits SET reached = FALSE WHERE reached AND (?1 OR model = ?2) AND noted_at < ?3`
+const liftLimits = `UPDATE limits SET reached = 0 WHERE reached = 1 AND (?1 = 1 OR model = ?2) AND noted_at < ?3`
 
 // Lift ends the wait for the limits that a model had reached before a time, because it answers again; without a time it
 // does so for all models: the agents have another login. It reports whether there was one; then the turns that wait are

@@ -9,7 +9,7 @@ import (
 
 	"github.com/mattn/go-isatty"
 
-	"magpie/db/sqlite"
+	"magpie/db/engine"
 	"magpie/internal/i18n"
 )
 
@@ -100,21 +100,21 @@ func (p *progress) line(after time.Duration, done, count int64) string {
 
 // The kinds of database work, and their units.
 var (
-	textsOfWork = map[sqlite.Work]i18n.Phrase{
-		sqlite.Copying: i18n.CmdCopying, sqlite.Upgrading: i18n.CmdUpgrading, sqlite.Indexing: i18n.CmdIndexing,
+	textsOfWork = map[engine.Work]i18n.Phrase{
+		engine.Copying: i18n.CmdCopying, engine.Upgrading: i18n.CmdUpgrading, engine.Indexing: i18n.CmdIndexing,
 	}
-	unitsOfWork = map[sqlite.Work]i18n.Phrase{
-		sqlite.Copying: i18n.CmdInMB, sqlite.Upgrading: i18n.CmdInSteps, sqlite.Indexing: i18n.CmdInMessages,
+	unitsOfWork = map[engine.Work]i18n.Phrase{
+		engine.Copying: i18n.CmdInMB, engine.Upgrading: i18n.CmdInSteps, engine.Indexing: i18n.CmdInMessages,
 	}
 )
 
 // databaseWork shows the work that a database may need before it can be used, such as after an upgrade, until end is
 // called.
-func databaseWork() (show func(w sqlite.Work, done, total int64), end func()) {
+func databaseWork() (show func(w engine.Work, done, total int64), end func()) {
 	var now *progress
-	var work sqlite.Work
+	var work engine.Work
 	over := false
-	show = func(w sqlite.Work, done, total int64) {
+	show = func(w engine.Work, done, total int64) {
 		if over {
 			return
 		}
@@ -124,7 +124,7 @@ func databaseWork() (show func(w sqlite.Work, done, total int64), end func()) {
 		}
 		now.total = total
 		count := done
-		if w == sqlite.Copying {
+		if w == engine.Copying {
 			count /= 1e6
 		}
 		now.draw(done, count)

@@ -12,7 +12,7 @@ import (
 
 	"github.com/creack/pty"
 
-	"magpie/db/sqlite"
+	"magpie/db/engine"
 	"magpie/internal/i18n"
 )
 
@@ -132,7 +132,7 @@ func TestCommandsShowTheirProgress(t *testing.T) {
 
 // Each kind of work has a text.
 func TestEachKindOfWorkHasAText(t *testing.T) {
-	for _, w := range []sqlite.Work{sqlite.Copying, sqlite.Upgrading, sqlite.Indexing} {
+	for _, w := range []engine.Work{engine.Copying, engine.Upgrading, engine.Indexing} {
 		if textsOfWork[w].ZH == "" || unitsOfWork[w].ZH == "" {
 			t.Errorf("%s has no text", w)
 		}

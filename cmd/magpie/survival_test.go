@@ -20,7 +20,7 @@ import (
 	"github.com/rs/zerolog"
 	"github.com/tidwall/gjson"
 
-	"magpie/db/sqlite"
+	"magpie/db/engine"
 	"magpie/feishu"
 	"magpie/internal/claude/claudetest"
 	"magpie/internal/door"
@@ -481,7 +481,7 @@ func fullDisk(t *testing.T, dir string) {
 		}
 		return false
 	})
-	if err := r.store().CheckHealth(t.Context()); !errors.Is(err, sqlite.ErrFull) {
+	if err := r.store().CheckHealth(t.Context()); !errors.Is(err, engine.ErrFull) {
 		t.Errorf("the error of the store: %v", err)
 	}
 	must(t, os.Remove(filler))

@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"sync"
 	"time"
+
+	"magpie/db/engine"
 )
 
 // Backup writes a private copy of the database, as of one moment during the call, to path. Meanwhile this or another
@@ -49,7 +51,7 @@ func (d *DB) watchCopy(tmp string) (end func()) {
 			case <-tick.C:
 			}
 			if now, err := os.Stat(tmp); err == nil {
-				d.report(Copying, now.Size(), original.Size())
+				d.report(engine.Copying, now.Size(), original.Size())
 			}
 		}
 	})

@@ -12,6 +12,7 @@ import (
 
 	"magpie/db"
 	"magpie/db/dbtest"
+	"magpie/db/engine"
 	"magpie/db/sqlite"
 	"magpie/internal/smalldisk"
 )
@@ -127,7 +128,7 @@ func backupThatDoesNotFit(t *testing.T, dir string) {
 		t.Fatal(err)
 	}
 	d := open(t, populated(t))
-	if err := d.Backup(t.Context(), filepath.Join(dir, "copy.db")); !errors.Is(err, sqlite.ErrFull) {
+	if err := d.Backup(t.Context(), filepath.Join(dir, "copy.db")); !errors.Is(err, engine.ErrFull) {
 		t.Errorf("Backup = %v", err)
 	}
 	if list, err := os.ReadDir(dir); err != nil || len(list) != 1 {

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"magpie/db/engine"
 	"magpie/internal/diskspace"
 	"magpie/internal/i18n"
 )
@@ -92,7 +93,7 @@ func integrity(ctx context.Context, pool *sql.DB, path, pragma string) (err erro
 // headroom is the minimum free space for a healthy database, in bytes: an accept needs some ten pages.
 const headroom = 1 << 20
 
-// CheckHealth reports why nothing can be stored at the moment: [ErrFull], a [LostError], a lock that another process
+// CheckHealth reports why nothing can be stored at the moment: [engine.ErrFull], a [LostError], a lock that another process
 // holds, a disk that does not respond. It really writes, and returns at the latest when ctx ends.
 func (d *DB) CheckHealth(ctx context.Context) error {
 	done := make(chan error, 1)
@@ -124,7 +125,7 @@ func probe(ctx context.Context, d *DB) error {
 		return fmt.Errorf("space on the disk: %w", err)
 	}
 	if free < headroom {
-		return ErrFull
+		return engine.ErrFull
 	}
 	return nil
 }

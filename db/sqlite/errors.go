@@ -4,41 +4,19 @@ import (
 	"io/fs"
 	"strings"
 
+	"magpie/db/engine"
 	"magpie/internal/i18n"
 )
 
-var (
-	// ErrFull means that the disk is full. Nothing of the write was stored. Reads still work, and writes will as soon
-	// as there is space.
-	ErrFull = i18n.Mistakef("数据库的磁盘已满：清理一些空间", "no space left for the database: free some on its disk")
-
-	// ErrEmpty means that there is a file, but no start has set it up as a database yet.
-	ErrEmpty = i18n.Mistakef("数据库是空的", "the database is empty")
-
-	// ErrForeign means that another program keeps its data in the file.
-	ErrForeign = i18n.Mistakef("这不是鹊桥的数据库，而是别的程序的", "this database belongs to another program, not to Magpie")
-
-	// ErrNewerSchema means that a newer program has written the database.
-	ErrNewerSchema = i18n.Mistakef("数据库由更新版本的鹊桥写成", "the database was written by a newer version of Magpie")
-
-	// ErrOldestSchema means that the database is from before the first schema that this program can bring up to date.
-	ErrOldestSchema = i18n.Mistakef("数据库由鹊桥发布之前的版本写成，无法升级",
-		"the database was written before the first release of Magpie and cannot be upgraded")
-
-	// ErrOlderSchema means that this program has not served the database yet.
-	ErrOlderSchema = i18n.Mistakef("数据库由较早版本的鹊桥写成：先运行一次 magpie serve，它会升级数据库",
-		"the database was written by an older version of Magpie: run magpie serve once to upgrade it")
-)
-
-// fullError is [ErrFull] with its cause, which tells people nothing more: what was being written, in SQLite's words.
+// fullError is [engine.ErrFull] with its cause, which tells people nothing more: what was being written, in SQLite's words.
 type fullError struct{ cause error }
 
-func (e *fullError) Error() string { return ErrFull.Error() }
+func (e *fullError) Error() string { return engine.ErrFull.Error() }
 
 // In is the error message in a language.
-func (e *fullError) In(l i18n.Lang) string { return i18n.ErrorText(l, ErrFull) }
+func (e *fullError) In(l i18n.Lang) string { return i18n.ErrorText(l, engine.ErrFull) }
 
-func (e *fullError) Unwrap() []error { return []error{ErrFull, e.cause} }
+func (e *fullError) Unwrap() []error { return []error{engine.ErrFull, e.cause} }
 
 // CorruptError means that the database is damaged. No program can repair it; the operator has to act.
 type CorruptError struct {

@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"magpie/db"
-	"magpie/db/sqlite"
+	"magpie/db/engine"
 	"magpie/internal/i18n"
 	"magpie/internal/smalldisk"
 )
@@ -31,7 +31,7 @@ func acceptUntilFull(t *testing.T, d *db.DB) (stored int, refused db.Inbound) {
 	t.Helper()
 	for i := 1; i < 5000; i++ {
 		e := say(fmt.Sprintf("om_%d", i), strings.Repeat("x", 2000))
-		if _, err := d.Messages().Accept(t.Context(), e); errors.Is(err, sqlite.ErrFull) {
+		if _, err := d.Messages().Accept(t.Context(), e); errors.Is(err, engine.ErrFull) {
 			if zh := i18n.ErrorText(i18n.Chinese, err); strings.Contains(zh, "disk is full") {
 				t.Errorf("in Chinese: %s", zh)
 			}
@@ -76,7 +76,7 @@ func TestAFullDiskRefusesMessagesAndRecovers(t *testing.T) {
 		wg.Go(func() {
 			e := say(fmt.Sprintf("om_many_%d", i), strings.Repeat("x", 100*i))
 			_, err := d.Messages().Accept(t.Context(), e)
-			if err != nil && !errors.Is(err, sqlite.ErrFull) {
+			if err != nil && !errors.Is(err, engine.ErrFull) {
 				t.Error(err)
 			}
 			mu.Lock()
@@ -113,7 +113,7 @@ func realDiskIsFull(t *testing.T, dir string) {
 	fillUp(t, ballast)
 
 	stored, refused := acceptUntilFull(t, d)
-	if err := healthyWithin(t, d, time.Minute); !errors.Is(err, sqlite.ErrFull) {
+	if err := healthyWithin(t, d, time.Minute); !errors.Is(err, engine.ErrFull) {
 		t.Errorf("health of a full disk: %v", err)
 	}
 	whole(t, d, stored)
@@ -122,13 +122,13 @@ func realDiskIsFull(t *testing.T, dir string) {
 	}
 	fillUp(t, ballast) // closing may have freed some space
 	if early, err := db.Open(t.Context(), db.Config{URL: "sqlite://" + path}); err == nil {
-		if err := early.CheckHealth(t.Context()); !errors.Is(err, sqlite.ErrFull) {
+		if err := early.CheckHealth(t.Context()); !errors.Is(err, engine.ErrFull) {
 			t.Errorf("health after a start on a full disk: %v", err)
 		}
 		if err := early.Close(); err != nil {
 			t.Error(err)
 		}
-	} else if !errors.Is(err, sqlite.ErrFull) {
+	} else if !errors.Is(err, engine.ErrFull) {
 		t.Errorf("start on a full disk: %v", err)
 	}
 	info, err := os.Stat(ballast)
@@ -139,7 +139,7 @@ func realDiskIsFull(t *testing.T, dir string) {
 		t.Fatal(err)
 	}
 	d = open(t, path)
-	if err := d.CheckHealth(t.Context()); !errors.Is(err, sqlite.ErrFull) {
+	if err := d.CheckHealth(t.Context()); !errors.Is(err, engine.ErrFull) {
 		t.Errorf("health with 500 KB left: %v", err)
 	}
 	if err := os.Remove(ballast); err != nil {
@@ -161,7 +161,7 @@ func TestAFirstStartOnAFullDiskLeavesNoDatabase(t *testing.T) {
 	smalldisk.Run(t, "4m", func(t *testing.T, dir string) {
 		path, ballast := filepath.Join(dir, "magpie.db"), filepath.Join(dir, "ballast")
 		fillUp(t, ballast)
-		if d, err := db.Open(t.Context(), db.Config{URL: "sqlite://" + path}); !errors.Is(err, sqlite.ErrFull) {
+		if d, err := db.Open(t.Context(), db.Config{URL: "sqlite://" + path}); !errors.Is(err, engine.ErrFull) {
 			t.Errorf("start on a full disk: %v, %v", d, err)
 		}
 		left, err := filepath.Glob(path + "*")

@@ -9,14 +9,15 @@ import (
 
 	"github.com/pressly/goose/v3"
 
+	"magpie/db/engine"
 	"magpie/internal/i18n"
 )
 
 // schemaStep is a schema upgrade. No database yet = version 0.
 type schemaStep struct{ from, to int64 }
 
-// pendingUpgrade returns the upgrade to the schema in files, or [ErrNewerSchema] if the database is newer, or
-// [ErrOldestSchema] if it is too old.
+// pendingUpgrade returns the upgrade to the schema in files, or [engine.ErrNewerSchema] if the database is newer, or
+// [engine.ErrOldestSchema] if it is too old.
 func pendingUpgrade(ctx context.Context, d *DB, files fs.FS) (schemaStep, error) {
 	list, err := goose.NewProvider(goose.DialectSQLite3, d.read, files)
 	if err != nil {
@@ -32,22 +33,22 @@ func pendingUpgrade(ctx context.Context, d *DB, files fs.FS) (schemaStep, error)
 		before := i18n.Mistakef(" %s ", "%s", beforeUpgrade(d, s.to+1))
 		return schemaStep{}, i18n.Mistakef("%v：%s 的结构版本是 %d，当前的鹊桥最高支持 %d：请重新安装更新的版本，或恢复升级前的副本：%v",
 			"%v: %s has schema version %d, and this version supports up to %d: install the newer version again, or restore the copy from before the upgrade: %v",
-			ErrNewerSchema, d.path, s.from, s.to, replaceAdvice(d.path, before))
+			engine.ErrNewerSchema, d.path, s.from, s.to, replaceAdvice(d.path, before))
 	}
 	if first := sources[0].Version; s.from > 0 && s.from < first {
 		return schemaStep{}, i18n.Mistakef("%v：%s 的结构版本是 %d，至少要 %d：请换一个数据库文件，旧的可以用写它的那个版本导出",
 			"%v: %s has schema version %d, at least %d is needed: use another file; the version that wrote this one can export it",
-			ErrOldestSchema, d.path, s.from, first)
+			engine.ErrOldestSchema, d.path, s.from, first)
 	}
 	return s, nil
 }
 
-// CheckSchema returns [ErrOlderSchema] if the database has an older schema than this program, which could not read
+// CheckSchema returns [engine.ErrOlderSchema] if the database has an older schema than this program, which could not read
 // everything then.
 func (d *DB) CheckSchema(ctx context.Context) error {
 	s, err := pendingUpgrade(ctx, d, d.options.Schema)
 	if err == nil && s.from != s.to {
-		err = fmt.Errorf("%w: %s", ErrOlderSchema, d.path)
+		err = fmt.Errorf("%w: %s", engine.ErrOlderSchema, d.path)
 	}
 	return err
 }
@@ -64,7 +65,7 @@ func schemaVersion(ctx context.Context, d *DB) (v int64, err error) {
 	case err == nil && known > 0:
 		err = d.read.QueryRowContext(ctx, selectVersion).Scan(&v)
 	case err == nil && tables > 0:
-		return 0, i18n.Mistakef("%v：%s", "%v: %s", ErrForeign, d.path)
+		return 0, i18n.Mistakef("%v：%s", "%v: %s", engine.ErrForeign, d.path)
 	}
 	if err != nil {
 		return 0, fmt.Errorf("version of the database schema: %w", err)
@@ -99,7 +100,7 @@ func migrate(ctx context.Context, d *DB, files fs.FS) error {
 	}
 	for v := s.from; ; v++ {
 		if s.from > 0 { // a new file is not upgraded
-			d.report(Upgrading, v-s.from, s.to-s.from)
+			d.report(engine.Upgrading, v-s.from, s.to-s.from)
 		}
 		if _, err := p.UpByOne(ctx); errors.Is(err, goose.ErrNoNextVersion) {
 			return nil

@@ -12,7 +12,7 @@ import (
 
 	"magpie/db"
 	"magpie/db/dbtest"
-	"magpie/db/sqlite"
+	"magpie/db/engine"
 )
 
 // schema is that of package db.
@@ -70,7 +70,7 @@ func TestAnUpgradeKeepsACopyAndCannotBeUndoneByAnOldProgram(t *testing.T) {
 		"to read":  func() (*db.DB, error) { return db.OpenReadOnly(t.Context(), cfg) },
 	} {
 		_, err := open()
-		if !errors.Is(err, sqlite.ErrNewerSchema) || !strings.Contains(err.Error(), "90000") ||
+		if !errors.Is(err, engine.ErrNewerSchema) || !strings.Contains(err.Error(), "90000") ||
 			!strings.Contains(err.Error(), list[0]) {
 			t.Errorf("the older version opens it %s: %v", name, err)
 		}
@@ -136,7 +136,7 @@ func TestAnOlderSchemaIsDetected(t *testing.T) {
 	if err := side.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if err := current(); !errors.Is(err, sqlite.ErrOlderSchema) || !strings.Contains(err.Error(), path) {
+	if err := current(); !errors.Is(err, engine.ErrOlderSchema) || !strings.Contains(err.Error(), path) {
 		t.Errorf("of an older schema: %v", err)
 	}
 }

@@ -17,6 +17,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"magpie/db/engine"
 	"magpie/internal/i18n"
 )
 
@@ -38,25 +39,15 @@ type Options struct {
 
 	// Progress reports the progress of work that may take minutes; nil = no reports. It is called from another
 	// goroutine, but never concurrently.
-	Progress func(w Work, done, total int64)
+	Progress func(w engine.Work, done, total int64)
 
 	// Derived reports whether the findings of a check are only damage that Renew can rebuild.
 	Derived func(error) bool
 	Renew   func(context.Context, *DB) error
 }
 
-// Work is work that may take minutes with a large database.
-type Work string
-
-// The kinds of work, and their units.
-const (
-	Copying   Work = "copy"    // bytes of the copy; it may become smaller than the original
-	Upgrading Work = "upgrade" // steps of the schema
-	Indexing  Work = "index"   // messages
-)
-
 // report reports the progress of work.
-func (d *DB) report(w Work, done, total int64) {
+func (d *DB) report(w engine.Work, done, total int64) {
 	if d.options.Progress != nil {
 		d.options.Progress(w, done, total)
 	}
@@ -95,7 +86,7 @@ func isMissing(path string) bool {
 
 // Open opens the database for serving: it creates the file and its folder if necessary, checks it, and upgrades its
 // schema. A file that it has created does not stay if it fails. No other process can open it this way meanwhile; see
-// [LockedError], [CorruptError] and [ErrNewerSchema].
+// [LockedError], [CorruptError] and [engine.ErrNewerSchema].
 func Open(ctx context.Context, path string, o Options) (_ *DB, err error) {
 	// After a loss the rescued copy must be put in place first; a new empty file would hide it.
 	if err := refuseAfterLoss(RealPath(path)); err != nil {
@@ -179,7 +170,7 @@ func (d *DB) prepareWriter(c conn) error {
 }
 
 // OpenReadOnly opens a database that another process may be serving, for backups and checks. It takes no lock, changes
-// nothing, and every write through it fails. It accepts an older schema than that of [Open], but see [ErrEmpty].
+// nothing, and every write through it fails. It accepts an older schema than that of [Open], but see [engine.ErrEmpty].
 func OpenReadOnly(ctx context.Context, path string, o Options) (_ *DB, err error) {
 	d := &DB{path: path, options: o}
 	defer func() {
@@ -203,7 +194,7 @@ func OpenReadOnly(ctx context.Context, path string, o Options) (_ *DB, err error
 	if s, err := pendingUpgrade(ctx, d, o.Schema); err != nil {
 		return nil, err
 	} else if s.from == 0 {
-		return nil, i18n.Mistakef("%v：%s", "%v: %s", ErrEmpty, path)
+		return nil, i18n.Mistakef("%v：%s", "%v: %s", engine.ErrEmpty, path)
 	}
 	return d, nil
 }
@@ -313,5 +304,5 @@ func (d *DB) Exec(ctx context.Context, query string, args ...any) (res sql.Resul
 	return res, err
 }
 
-// Explain converts query errors that somebody has to act on to [ErrFull] and [CorruptError].
+// Explain converts query errors that somebody has to act on to [engine.ErrFull] and [CorruptError].
 func (d *DB) Explain(err error) error { return explain(d.path, err) }

@@ -13,6 +13,7 @@ import (
 
 	"magpie/bridge"
 	"magpie/db"
+	"magpie/db/engine"
 	"magpie/db/sqlite"
 	"magpie/internal/i18n"
 	"magpie/internal/operator/config"
@@ -44,10 +45,10 @@ func checkDatabase(ctx context.Context, r *Report, c config.Config) {
 	defer cancel()
 	var corrupt *sqlite.CorruptError
 	switch err := readDatabase(reads, c.DB); {
-	case errors.Is(err, sqlite.ErrEmpty):
+	case errors.Is(err, engine.ErrEmpty):
 		checkEmptyDatabase(r, c.DB, path)
 		return
-	case errors.Is(err, sqlite.ErrForeign):
+	case errors.Is(err, engine.ErrForeign):
 		r.AddFinding(Fail, r.text(i18n.DoctorOtherDB), i18n.DoctorDBBroken, err)
 		return
 	case errors.As(err, &corrupt):

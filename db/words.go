@@ -1,0 +1,38 @@
+package db
+
+// The statements of this package are in words that both engines understand, and number their parameters as SQLite does:
+// ?1. Here are the few for which they have no word in common. [wordsOfPostgres] has PostgreSQL's for each.
+const (
+	// nextChat is the number of a new chat.
+	nextChat = `(SELECT COALESCE(MAX(no), 0) + 1 FROM chats)`
+
+	// nextTurn is the number of the next turn. PostgreSQL gives numbers out of order to chats that write at the same time,
+	// so it says which one only to a turn that is stored, see [DB.numberTurns].
+	nextTurn = `COALESCE((SELECT seq FROM sqlite_sequence WHERE name = 'turns'), 0) + 1`
+
+	// nextPostID puts a post behind all others.
+	nextPostID = `(SELECT MAX(id) + 1 FROM outbox)`
+
+	overwrite      = `PRAGMA secure_delete = ON`
+	overwriteEnded = `PRAGMA secure_delete = OFF`
+)
+
+// unnumbered is the number of turns that are not stored yet, and that get theirs from [takeTurns].
+const unnumbered = 1 << 62
+
+// turnStep is how many turns one decision can add: as many numbers are taken at once.
+const turnStep = 4
+
+// takeTurns takes the next numbers of turns, see [turnStep].
+const takeTurns = `SELECT nextval('turns_numbers')`
+
+// wordsOfPostgres are what PostgreSQL understands in place of SQLite's words. Nothing: it has no need of such a statement.
+var wordsOfPostgres = map[string]string{
+	nextChat:       `nextval('chats_numbers')`,
+	nextTurn:       `4611686018427387904`,
+	nextPostID:     `nextval('outbox_id_seq')`,
+	overwrite:      ``,
+	overwriteEnded: ``,
+	firstTurn:      ``,
+	laterTurn:      `SELECT setval('turns_numbers', GREATEST(?1, last_value)) FROM turns_numbers`,
+}
