@@ -80,7 +80,8 @@ const hotTurns = 1000
 
 // turnCache holds the turns of chats as the last decision about each has left them. Whatever else writes them has them
 // forgotten: SQLite reports the rows of turns that it changes, who changes messages of a turn or begins a conversation
-// says so, a transaction that is undone forgets all, and so does a change by another program.
+// says so, a transaction that is undone forgets all, and so does a change by another program. Without a cache, which is
+// nil, all are read.
 type turnCache struct {
 	mu      sync.Mutex
 	hot     *simplelru.LRU[chat.Key, convo.Chat]
@@ -102,6 +103,9 @@ func newTurnCache() *turnCache {
 
 // get returns the turns of a chat, if they are known.
 func (t *turnCache) get(key chat.Key) (convo.Chat, bool) {
+	if t == nil {
+		return convo.Chat{}, false
+	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	c, ok := t.hot.Get(key)
@@ -111,6 +115,9 @@ func (t *turnCache) get(key chat.Key) (convo.Chat, bool) {
 
 // store has a decision stored, and keeps what it has made of the chat.
 func (t *turnCache) store(key chat.Key, is convo.Chat, store func() error) error {
+	if t == nil {
+		return store()
+	}
 	t.setStoring(true)
 	err := store()
 	t.mu.Lock()
@@ -145,6 +152,9 @@ func (t *turnCache) turnChanged(turn int64) {
 
 // forget forgets a chat, because messages of its turns have changed, or its conversation.
 func (t *turnCache) forget(key chat.Key) {
+	if t == nil {
+		return
+	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.hot.Remove(key)
@@ -152,6 +162,9 @@ func (t *turnCache) forget(key chat.Key) {
 
 // forgetAll forgets all chats, because what was stored is undone, or others have stored something.
 func (t *turnCache) forgetAll() {
+	if t == nil {
+		return
+	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.hot.Purge()

@@ -13,10 +13,10 @@ import (
 	"io/fs"
 	"path/filepath"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	"magpie/db/engine"
+	"magpie/db/postgres"
 	"magpie/db/sqlite"
 	"magpie/internal/configtype"
 	"magpie/internal/i18n"
@@ -60,6 +60,11 @@ func (c Config) Validate() error {
 	return errors.Join(errs...)
 }
 
+// isPostgres reports whether the database is one of PostgreSQL.
+func (c Config) isPostgres() bool {
+	return strings.HasPrefix(c.URL, "postgres://") || strings.HasPrefix(c.URL, "postgresql://")
+}
+
 func (c Config) path() (string, error) {
 	path, ok := strings.CutPrefix(c.URL, "sqlite://")
 	if !ok || path == "" {
@@ -98,15 +103,15 @@ type DB struct {
 	read   *sql.DB
 	now    func() time.Time
 	verify bool       // see [Config.Verify]
-	chats  *chatCache // nil if read-only
-	// the turns of chats; nil if read-only
+	chats  *chatCache // nil if read-only, or if others may write
+	// the turns of chats; nil if read-only, or if others may write
 	hotTurns *turnCache
 
-	indexing    *indexer              // nil if read-only
-	indexFailed atomic.Pointer[error] // the last indexing error; nil = it succeeded
+	terms    termIndex
+	indexing *indexer // the index of SQLite; nil with another engine
 }
 
-//go:embed schema/*.sql
+//go:embed schema/*.sql schema/postgres/*.sql
 var schema embed.FS
 
 // optionsOf tells the engine about the tables of d.
@@ -133,7 +138,7 @@ func optionsOf(d *DB, c Config) sqlite.Options {
 		Derived: isIndexDamage,
 		Renew: func(ctx context.Context, file *sqlite.DB) error {
 			d.use(file)
-			return d.Search().renew(ctx)
+			return d.indexing.renew(ctx)
 		},
 	}
 }
@@ -141,23 +146,27 @@ func optionsOf(d *DB, c Config) sqlite.Options {
 // use sets the engine of d.
 func (d *DB) use(e engine.Engine) { d.Upkeep, d.engine, d.read = e, e, e.Readers() }
 
-// Open opens the database for serving: it creates the file and its folder if necessary, checks the file, and upgrades
-// its schema. While it is open, nobody else can open it for serving; see [sqlite.LockedError], [sqlite.CorruptError]
-// and [engine.ErrNewerSchema].
+// Open opens the database for serving, and upgrades its schema. A file and its folder are created if necessary, the file is
+// checked, and nobody else can open it for serving meanwhile; see [sqlite.LockedError], [sqlite.CorruptError] and
+// [engine.ErrNewerSchema].
 func Open(ctx context.Context, c Config) (_ *DB, err error) {
+	if c.isPostgres() {
+		return openPostgres(ctx, c)
+	}
 	path, err := c.path()
 	if err != nil {
 		return nil, err
 	}
 	d := &DB{now: time.Now, verify: c.Verify, chats: newChatCache(hotChats), hotTurns: newTurnCache()}
 	d.indexing = newIndexer(d)
+	d.terms = d.indexing
 	file, err := sqlite.Open(ctx, path, optionsOf(d, c))
 	if err != nil {
 		return nil, err
 	}
 	// Before anything is stored: the index must be complete when the first search runs.
 	d.use(file)
-	if err := d.Search().catchUp(ctx, c.Progress); err != nil {
+	if err := d.terms.build(ctx, c.Progress); err != nil {
 		return nil, errors.Join(file.Explain(err), d.Close())
 	}
 	if err := file.RecordOpenFiles(); err != nil {
@@ -167,20 +176,58 @@ func Open(ctx context.Context, c Config) (_ *DB, err error) {
 	return d, nil
 }
 
+func openPostgres(ctx context.Context, c Config) (*DB, error) {
+	server, err := postgres.Open(ctx, c.URL, postgresOptions())
+	if err != nil {
+		return nil, err
+	}
+	d := ofPostgres(server)
+	d.verify = c.Verify
+	if err := d.terms.build(ctx, c.Progress); err != nil {
+		return nil, errors.Join(server.Explain(err), d.Close())
+	}
+	return d, nil
+}
+
+// ofPostgres returns the store in a database that others may write, too: nothing of it is kept in memory.
+func ofPostgres(server *postgres.DB) *DB {
+	d := &DB{now: time.Now}
+	d.terms = postings{d}
+	d.use(server)
+	return d
+}
+
+func postgresOptions() postgres.Options {
+	migrations, err := fs.Sub(schema, "schema/postgres")
+	if err != nil {
+		panic(err) // the schema is part of the program
+	}
+	return postgres.Options{Schema: migrations, Words: wordsOfPostgres}
+}
+
 // Close closes the database after the running write.
 func (d *DB) Close() error {
-	d.indexing.close()
+	d.terms.close()
 	return d.engine.Close()
 }
 
 // OpenReadOnly opens a database that another process may be serving, for backups and checks. It takes no lock, changes
 // nothing, and every write through it fails. It accepts an older schema than that of [Open].
 func OpenReadOnly(ctx context.Context, c Config) (*DB, error) {
+	if c.isPostgres() {
+		server, err := postgres.OpenReadOnly(ctx, c.URL, postgresOptions())
+		if err != nil {
+			return nil, err
+		}
+		return ofPostgres(server), nil
+	}
 	path, err := c.path()
 	if err != nil {
 		return nil, err
 	}
 	d := &DB{now: time.Now}
+	d.indexing = newIndexer(d)
+	d.terms = d.indexing
 	file, err := sqlite.OpenReadOnly(ctx, path, optionsOf(d, c))
 	if err != nil {
 		return nil, err

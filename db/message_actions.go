@@ -95,11 +95,7 @@ func (ms Messages) recordActions(ctx context.Context, tx *sql.Tx, list []Recorde
 		if err := tx.QueryRowContext(ctx, nextAction, r.Key.String(), firstAction, firstSeq).Scan(&m.Seq); err != nil {
 			return fmt.Errorf("number the use of %s: %w", r.Tool, err)
 		}
-		id, err := storeMessage(ctx, tx, &m)
-		if err == nil {
-			err = ms.db.Search().scheduleBatch(ctx, tx, id) // of earlier messages
-		}
-		if err != nil {
+		if err := ms.storeMessage(ctx, tx, &m); err != nil {
 			return err
 		}
 	}

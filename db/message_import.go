@@ -62,8 +62,7 @@ func (im *importer) add(ctx context.Context, list []Record) (added int, err erro
 			return err
 		}
 		im.db.hotTurns.forgetAll() // conversations may have ended, and turns have other numbers
-		// The index gets its share in the same transaction, so that it does not fall behind a long import.
-		return im.db.Search().tryIndexing(ctx, tx, added+2*indexBatch)
+		return im.db.terms.addImported(ctx, tx, added)
 	})
 	if err != nil {
 		return 0, err
@@ -111,8 +110,7 @@ func (im *importer) importRecord(ctx context.Context, tx *sql.Tx, r *Record, bat
 			return false, err
 		}
 	}
-	_, err = storeMessage(ctx, tx, &m)
-	return true, err
+	return true, im.db.Messages().storeMessage(ctx, tx, &m)
 }
 
 const oldestMessage = `SELECT sent_at, seq FROM messages WHERE chat_key = ?1 AND seq >= ?2 ORDER BY seq LIMIT 1`

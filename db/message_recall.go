@@ -60,7 +60,7 @@ func versions(ctx context.Context, q querier, room, id string) (list []version, 
 		if v.Key, unreadable = chat.ParseKey(key); unreadable != nil {
 			continue
 		}
-		v.row = indexRow(no) + v.Seq
+		v.no, v.seq = no, v.Seq
 		list = append(list, v)
 	}
 	return list, rows.Err()

@@ -157,7 +157,7 @@ const knownMessage = `SELECT 1 FROM messages WHERE chat_key = ?1 AND message_id 
 
 const insertMessage = `INSERT INTO messages
 	(chat_key, seq, epoch, turn_id, message_id, role, class, actor_id, actor_name, content, sent_at)
-	VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)`
+	VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11) RETURNING id`
 
 // insert gives m its sequence number, and the epoch of the chat unless it has a turn: then it must already have that
 // turn's epoch. It returns false and changes nothing if the message ID is known.
@@ -173,11 +173,10 @@ func (ms Messages) insert(ctx context.Context, tx *sql.Tx, m *chat.Message) (boo
 	if m.Turn == 0 {
 		m.Epoch = epoch
 	}
-	id, err := storeMessage(ctx, tx, m)
-	if err != nil {
+	if err := ms.storeMessage(ctx, tx, m); err != nil {
 		return false, err
 	}
-	return true, ms.db.Search().scheduleBatch(ctx, tx, id)
+	return true, nil
 }
 
 func isKnown(ctx context.Context, tx *sql.Tx, m *chat.Message) (bool, error) {
@@ -212,17 +211,15 @@ func (ms Messages) Questions(ctx context.Context, t Turn) ([]chat.Message, error
 	return list, nil
 }
 
-// storeMessage is the only place that adds to the History. m has its seq and its epoch. The caller updates the index.
-func storeMessage(ctx context.Context, tx *sql.Tx, m *chat.Message) (id int64, err error) {
-	res, err := tx.ExecContext(ctx, insertMessage, m.Key.String(), m.Seq, m.Epoch, m.Turn, m.ID, m.Role, m.Class,
-		m.Actor.ID, m.Actor.Name, m.Text, millis(m.Time))
-	if err == nil {
-		id, err = res.LastInsertId()
-	}
+// storeMessage is the only place that adds to the History. m has its seq and its epoch.
+func (ms Messages) storeMessage(ctx context.Context, tx *sql.Tx, m *chat.Message) error {
+	var id int64
+	err := tx.QueryRowContext(ctx, insertMessage, m.Key.String(), m.Seq, m.Epoch, m.Turn, m.ID, m.Role, m.Class,
+		m.Actor.ID, m.Actor.Name, m.Text, millis(m.Time)).Scan(&id)
 	if err != nil {
-		return 0, fmt.Errorf("insert message: %w", err)
+		return fmt.Errorf("insert message: %w", err)
 	}
-	return id, nil
+	return ms.db.terms.add(ctx, tx, id, m)
 }
 
 // messageColumns has the order of scanMessage.

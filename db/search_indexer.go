@@ -27,6 +27,8 @@ type indexer struct {
 	edits     atomic.Int64 // number of changes to stored messages
 	uncertain atomic.Bool  // a write that may not be committed yet has changed messages
 
+	failed atomic.Pointer[error] // the last indexing error; nil = it succeeded
+
 	mu   sync.Mutex // held while indexing
 	read func()     // called after messages were read and before they are indexed; nil = no call
 }
@@ -87,7 +89,7 @@ func (x *indexer) catchUp(ctx context.Context) {
 	for more := true; more && ctx.Err() == nil; {
 		var err error
 		if more, err = x.index(ctx); err != nil && ctx.Err() == nil {
-			x.db.indexFailed.Store(&err)
+			x.failed.Store(&err)
 			return
 		}
 	}
@@ -135,12 +137,12 @@ func (x *indexer) index(ctx context.Context) (bool, error) {
 	})
 	if errors.Is(err, errOvertaken) { // constant edits must not keep the index from growing
 		err = x.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
-			return x.db.Search().tryIndexing(ctx, tx, maxIndexLag)
+			return x.tryIndexing(ctx, tx, maxIndexLag)
 		})
-		return err == nil && x.db.indexFailed.Load() == nil, err
+		return err == nil && x.failed.Load() == nil, err
 	}
 	if err == nil {
-		x.db.indexFailed.Store(nil)
+		x.failed.Store(nil)
 	}
 	return err == nil, err
 }
@@ -163,7 +165,7 @@ func indexRows(list []indexEntry) (string, error) {
 		if i > 0 {
 			rows = append(rows, ',')
 		}
-		rows = fmt.Appendf(rows, `"%d":%s`, e.row, terms)
+		rows = fmt.Appendf(rows, `"%d":%s`, e.row(), terms)
 	}
 	return string(append(rows, '}')), nil
 }
@@ -185,10 +187,10 @@ const mergeStep = 256
 
 const changes = `SELECT total_changes()`
 
-// Merge merges the index into one segment, step by step. It takes about a second for a million messages.
-func (s Search) Merge(ctx context.Context) error {
+// merge merges the index into one segment, step by step. It takes about a second for a million messages.
+func (x *indexer) merge(ctx context.Context) error {
 	for pages, more := -mergeStep, true; more; pages = mergeStep {
-		err := s.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
+		err := x.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
 			var before, after int
 			if err := tx.QueryRowContext(ctx, changes).Scan(&before); err != nil {
 				return err

@@ -45,7 +45,7 @@ func Sweep(ctx context.Context, d *DB, c Config) (s Swept, err error) {
 			return s, err
 		}
 	}
-	return s, d.Search().Merge(ctx)
+	return s, d.terms.merge(ctx)
 }
 
 // sweepMessages deletes expired messages in small transactions, so that other writes can run in between.
@@ -84,7 +84,8 @@ const expiredMessages = `SELECT m.id, c.no, m.seq FROM messages m JOIN chats c O
 // storedRow is the location of a message.
 type storedRow struct {
 	id  int64
-	row int64 // in the search index
+	no  int64 // of its chat
+	seq int64
 }
 
 // listExpired lists the next messages by ID that were written before until.
@@ -97,19 +98,15 @@ func listExpired(ctx context.Context, d *DB, until, after int64) ([]storedRow, e
 }
 
 func scanStoredRow(scan scanner) (storedRow, error) {
-	var id, no, seq int64
-	err := scan(&id, &no, &seq)
-	return storedRow{id, indexRow(no) + seq}, err
+	var m storedRow
+	err := scan(&m.id, &m.no, &m.seq)
+	return m, err
 }
 
 const (
 	deleteEmbedding = `DELETE FROM embeddings
 		WHERE (chat_key, epoch, seq) = (SELECT chat_key, epoch, seq FROM messages WHERE id = ?1)`
 	deleteMessage = `DELETE FROM messages WHERE id = ?1`
-	deleteTerms   = `DELETE FROM terms WHERE rowid = ?1`
-
-	// The IDs of the newest messages are reused once they are deleted.
-	lowerIndexed = `UPDATE indexed SET upto = MIN(upto, (SELECT COALESCE(MAX(id), 0) FROM messages))`
 )
 
 // deleteMessages is the only place that removes messages from the History.
@@ -122,8 +119,5 @@ func deleteMessages(ctx context.Context, d *DB, tx *sql.Tx, list []storedRow) er
 			return fmt.Errorf("delete a message: %w", err)
 		}
 	}
-	if _, err := tx.ExecContext(ctx, lowerIndexed); err != nil {
-		return fmt.Errorf("record the state of the index: %w", err)
-	}
-	return nil
+	return d.terms.swept(ctx, tx)
 }

@@ -36,11 +36,13 @@ func (d *DB) decide(ctx context.Context, tx *sql.Tx, key chat.Key, events ...con
 	if err != nil {
 		return nil, fmt.Errorf("turns of %v: %w", key, err)
 	}
-	now, is, effects := fromMillis(millis(d.now())), was, []convo.Effect(nil)
-	for _, e := range events {
-		var more []convo.Effect
-		is, more = convo.Decide(is, e, now)
-		effects = append(effects, more...)
+	now := fromMillis(millis(d.now()))
+	is, effects := decideAll(was, events, now)
+	if was.Next == unnumbered && is.Next > was.Next {
+		if err := d.numberTurns(ctx, tx, &was, is.Next-was.Next); err != nil {
+			return nil, fmt.Errorf("number the turns of %v: %w", key, err)
+		}
+		is, effects = decideAll(was, events, now)
 	}
 	err = d.hotTurns.store(key, is.Open(), (turnDifference{ctx, tx, key, was, is, effects, now}).store)
 	if err != nil {
@@ -50,6 +52,25 @@ func (d *DB) decide(ctx context.Context, tx *sql.Tx, key chat.Key, events ...con
 		return effects, verifyTurns(ctx, tx, key, is, "after "+named(events))
 	}
 	return effects, nil
+}
+
+// decideAll decides about events, one after the other.
+func decideAll(is convo.Chat, events []convo.Event, now time.Time) (_ convo.Chat, effects []convo.Effect) {
+	for _, e := range events {
+		var more []convo.Effect
+		is, more = convo.Decide(is, e, now)
+		effects = append(effects, more...)
+	}
+	return is, effects
+}
+
+// numberTurns takes numbers for new turns of a chat. Others may be taken in between by other chats, so the numbers are
+// taken only when it is known that there are new turns: what is decided does not depend on them.
+func (d *DB) numberTurns(ctx context.Context, tx *sql.Tx, c *convo.Chat, turns int64) error {
+	if turns > turnStep {
+		return fmt.Errorf("%d turns at once", turns)
+	}
+	return tx.QueryRowContext(ctx, takeTurns).Scan(&c.Next)
 }
 
 // knownTurns returns what is not over in a chat, from memory if the last decision about it is there.
@@ -106,7 +127,10 @@ func verifyTurns(ctx context.Context, tx *sql.Tx, key chat.Key, is convo.Chat, w
 	if err != nil {
 		return err
 	}
-	if is = is.Open(); fmt.Sprintf("%+v", stored) != fmt.Sprintf("%+v", is) {
+	if is = is.Open(); stored.Next == unnumbered {
+		is.Next = unnumbered
+	}
+	if fmt.Sprintf("%+v", stored) != fmt.Sprintf("%+v", is) {
 		return fmt.Errorf("%s: the rows of %v say\n%+v\ninstead of\n%+v", when, key, stored, is)
 	}
 	return nil

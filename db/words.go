@@ -35,4 +35,13 @@ var wordsOfPostgres = map[string]string{
 	overwriteEnded: ``,
 	firstTurn:      ``,
 	laterTurn:      `SELECT setval('turns_numbers', GREATEST(?1, last_value)) FROM turns_numbers`,
+
+	// The row of a message in SQLite's index names its chat and its seq, see [indexRow].
+	findTerms: `SELECT (SELECT string_agg(seq::text, ' ' ORDER BY seq DESC) FROM (SELECT seq FROM postings
+		WHERE chat = ?2::bigint >> 32 AND term = btrim(list.value, '"') AND seq >= ?3 ORDER BY seq DESC LIMIT ?4) AS newest)
+		FROM json_each(?1) list ORDER BY list.key::bigint`,
+	findWords: `SELECT seq FROM postings WHERE chat = ?2::bigint >> 32 AND term = ANY(string_to_array(btrim(?1, '"'), '" "'))
+		GROUP BY seq HAVING COUNT(*) = cardinality(string_to_array(btrim(?1, '"'), '" "')) ORDER BY seq DESC LIMIT ?3`,
+	notIndexed: `SELECT ` + messageColumns + ` FROM messages WHERE chat_key = ?1 AND FALSE`,
+	indexSize:  `SELECT pg_total_relation_size('postings')`,
 }

@@ -1,4 +1,4 @@
-// Package dbtest makes databases for tests. Upgrading a new file to the current schema takes half a second under the
+// Package dbtest makes databases for tests: files, or with MAGPIE_TEST_POSTGRES databases of that PostgreSQL server. Upgrading a new file to the current schema takes half a second under the
 // race detector, so that is done once per test binary, and each test gets a copy. Tests of new databases and of schema
 // upgrades use [db.Open] with an unused path.
 //
@@ -8,6 +8,7 @@ package dbtest
 import (
 	"context"
 	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"sync"
@@ -34,12 +35,24 @@ var template = sync.OnceValues(func() (content []byte, err error) {
 	return os.ReadFile(path)
 })
 
-// URL is the URL of a database file, for [db.Config].
-func URL(path string) string { return "sqlite://" + path }
+// URL is the URL of a database file, for [db.Config], or of the database that stands for it.
+func URL(path string) string {
+	if OnPostgres() {
+		return urlOf(databaseOf(path))
+	}
+	return "sqlite://" + path
+}
 
 // Write writes an empty database with the current schema to a new file, and creates its folder. The error is
 // [fs.ErrExist] if the path exists.
 func Write(path string) error {
+	if OnPostgres() {
+		name, err := postgresTemplate()
+		if err != nil {
+			return err
+		}
+		return createDatabase(path, name)
+	}
 	content, err := template()
 	if err != nil {
 		return err
@@ -59,6 +72,9 @@ func Write(path string) error {
 func Create(t testing.TB) (path string) {
 	t.Helper()
 	path = filepath.Join(t.TempDir(), "magpie.db")
+	if OnPostgres() {
+		drop(t, path)
+	}
 	if err := Write(path); err != nil {
 		t.Fatal(err)
 	}
@@ -75,6 +91,13 @@ func Verifies(t testing.TB) bool {
 // Open opens a database, and closes it when the test ends. It creates the file if necessary.
 func Open(t testing.TB, path string) *db.DB {
 	t.Helper()
+	if OnPostgres() {
+		if err := createDatabase(path, ""); err == nil {
+			drop(t, path)
+		} else if !errors.Is(err, fs.ErrExist) {
+			t.Fatal(err)
+		}
+	}
 	d, err := db.Open(t.Context(), db.Config{URL: URL(path), Verify: Verifies(t)})
 	if err != nil {
 		t.Fatal(err)
