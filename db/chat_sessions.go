@@ -26,7 +26,7 @@ type Session struct {
 }
 
 const keepSession = `UPDATE chats SET session_id = ?3, session_node = ?4, session_cwd = ?5,
-	session_turn = CASE WHEN session_id = ?3 THEN MAX(session_turn, ?6) ELSE ?6 END,
+	session_turn = CASE WHEN session_id = ?3 THEN CASE WHEN session_turn > ?6 THEN session_turn ELSE ?6 END ELSE ?6 END,
 	session_tokens = CASE WHEN ?7 = 0 AND session_id = ?3 THEN session_tokens ELSE ?7 END,
 	session_window = CASE WHEN ?8 = 0 AND session_id = ?3 THEN session_window ELSE ?8 END
 	WHERE key = ?1 AND epoch = ?2`

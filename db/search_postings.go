@@ -68,7 +68,7 @@ const allIndexed = math.MaxInt64
 
 const (
 	selectPostingsState = `SELECT upto, version FROM indexed`
-	lockPostings        = `SELECT upto FROM indexed FOR UPDATE`
+	lockPostings        = `UPDATE indexed SET upto = upto RETURNING upto`
 	forgetPostings      = `UPDATE indexed SET version = ?1, upto = 0 WHERE version <> ?1`
 	emptyPostings       = `TRUNCATE postings`
 	setIndexedUpto      = `UPDATE indexed SET upto = ?1`

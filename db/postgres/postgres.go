@@ -122,8 +122,8 @@ func (d *DB) checkServer(ctx context.Context) error {
 		return i18n.Mistakef("PostgreSQL 的版本是 %d：至少要 15", "PostgreSQL has version %d: 15 or newer is needed", version/10000)
 	}
 	if encoding != "UTF8" {
-		return i18n.Mistakef("数据库 %s 的编码是 %s：要用 UTF8 重新建库：CREATE DATABASE ... ENCODING 'UTF8' TEMPLATE template0",
-			"the database %s has the encoding %s: create it anew with CREATE DATABASE ... ENCODING 'UTF8' TEMPLATE template0",
+		return i18n.Mistakef("数据库 %s 的编码是 %s：需要新建一个 UTF8 的数据库：CREATE DATABASE ... ENCODING 'UTF8' TEMPLATE template0",
+			"the database %s has the encoding %s: create one with UTF8: CREATE DATABASE ... ENCODING 'UTF8' TEMPLATE template0",
 			d.config.Database, encoding)
 	}
 	return nil
