@@ -5,36 +5,12 @@ import (
 	"database/sql"
 	"fmt"
 	"io/fs"
-	"syscall"
 	"testing"
 	"time"
 )
 
 // Waiting is the number of write transactions that wait for the writer.
 func (d *DB) Waiting() int { return len(d.writer.waitingJobs()) }
-
-// CopyLock duplicates the descriptor of the lock file, as a fork does, until free is called.
-func (d *DB) CopyLock(t testing.TB) (free func()) {
-	t.Helper()
-	fd, err := syscall.Dup(int(d.lock.Fd()))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return func() {
-		if err := syscall.Close(fd); err != nil {
-			t.Error(err)
-		}
-	}
-}
-
-// Lock takes the lock on the database at path; done removes the lock file and releases the lock.
-func Lock(path string) (done func() error, err error) {
-	f, err := lock(path)
-	if err != nil {
-		return nil, err
-	}
-	return func() error { removeLock(f); return unlock(f) }, nil
-}
 
 // LimitPages lets the database grow by that many pages only, as on a disk that is nearly full.
 func (d *DB) LimitPages(t testing.TB, more int) {

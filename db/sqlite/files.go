@@ -287,7 +287,7 @@ func refuseAfterLoss(path string) error {
 		return err
 	}
 	if l, err := lock(path); err == nil { // otherwise its program is still running, or the folder is gone
-		if err := errors.Join(setLogAside(path), unlock(l)); err != nil {
+		if err := errors.Join(setLogAside(path), l.Release()); err != nil {
 			return fmt.Errorf("log of the lost database: %w", err)
 		}
 	}

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -60,18 +59,6 @@ func TestOneProcessServesTheDatabase(t *testing.T) {
 	accept(t, open(t, path), say("om_2", "the lock goes with Close"))
 }
 
-// A child process holds a copy of every open file between fork and exec.
-func TestTheLockGoesWithCloseWhileAnotherProgramIsStarted(t *testing.T) {
-	path := dbtest.Create(t)
-	d := open(t, path)
-	free := fileOf(d).CopyLock(t)
-	defer free()
-	if err := d.Close(); err != nil {
-		t.Fatal(err)
-	}
-	accept(t, open(t, path), say("om_1", "hi"))
-}
-
 // A first start that fails leaves nothing behind, not even the lock file.
 func TestAFirstStartThatFailsLeavesNothing(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "magpie.db")
@@ -86,37 +73,6 @@ func TestAFirstStartThatFailsLeavesNothing(t *testing.T) {
 	accept(t, open(t, path), say("om_1", "hi"))
 }
 
-// Whoever opens the lock file just before its holder removes it does not hold the lock beside the next one.
-func TestARemovedLockIsNoLock(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "magpie.db")
-	var holders, most, taken atomic.Int64
-	var wg sync.WaitGroup
-	for range 4 {
-		wg.Go(func() {
-			for range 500 {
-				done, err := sqlite.Lock(path)
-				if errors.As(err, new(*sqlite.LockedError)) {
-					continue
-				} else if err != nil {
-					t.Error(err)
-					return
-				}
-				taken.Add(1)
-				most.Store(max(most.Load(), holders.Add(1)))
-				runtime.Gosched()
-				holders.Add(-1)
-				if err := done(); err != nil {
-					t.Error(err)
-				}
-			}
-		})
-	}
-	wg.Wait()
-	if most.Load() != 1 || taken.Load() == 0 {
-		t.Errorf("%d hold the lock at once; it was taken %d times", most.Load(), taken.Load())
-	}
-}
-
 // Files beside the database are in the folder of its real path, also when it is opened through a link.
 func TestTheDatabaseBehindALink(t *testing.T) {
 	dir, err := filepath.EvalSymlinks(t.TempDir())
@@ -125,14 +81,14 @@ func TestTheDatabaseBehindALink(t *testing.T) {
 	}
 	real, link := filepath.Join(dir, "real", "magpie.db"), filepath.Join(dir, "link.db")
 	cfg := db.Config{URL: "sqlite://" + link}
-	if folder, _, err := cfg.Paths(); err != nil || folder != dir {
+	if folder, _, err := cfg.DSN().Paths(); err != nil || folder != dir {
 		t.Errorf("before there is one: %q, %v", folder, err)
 	}
 	open(t, real)
 	if err := os.Symlink(real, link); err != nil {
 		t.Fatal(err)
 	}
-	folder, files, err := cfg.Paths()
+	folder, files, err := cfg.DSN().Paths()
 	if err != nil || folder != filepath.Dir(real) || files[0] != real {
 		t.Errorf("%q, %q, %v", folder, files, err)
 	}

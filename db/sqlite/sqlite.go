@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"magpie/db/engine"
+	"magpie/internal/filelock"
 	"magpie/internal/i18n"
 )
 
@@ -61,8 +62,8 @@ type DB struct {
 
 	path    string
 	options Options
-	lock    *os.File   // nil if read-only
-	files   *openFiles // nil if read-only
+	lock    *filelock.Lock // nil if read-only
+	files   *openFiles     // nil if read-only
 	writer  *writer
 }
 
@@ -241,14 +242,14 @@ func (d *DB) Close() error {
 		errs = append(errs, d.files.close())
 	}
 	if d.lock != nil {
-		errs = append(errs, unlock(d.lock))
+		errs = append(errs, d.lock.Release())
 	}
 	return errors.Join(errs...)
 }
 
 // removeNew removes the files of a database that could not be set up.
 func (d *DB) removeNew() error {
-	defer removeLock(d.lock)
+	defer d.lock.Remove()
 	if d.files == nil { // there are none yet
 		return nil
 	}
