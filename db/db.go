@@ -9,26 +9,31 @@ import (
 	"database/sql"
 	"embed"
 	"errors"
-	"fmt"
 	"io/fs"
-	"path/filepath"
-	"strings"
 	"time"
 
+	"magpie/db/dsn"
 	"magpie/db/engine"
 	"magpie/db/postgres"
 	"magpie/db/sqlite"
 	"magpie/internal/configtype"
+	"magpie/internal/filelock"
 	"magpie/internal/i18n"
 )
 
 // Config is the [db] section.
 type Config struct {
-	// sqlite:///absolute/path.db or sqlite://relative/path.db
+	// sqlite:///absolute/path.db, sqlite://relative/path.db or postgres://user@host/database
 	URL        string              `toml:"url" env:"URL"`
 	HistoryTTL configtype.Duration `toml:"history_ttl" env:"HISTORY_TTL"` // how long messages are kept; 0 = forever
 	// how long working data is kept, such as known events
 	CacheTTL configtype.Duration `toml:"cache_ttl" env:"CACHE_TTL"`
+	// Password is that of PostgreSQL's user if the URL has none; empty = it is in a password file. The caller sets it.
+	Password string `toml:"-" env:"-"`
+	// Data and Node are the folder of what belongs to this machine, and its name. With PostgreSQL one process at a time
+	// opens the database for serving with this folder. The caller sets them; empty = nobody else may be in the way.
+	Data string `toml:"-" env:"-"`
+	Node string `toml:"-" env:"-"`
 	// Progress reports the progress of work that may take minutes, see [sqlite.Options]. The caller sets it; nil = no
 	// reports.
 	Progress func(w engine.Work, done, total int64) `toml:"-" env:"-"`
@@ -47,8 +52,7 @@ const leastTTL = 24 * time.Hour
 
 // Validate reports all problems with c.
 func (c Config) Validate() error {
-	_, err := c.path()
-	errs := []error{err}
+	errs := []error{c.DSN().Check()}
 	if d := c.HistoryTTL.Duration; d != 0 && d < leastTTL {
 		errs = append(errs, i18n.Mistakef("[db] history_ttl %v：至少为 %v，或写 0 保留全部",
 			"[db] history_ttl %v: must be %v or more, or 0 to keep everything", d, leastTTL))
@@ -60,39 +64,9 @@ func (c Config) Validate() error {
 	return errors.Join(errs...)
 }
 
-// isPostgres reports whether the database is one of PostgreSQL.
-func (c Config) isPostgres() bool {
-	return strings.HasPrefix(c.URL, "postgres://") || strings.HasPrefix(c.URL, "postgresql://")
-}
-
-func (c Config) path() (string, error) {
-	path, ok := strings.CutPrefix(c.URL, "sqlite://")
-	if !ok || path == "" {
-		return "", i18n.Mistakef("[db] url %q：应写成 sqlite:///path/to/magpie.db 的形式",
-			"[db] url %q: must be like sqlite:///path/to/magpie.db", c.URL)
-	}
-	return path, nil
-}
-
-// Paths returns the real folder of the database, and its files.
-func (c Config) Paths() (folder string, files []string, err error) {
-	path, err := c.path()
-	if err != nil {
-		return "", nil, err
-	}
-	if path, err = filepath.Abs(sqlite.RealPath(path)); err != nil {
-		return "", nil, fmt.Errorf("place of the database: %w", err)
-	}
-	return filepath.Dir(path), sqlite.Files(path), nil
-}
-
-// RescuedCopies lists the copies of databases that were lost at this database's path, see [sqlite.LostError].
-func (c Config) RescuedCopies() ([]string, error) {
-	path, err := c.path()
-	if err != nil {
-		return nil, err
-	}
-	return sqlite.RescuedCopies(sqlite.RealPath(path))
+// DSN is where the database is.
+func (c Config) DSN() dsn.DSN {
+	return dsn.DSN{URL: c.URL, Password: c.Password, Data: c.Data, Node: c.Node}
 }
 
 // DB is the store. Its methods are safe for concurrent use; each is one transaction.
@@ -106,6 +80,8 @@ type DB struct {
 	chats  *chatCache // nil if read-only, or if others may write
 	// the turns of chats; nil if read-only, or if others may write
 	hotTurns *turnCache
+
+	folder *filelock.Lock // on the data folder; nil if nothing is locked
 
 	terms    termIndex
 	indexing *indexer // the index of SQLite; nil with another engine
@@ -150,17 +126,17 @@ func (d *DB) use(e engine.Engine) { d.Upkeep, d.engine, d.read = e, e, e.Readers
 // checked, and nobody else can open it for serving meanwhile; see [sqlite.LockedError], [sqlite.CorruptError] and
 // [engine.ErrNewerSchema].
 func Open(ctx context.Context, c Config) (_ *DB, err error) {
-	if c.isPostgres() {
-		return openPostgres(ctx, c)
-	}
-	path, err := c.path()
-	if err != nil {
+	at := c.DSN()
+	if err := at.Check(); err != nil {
 		return nil, err
+	}
+	if !at.IsFile() {
+		return openPostgres(ctx, c)
 	}
 	d := &DB{now: time.Now, verify: c.Verify, chats: newChatCache(hotChats), hotTurns: newTurnCache()}
 	d.indexing = newIndexer(d)
 	d.terms = d.indexing
-	file, err := sqlite.Open(ctx, path, optionsOf(d, c))
+	file, err := sqlite.Open(ctx, at.File(), optionsOf(d, c))
 	if err != nil {
 		return nil, err
 	}
@@ -177,12 +153,21 @@ func Open(ctx context.Context, c Config) (_ *DB, err error) {
 }
 
 func openPostgres(ctx context.Context, c Config) (*DB, error) {
-	server, err := postgres.Open(ctx, c.URL, postgresOptions())
+	at := c.DSN()
+	to, err := at.Postgres()
 	if err != nil {
 		return nil, err
 	}
+	folder, err := at.Lock()
+	if err != nil {
+		return nil, err
+	}
+	server, err := postgres.Open(ctx, to, postgresOptions(at))
+	if err != nil {
+		return nil, errors.Join(err, folder.Release())
+	}
 	d := ofPostgres(server)
-	d.verify = c.Verify
+	d.verify, d.folder = c.Verify, folder
 	if err := d.terms.build(ctx, c.Progress); err != nil {
 		return nil, errors.Join(server.Explain(err), d.Close())
 	}
@@ -197,38 +182,42 @@ func ofPostgres(server *postgres.DB) *DB {
 	return d
 }
 
-func postgresOptions() postgres.Options {
+func postgresOptions(at dsn.DSN) postgres.Options {
 	migrations, err := fs.Sub(schema, "schema/postgres")
 	if err != nil {
 		panic(err) // the schema is part of the program
 	}
-	return postgres.Options{Schema: migrations, Words: wordsOfPostgres}
+	return postgres.Options{Schema: migrations, Words: wordsOfPostgres, Instance: at.Instance()}
 }
 
 // Close closes the database after the running write.
 func (d *DB) Close() error {
 	d.terms.close()
-	return d.engine.Close()
+	return errors.Join(d.engine.Close(), d.folder.Release())
 }
 
 // OpenReadOnly opens a database that another process may be serving, for backups and checks. It takes no lock, changes
 // nothing, and every write through it fails. It accepts an older schema than that of [Open].
 func OpenReadOnly(ctx context.Context, c Config) (*DB, error) {
-	if c.isPostgres() {
-		server, err := postgres.OpenReadOnly(ctx, c.URL, postgresOptions())
+	at := c.DSN()
+	if err := at.Check(); err != nil {
+		return nil, err
+	}
+	if !at.IsFile() {
+		to, err := at.Postgres()
+		if err != nil {
+			return nil, err
+		}
+		server, err := postgres.OpenReadOnly(ctx, to, postgresOptions(at))
 		if err != nil {
 			return nil, err
 		}
 		return ofPostgres(server), nil
 	}
-	path, err := c.path()
-	if err != nil {
-		return nil, err
-	}
 	d := &DB{now: time.Now}
 	d.indexing = newIndexer(d)
 	d.terms = d.indexing
-	file, err := sqlite.OpenReadOnly(ctx, path, optionsOf(d, c))
+	file, err := sqlite.OpenReadOnly(ctx, at.File(), optionsOf(d, c))
 	if err != nil {
 		return nil, err
 	}

@@ -36,7 +36,7 @@ func (a auditCmd) Run(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	store, err := db.OpenReadOnly(ctx, c.DB)
+	store, err := db.OpenReadOnly(ctx, c.DBConfig())
 	if err != nil {
 		return err
 	}

@@ -25,11 +25,16 @@ func (b backupCmd) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if !c.DB.DSN().IsFile() {
+		return i18n.Mistakef("历史在 PostgreSQL 里：用 PostgreSQL 自己的工具备份，例如 pg_dump --format=custom --file=%s %s",
+			"the history is in PostgreSQL: back it up with PostgreSQL's own tools, as in pg_dump --format=custom --file=%s %s",
+			b.File, c.DB.DSN())
+	}
 	began := time.Now()
 	show, end := databaseWork()
 	defer end()
 	c.DB.Progress = show
-	store, err := db.OpenReadOnly(ctx, c.DB)
+	store, err := db.OpenReadOnly(ctx, c.DBConfig())
 	if err != nil {
 		return err
 	}

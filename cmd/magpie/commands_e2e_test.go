@@ -207,7 +207,7 @@ func TestLoginThroughTheChat(t *testing.T) {
 // everything is all that the program has in its folder and has logged.
 func (r *rig) everything() string {
 	r.Helper()
-	files, err := filepath.Glob(filepath.Join(filepath.Dir(r.cfg.DatabasePath()), "*"))
+	files, err := filepath.Glob(filepath.Join(filepath.Dir(r.cfg.DB.DSN().File()), "*"))
 	if err != nil || len(files) == 0 {
 		r.Fatalf("%v %v", files, err)
 	}

@@ -66,7 +66,7 @@ func (c contextCmd) Run(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	store, err := db.OpenReadOnly(ctx, cfg.DB)
+	store, err := db.OpenReadOnly(ctx, cfg.DBConfig())
 	if err != nil {
 		return err
 	}

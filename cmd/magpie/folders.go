@@ -22,7 +22,7 @@ func agentsConfig(ctx context.Context, c config.Config, store *db.DB) (claude.Co
 	if agents.Instance, err = store.Instance(); err != nil {
 		return agents, err
 	}
-	_, private, err := c.DB.Paths()
+	_, private, err := c.DB.DSN().Paths()
 	if err != nil {
 		return agents, err
 	}

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"magpie/db"
+	"magpie/db/dsn"
 	"magpie/db/sqlite"
 	"magpie/internal/chat"
 	"magpie/internal/i18n"
@@ -44,7 +45,7 @@ func (i importCmd) Run(ctx context.Context) (err error) {
 		return err
 	}
 	defer in.Close() //nolint:errcheck // only read
-	store, err := openForImport(ctx, c.DB)
+	store, err := openForImport(ctx, c.DBConfig())
 	if err != nil {
 		return err
 	}
@@ -71,15 +72,24 @@ func openForImport(ctx context.Context, c db.Config) (*db.DB, error) {
 	defer end()
 	c.Progress = show
 	store, err := db.Open(ctx, c)
-	var locked *sqlite.LockedError
-	if !errors.As(err, &locked) {
-		return store, err
+	var file *sqlite.LockedError
+	var folder *dsn.FolderLockedError
+	switch {
+	case errors.As(err, &file):
+		return nil, errInUse(file.Path, file.PID)
+	case errors.As(err, &folder):
+		return nil, errInUse(c.DSN().String(), folder.PID)
 	}
+	return store, err
+}
+
+// errInUse says that a bridge must be stopped first, which is process pid; 0 = it is not known.
+func errInUse(database string, pid int) error {
 	who := ""
-	if locked.PID != 0 {
-		who = i18n.CmdByProcess.Sprintf(userLang(), locked.PID)
+	if pid != 0 {
+		who = i18n.CmdByProcess.Sprintf(userLang(), pid)
 	}
-	return nil, errors.New(i18n.CmdInUse.Sprintf(userLang(), locked.Path, who))
+	return errors.New(i18n.CmdInUse.Sprintf(userLang(), database, who))
 }
 
 // openInput opens a file, or the standard input, whose size is unknown.
@@ -216,7 +226,7 @@ func (e exportCmd) Run(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	store, err := db.OpenReadOnly(ctx, c.DB)
+	store, err := db.OpenReadOnly(ctx, c.DBConfig())
 	if err != nil {
 		return err
 	}

@@ -32,7 +32,7 @@ func (e memoryExportCmd) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	store, err := db.OpenReadOnly(ctx, c.DB)
+	store, err := db.OpenReadOnly(ctx, c.DBConfig())
 	if err != nil {
 		return err
 	}
@@ -68,7 +68,7 @@ func (i memoryImportCmd) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	store, err := openForImport(ctx, c.DB)
+	store, err := openForImport(ctx, c.DBConfig())
 	if err != nil {
 		return err
 	}

@@ -142,14 +142,14 @@ func writeFound(ctx context.Context, o migrate.Options, found *migrate.Found) (e
 	if err := config.Decode(text, &c); err != nil {
 		return err
 	}
-	n, err := importFound(ctx, c.DB, found)
+	n, err := importFound(ctx, c.DBConfig(), found)
 	if err != nil {
 		return err
 	}
 	if err := setup.CreateFile(o.Config, "", text); err != nil {
 		return err
 	}
-	fmt.Println("\n" + i18n.MigrateDone.Sprintf(o.Lang, o.Config, n, c.DatabasePath()))
+	fmt.Println("\n" + i18n.MigrateDone.Sprintf(o.Lang, o.Config, n, c.DB.DSN().File()))
 	fmt.Println(i18n.MigrateNext.Sprintf(o.Lang, found.Bridge, o.Config))
 	return nil
 }

@@ -327,13 +327,13 @@ func TestSecretsStayInside(t *testing.T) {
 
 // agentsFolder is where the CLI keeps its files, in a folder per chat.
 func (r *rig) agentsFolder() string {
-	return filepath.Join(filepath.Dir(r.cfg.DatabasePath()), "agents")
+	return filepath.Join(filepath.Dir(r.cfg.DB.DSN().File()), "agents")
 }
 
 // inDataFolder searches for secrets in all files of the program, except for the CLI's own.
 func (r *rig) inDataFolder(secrets []string) {
 	r.Helper()
-	dir := filepath.Dir(r.cfg.DatabasePath())
+	dir := filepath.Dir(r.cfg.DB.DSN().File())
 	must(r, filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
 			if path == r.agentsFolder() {

@@ -178,9 +178,10 @@ func (p *program) openStore(ctx context.Context) (err error) {
 			return err
 		}
 	}
+	c := p.cfg.DBConfig()
 	var ready func()
-	p.cfg.DB.Progress, ready = databaseWork()
-	p.store, err = db.Open(ctx, p.cfg.DB)
+	c.Progress, ready = databaseWork()
+	p.store, err = db.Open(ctx, c)
 	ready()
 	return err
 }

@@ -76,10 +76,10 @@ func TestTheFirstMessageFindsASpareProcess(t *testing.T) {
 // A file with the first message is in a place that the agent may read.
 func TestTheFirstMessageIsAFile(t *testing.T) {
 	r := newRig(t, oneSpare, withFiles, func(c *config.Config) { // the database has a folder of its own
-		c.Data = filepath.Dir(c.DatabasePath())
+		c.Data = filepath.Dir(c.DB.DSN().File())
 		own := filepath.Join(c.Data, "db", "magpie.db")
 		must(t, os.Mkdir(filepath.Dir(own), 0o700))
-		must(t, os.Rename(c.DatabasePath(), own))
+		must(t, os.Rename(c.DB.DSN().File(), own))
 		c.DB.URL = dbtest.URL(own)
 	})
 	r.hasSpare()

@@ -5,9 +5,7 @@ package postgres
 
 import (
 	"context"
-	"crypto/sha256"
 	"database/sql"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -41,6 +39,8 @@ type Options struct {
 	Schema fs.FS             // the migrations, as goose reads them
 	Words  map[string]string // what is said in other words here than in SQLite, which may be a part of a statement
 	Run    string            // names this program's connections
+
+	Instance string // identifies this program on this machine
 }
 
 // DB is an open database. Its methods are safe for concurrent use.
@@ -52,8 +52,8 @@ type DB struct {
 }
 
 // Open opens the database for serving, and upgrades its schema.
-func Open(ctx context.Context, url string, o Options) (*DB, error) {
-	d, err := open(ctx, url, o)
+func Open(ctx context.Context, to *pgx.ConnConfig, o Options) (*DB, error) {
+	d, err := open(ctx, to, o)
 	if err != nil {
 		return nil, err
 	}
@@ -64,8 +64,8 @@ func Open(ctx context.Context, url string, o Options) (*DB, error) {
 }
 
 // OpenReadOnly opens a database whose schema may be older than this program's. Every write through it fails.
-func OpenReadOnly(ctx context.Context, url string, o Options) (*DB, error) {
-	d, err := open(ctx, url, o)
+func OpenReadOnly(ctx context.Context, to *pgx.ConnConfig, o Options) (*DB, error) {
+	d, err := open(ctx, to, o)
 	if err != nil {
 		return nil, err
 	}
@@ -80,11 +80,8 @@ func OpenReadOnly(ctx context.Context, url string, o Options) (*DB, error) {
 	return d, nil
 }
 
-func open(ctx context.Context, url string, o Options) (*DB, error) {
-	config, err := pgx.ParseConfig(url)
-	if err != nil {
-		return nil, explain(err)
-	}
+func open(ctx context.Context, to *pgx.ConnConfig, o Options) (*DB, error) {
+	config := to.Copy()
 	for name, value := range limits {
 		config.RuntimeParams[name] = value
 	}
@@ -212,8 +209,5 @@ func (d *DB) Backup(context.Context, string) error {
 // Guard does nothing until ctx is done: the server looks after its files.
 func (d *DB) Guard(ctx context.Context, _ func(error)) { <-ctx.Done() }
 
-// Instance identifies the database on this machine, and reveals nothing about it.
-func (d *DB) Instance() (string, error) {
-	sum := sha256.Sum256(fmt.Appendf(nil, "%s:%d/%s %s", d.config.Host, d.config.Port, d.config.Database, d.options.Run))
-	return hex.EncodeToString(sum[:8]), nil
-}
+// Instance identifies this program on this machine: another one may use the same database.
+func (d *DB) Instance() (string, error) { return d.options.Instance, nil }

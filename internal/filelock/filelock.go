@@ -78,9 +78,12 @@ func isInPlace(f *os.File) (bool, error) {
 // it stays, which does no harm.
 func (l *Lock) Remove() { _ = os.Remove(l.file.Name()) }
 
-// Release releases the lock; it may be called again. Closing the file would not suffice: a child process that is just
+// Release releases the lock; it may be called again, and does nothing to no lock. Closing the file would not suffice: a child process that is just
 // being started has a copy of it until it runs, and would hold the lock until then.
 func (l *Lock) Release() error {
+	if l == nil {
+		return nil
+	}
 	release(l.file)
 	if err := l.file.Close(); !errors.Is(err, os.ErrClosed) {
 		return err

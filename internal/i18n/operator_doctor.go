@@ -114,6 +114,11 @@ var (
 		"先用 magpie backup 备份并停止鹊桥，再用 sqlite3 %s 改正这些行，或按 rowid 删除",
 		"make a backup with magpie backup, stop Magpie, then correct these rows or delete them by rowid with sqlite3 %s",
 	}
+	DoctorCorrectInServer = Phrase{
+		"先用 pg_dump 备份并停止鹊桥，再用 psql %s 改正或删除这些行",
+		"make a backup with pg_dump, stop Magpie, then correct or delete these rows with psql %s",
+	}
+	DoctorReachDB = Phrase{"照提示处理；连接方式在 [db] url 里", "do what it says; [db] url says how to connect"}
 	DoctorDBLater = Phrase{
 		"数据库：%s 会在第一次启动时创建",
 		"database: %s will be created at the first start",
@@ -338,6 +343,7 @@ var (
 	DoctorDiskFree   = Phrase{"清理一些空间", "free up some space"}
 	DoctorDiskRoomy  = Phrase{"磁盘（%[1]s）：%[3]s 剩余 %[2]d GB", "disk (%s): %d GB free at %s"}
 	DoctorDatabase   = Phrase{"数据库", "database"}
+	DoctorData       = Phrase{"数据", "data"}
 	DoctorProject    = Phrase{"项目", "project"}
 
 	DoctorListenFree   = Phrase{"[http] listen：%s 可用", "[http] listen: %s is free"}

@@ -189,16 +189,18 @@ func (c Config) NodeName() (string, error) {
 	return host, nil
 }
 
-// DatabasePath is the path of the database file as configured, which may be relative.
-func (c Config) DatabasePath() string {
-	path, _ := strings.CutPrefix(c.DB.URL, "sqlite://")
-	return path
+// DBConfig is the configuration of package db.
+func (c Config) DBConfig() db.Config {
+	c.DB.Data, _ = c.DataFolder() // Validate reports an invalid path
+	c.DB.Node, _ = c.NodeName()   // so does whoever needs it
+	c.DB.Password = env.ToMap(c.Claude.Environ)["PGPASSWORD"]
+	return c.DB
 }
 
 // OutgoingFiles returns the folder of files that agents send, empty if they send none, and the files that they must
 // never send.
 func (c Config) OutgoingFiles() (folder string, private []string, err error) {
-	_, private, err = c.DB.Paths()
+	_, private, err = c.DB.DSN().Paths()
 	if err != nil {
 		return "", nil, err
 	}

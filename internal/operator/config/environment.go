@@ -19,7 +19,9 @@ import (
 const EnvPrefix = "MAGPIE_"
 
 // secretVariables are the variables whose value may also be read from the file named by NAME_FILE.
-var secretVariables = []string{EnvPrefix + "FEISHU_APP_SECRET", EnvPrefix + "MEMORY_EMBEDDINGS_KEY"}
+var secretVariables = []string{
+	EnvPrefix + "FEISHU_APP_SECRET", EnvPrefix + "MEMORY_EMBEDDINGS_KEY", EnvPrefix + "DB_URL",
+}
 
 // applyEnvironment applies the variables MAGPIE_<SECTION>_<KEY>. Secrets may also be in files, as service managers
 // provide them.

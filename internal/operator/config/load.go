@@ -127,7 +127,7 @@ func ReadForDatabase(path string, environ []string) (Config, error) {
 	if err != nil || c.File != "" || c.DB.URL != Defaults().DB.URL {
 		return c, err
 	}
-	if _, err := os.Stat(c.DatabasePath()); errors.Is(err, fs.ErrNotExist) {
+	if _, err := os.Stat(c.DB.DSN().File()); errors.Is(err, fs.ErrNotExist) {
 		return c, &Error{Err: ErrNotFound}
 	}
 	return c, nil

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"magpie/db/dsn"
 	"magpie/internal/claude/workspace"
 	"magpie/internal/i18n"
 	"magpie/internal/safepath"
@@ -22,7 +23,7 @@ func (c *Config) expandPaths() {
 		p.Path = ExpandHome(p.Path)
 		c.Projects[name] = p
 	}
-	if path, ok := strings.CutPrefix(c.DB.URL, "sqlite://"); ok {
+	if path := c.DB.DSN().File(); path != "" {
 		c.DB.URL = "sqlite://" + ExpandHome(path)
 	}
 }
@@ -43,7 +44,10 @@ func (c Config) MakeDefaultProject() error {
 // "files" the received files.
 func (c Config) DataFolder() (string, error) {
 	if c.Data == "" {
-		data, _, err := c.DB.Paths()
+		data, _, err := c.DB.DSN().Paths()
+		if err == nil && !c.DB.DSN().IsFile() {
+			err = dsn.ErrNoDataFolder
+		}
 		return data, err
 	}
 	data, err := filepath.Abs(c.Data)
@@ -56,18 +60,19 @@ func (c Config) DataFolder() (string, error) {
 	return data, nil
 }
 
-// checkData reports that the database lies outside the data folder: what guards the folder guards the database.
+// checkData reports that the data folder is not known, or that the database's file lies outside of it: what guards the
+// folder guards the database.
 func (c Config) checkData() error {
-	if c.Data == "" {
+	if c.Data == "" && c.DB.DSN().IsFile() {
 		return nil
 	}
-	data, err := c.DataFolder()
-	if err != nil {
-		return err
-	}
-	folder, _, err := c.DB.Paths()
+	folder, _, err := c.DB.DSN().Paths()
 	if err != nil {
 		return nil //nolint:nilerr // c.DB.Validate reports it
+	}
+	data, err := c.DataFolder()
+	if err != nil || !c.DB.DSN().IsFile() {
+		return err
 	}
 	// The file may be missing, but its folder may be reached by a link.
 	if folder, err = safepath.Resolve(folder); err != nil {
@@ -75,7 +80,7 @@ func (c Config) checkData() error {
 	}
 	if !safepath.Contains(data, folder) {
 		return i18n.Mistakef("data %q：数据库 %s 必须放在这个文件夹里：改 data，或改 [db] url",
-			"data %q: the database %s must lie in this folder: change data, or [db] url", c.Data, c.DatabasePath())
+			"data %q: the database %s must lie in this folder: change data, or [db] url", c.Data, c.DB.DSN().File())
 	}
 	return nil
 }
@@ -100,10 +105,8 @@ func (c Config) checkFolders() error {
 	if _, short := cutHome(c.Data); short {
 		errs = append(errs, i18n.Mistakef("data 文件夹：%v", "data: %v", err))
 	}
-	if path, _ := strings.CutPrefix(c.DB.URL, "sqlite://"); path != c.DB.URL {
-		if _, short := cutHome(path); short {
-			errs = append(errs, i18n.Mistakef("[db] url：%v", "[db] url: %v", err))
-		}
+	if _, short := cutHome(c.DB.DSN().File()); short {
+		errs = append(errs, i18n.Mistakef("[db] url：%v", "[db] url: %v", err))
 	}
 	if errs == nil {
 		return b.Projects.Check()

@@ -280,7 +280,8 @@ var described = []struct{ key, en, zh string }{
 	{"[terminal] enabled", "people who may read Magpie's data folder chat in a terminal, `magpie chat`; empty = yes. `true` lets a bot do without `[feishu]`",
 		"能读鹊桥数据文件夹的人可以在终端里聊天（`magpie chat`）；留空 = 可以。写 `true` 时可以没有 `[feishu]`"},
 
-	{"[db] url", "`sqlite:///path/to/magpie.db`", "`sqlite:///路径/magpie.db`"},
+	{"[db] url", "`sqlite:///path/to/magpie.db`, or `postgres://user:password@host:5432/database` for PostgreSQL 15 or newer, which needs `data`. Special characters in the password are percent-encoded (`@` as `%40`); it may also be in a password file (`?passfile=/path`), or the URL in the file that `MAGPIE_DB_URL_FILE` names",
+		"`sqlite:///路径/magpie.db`；或者 `postgres://用户:密码@主机:5432/数据库`，用 PostgreSQL 15 或更新的版本，这时必须设置 `data`。密码里的特殊字符写成百分号编码（`@` 写成 `%40`）；密码也可以放进密码文件（`?passfile=/路径`），整个 URL 也可以放进 `MAGPIE_DB_URL_FILE` 指定的文件"},
 	{"[db] history_ttl", "how long messages are kept, and the transcripts of sessions that no chat uses any more; `0s` = forever",
 		"消息保留多久，不再使用的会话的记录也一样；`0s` = 永久"},
 	{"[db] cache_ttl", "how long files and other working data are kept, such as the IDs of handled events", "文件和其他运行数据保留多久，如已处理事件的 ID"},
@@ -298,8 +299,8 @@ var described = []struct{ key, en, zh string }{
 	{"[log] format", "`console` = for people, `json` = one object per line, `auto` = `console` on a terminal, otherwise `json`",
 		"`console` = 便于人读，`json` = 每行一个对象，`auto` = 在终端上用 `console`，否则用 `json`"},
 
-	{"data", "folder of what belongs to this machine: the agents' state, received files, the socket of `magpie chat`. Empty = the folder of the database, which must lie in it",
-		"属于这台机器的数据放在哪个文件夹：助手的状态、收到的文件、`magpie chat` 的套接字。留空 = 数据库所在的文件夹；数据库必须放在这个文件夹里"},
+	{"data", "folder of what belongs to this machine: the agents' state, received files, the socket of `magpie chat`. Empty = the folder of the database, which must lie in it; with PostgreSQL it must be set, and no other Magpie may use the folder",
+		"属于这台机器的数据放在哪个文件夹：助手的状态、收到的文件、`magpie chat` 的套接字。留空 = 数据库所在的文件夹；数据库必须放在这个文件夹里；用 PostgreSQL 时必须设置，不能和另一个鹊桥共用"},
 	{"node", "name of this machine; sessions are resumed only where they were started. Empty = the host name; set it where host names change, as in containers",
 		"这台机器的名字；会话只在原来的机器上续接。留空 = 主机名；主机名会变时（如容器）请设置"},
 	{"shutdown_timeout", "time limit for stopping; running answers get most of it, answers that wait for an approval get none", "停止服务的时限；正在写的回答可以用其中的大部分，等待审批的立即结束"},

@@ -42,12 +42,10 @@ func TakeEnviron() ([]string, error) {
 // Secrets are the values removed from every message and log line: those of the program, and those in the agents'
 // environment.
 func (c Config) Secrets() []string {
-	list := []string{c.Feishu.AppSecret, c.Memory.EmbeddingsKey}
-	for _, address := range []string{c.DB.URL, c.Memory.EmbeddingsURL} {
-		if u, err := url.Parse(address); err == nil && u.User != nil {
-			password, _ := u.User.Password()
-			list = append(list, password, url.QueryEscape(password))
-		}
+	list := append([]string{c.Feishu.AppSecret, c.Memory.EmbeddingsKey}, c.DBConfig().DSN().Secrets()...)
+	if u, err := url.Parse(c.Memory.EmbeddingsURL); err == nil && u.User != nil {
+		password, _ := u.User.Password()
+		list = append(list, password, url.QueryEscape(password))
 	}
 	for _, kv := range c.Claude.Environ {
 		name, value, _ := strings.Cut(kv, "=")

@@ -28,7 +28,11 @@ func checkDatabase(ctx context.Context, r *Report, c config.Config) {
 	if c.DB.Validate() != nil {
 		return
 	}
-	path := c.DatabasePath()
+	if !c.DB.DSN().IsFile() {
+		checkServer(ctx, r, c.DBConfig())
+		return
+	}
+	path := c.DB.DSN().File()
 	if absolute, err := filepath.Abs(path); err == nil {
 		path = absolute
 	}
@@ -61,12 +65,33 @@ func checkDatabase(ctx context.Context, r *Report, c config.Config) {
 		r.AddFinding(Fail, r.text(i18n.DoctorMayRead), i18n.DoctorDBUnread, path, err)
 		return
 	}
-	if pid := servingPID(path); pid != 0 {
-		r.AddFinding(OK, "", i18n.DoctorDBServed, path, pid)
-	} else {
-		r.AddFinding(OK, "", i18n.DoctorDBWhole, path)
-	}
+	reportWhole(r, c.DB, path)
 	checkRows(reads, r, c.DB, path)
+}
+
+// reportWhole reports that the database is intact, and who uses it on this machine.
+func reportWhole(r *Report, c db.Config, place string) {
+	if pid := servingPID(c); pid != 0 {
+		r.AddFinding(OK, "", i18n.DoctorDBServed, place, pid)
+	} else {
+		r.AddFinding(OK, "", i18n.DoctorDBWhole, place)
+	}
+}
+
+// checkServer checks whether the database in PostgreSQL can be reached and used.
+func checkServer(ctx context.Context, r *Report, c db.Config) {
+	reads, cancel := context.WithTimeout(ctx, readTimeout)
+	defer cancel()
+	switch err := readDatabase(reads, c); {
+	case errors.Is(err, engine.ErrEmpty):
+		r.AddFinding(OK, "", i18n.DoctorDBLater, c.DSN())
+		return
+	case err != nil:
+		r.AddFinding(Fail, r.text(i18n.DoctorReachDB), i18n.DoctorDBUnread, c.DSN(), err)
+		return
+	}
+	reportWhole(r, c, c.DSN().String())
+	checkRows(reads, r, c, c.DSN().String())
 }
 
 // unreadable is why a file cannot be opened for reading; nil = it can.
@@ -114,7 +139,11 @@ func checkRows(ctx context.Context, r *Report, c db.Config, path string) {
 	if len(rows) > maxNamedRows {
 		names = append(names, "…")
 	}
-	r.AddFinding(Warn, r.text(i18n.DoctorCorrectRows, path), i18n.DoctorRowsUnread, len(rows), strings.Join(names, "; "))
+	do := r.text(i18n.DoctorCorrectRows, path)
+	if !c.DSN().IsFile() {
+		do = r.text(i18n.DoctorCorrectInServer, path)
+	}
+	r.AddFinding(Warn, do, i18n.DoctorRowsUnread, len(rows), strings.Join(names, "; "))
 }
 
 // checkSilenced lists chats in which the platform does not let the bot write.
@@ -145,7 +174,7 @@ func checkUndelivered(ctx context.Context, r *Report, store *db.DB) {
 
 // checkEmptyDatabase reports why nothing is in the database: Magpie has not set it up yet, or its content was lost.
 func checkEmptyDatabase(r *Report, c db.Config, path string) {
-	if copies, err := c.RescuedCopies(); err != nil || len(copies) > 0 {
+	if copies, err := c.DSN().RescuedCopies(); err != nil || len(copies) > 0 {
 		checkMissingDatabase(r, c, path)
 		return
 	}
@@ -154,8 +183,8 @@ func checkEmptyDatabase(r *Report, c db.Config, path string) {
 
 // checkMissingDatabase reports why there is no database: none was created yet, or one was lost.
 func checkMissingDatabase(r *Report, c db.Config, path string) {
-	copies, err := c.RescuedCopies()
-	switch pid := servingPID(path); {
+	copies, err := c.DSN().RescuedCopies()
+	switch pid := servingPID(c); {
 	case err != nil:
 		r.AddFinding(Fail, r.text(i18n.DoctorMayRead), i18n.DoctorDBUnread, path, err)
 	case len(copies) > 0:
@@ -181,10 +210,10 @@ func readDatabase(ctx context.Context, c db.Config) error {
 	return errors.Join(store.Check(ctx), store.Close())
 }
 
-// servingPID returns the process that serves the database, 0 if none does. It does not try the lock: the lock file
+// servingPID returns the process of this machine that serves the database, 0 if none does. It does not try the lock: the lock file
 // outlives the lock, and trying could make a bridge fail that starts at this moment.
-func servingPID(path string) int {
-	path += ".lock"
+func servingPID(c db.Config) int {
+	path := c.DSN().LockFile()
 	text, err := os.ReadFile(path)
 	if err != nil {
 		return 0

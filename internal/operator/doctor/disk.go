@@ -15,9 +15,13 @@ const (
 	leastSpace  = 100 << 20 // bytes
 )
 
-// CheckDisk checks whether there is space for the database and the project.
+// CheckDisk checks whether there is space for the data on this machine and the project.
 func CheckDisk(r *Report, c config.Config) {
-	checkSpace(r, i18n.DoctorDatabase, existingParent(filepath.Dir(c.DatabasePath())))
+	if c.DB.DSN().IsFile() {
+		checkSpace(r, i18n.DoctorDatabase, existingParent(filepath.Dir(c.DB.DSN().File())))
+	} else if data, err := c.DataFolder(); err == nil { // otherwise it is reported with the configuration
+		checkSpace(r, i18n.DoctorData, existingParent(data))
+	}
 	checkSpace(r, i18n.DoctorProject, existingParent(c.Claude.Project))
 }
 

@@ -79,7 +79,7 @@ func scopes(ctx context.Context, c config.Config) (list []string) {
 // mentionRules returns the mention rules that groups have set. It ignores an unreadable database, which has a finding
 // of its own.
 func mentionRules(ctx context.Context, c config.Config) (rules []chat.MentionRule) {
-	store, err := db.OpenReadOnly(ctx, c.DB)
+	store, err := db.OpenReadOnly(ctx, c.DBConfig())
 	if err != nil {
 		return nil
 	}
@@ -189,7 +189,7 @@ func checkOwner(ctx context.Context, r *Report, c config.Config, app feishu.App)
 		return
 	}
 	user := app.Owner
-	if store, err := db.OpenReadOnly(ctx, c.DB); err == nil { // a broken database has a finding of its own
+	if store, err := db.OpenReadOnly(ctx, c.DBConfig()); err == nil { // a broken database has a finding of its own
 		if found, err := store.Access().Owner(ctx, c.Feishu.AppID); err == nil {
 			user = found.User
 		}

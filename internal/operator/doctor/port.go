@@ -3,7 +3,6 @@ package doctor
 import (
 	"errors"
 	"net"
-	"path/filepath"
 	"syscall"
 
 	"magpie/internal/i18n"
@@ -16,8 +15,8 @@ func checkListen(r *Report, c config.Config) {
 		return
 	}
 	address, bridge := c.HTTP.Address(), 0
-	if path, err := filepath.Abs(c.DatabasePath()); err == nil && c.DB.Validate() == nil {
-		bridge = servingPID(path)
+	if c.DB.Validate() == nil {
+		bridge = servingPID(c.DBConfig())
 	}
 	if bridge != 0 { // nothing is opened while it may be just about to listen
 		_, port, _ := net.SplitHostPort(address) // it is valid

@@ -186,7 +186,7 @@ func projectFolders(c config.Config) []string {
 
 // dataFolder is the data folder; it may be relative to the service's folder.
 func dataFolder(c config.Config) string {
-	data := cmp.Or(c.Data, filepath.Dir(c.DatabasePath()))
+	data := cmp.Or(c.Data, filepath.Dir(c.DB.DSN().File()))
 	// otherwise it is relative to another folder
 	if real, err := c.DataFolder(); err == nil && filepath.IsAbs(data) {
 		return real
