@@ -103,8 +103,10 @@ var (
 	writing = regexp.MustCompile(`(?i)\b(?:INSERT(?:\s+OR\s+\w+)?\s+INTO|REPLACE\s+INTO|DELETE\s+FROM)\s+([^\s(;]*)|` +
 		`\b(UPDATE)(?:\s+OR\s+\w+)?\s+(\S+)(?:\s+(?:NOT\s+)?INDEXED(?:\s+BY\s+\w+)?|(?:\s+AS)?\s+\w+)?\s+SET\b|` +
 		`(?-i:\bUPDATE\s*$)`)
-	inner  = regexp.MustCompile(`\([^()]*\)`)
-	spaces = regexp.MustCompile(`\s+`)
+	// reads rows that nobody else may write meanwhile
+	locking = regexp.MustCompile(`(?i)\bFOR (?:NO KEY )?UPDATE\b`)
+	inner   = regexp.MustCompile(`\([^()]*\)`)
+	spaces  = regexp.MustCompile(`\s+`)
 )
 
 // writes lists the statements in the constants of the program, put together as the compiler does, each with the name of
@@ -149,7 +151,7 @@ func writesOf(file string, d ast.Decl, info types.Info) (list []write) {
 }
 
 func writesIn(file, name, text string) (list []write) {
-	text = spaces.ReplaceAllString(text, " ")
+	text = locking.ReplaceAllString(spaces.ReplaceAllString(text, " "), "")
 	for _, at := range writing.FindAllStringIndex(text, -1) {
 		m := writing.FindStringSubmatch(text[at[0]:])
 		w := write{file: file, name: name, table: m[1] + m[3], text: text[at[0]:]}
@@ -188,6 +190,7 @@ func TestWritesAreFound(t *testing.T) {
 		"INSERT INTO x VALUES (1) ON CONFLICT DO UPDATE SET a = 1":                "[x[]]",
 		"DELETE FROM a; UPDATE b SET c = 1":                                       "[a[] b[c]]",
 		"UPDATE %s SET a = 1":                                                     "[%s[a]]",
+		"SELECT 1 FROM a FOR NO KEY UPDATE":                                       "[]",
 		"DELETE FROM ":                                                            "[[]]",
 		"UPDATE ":                                                                 "[[]]",
 		"this program needs an update":                                            "[]",

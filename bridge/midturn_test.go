@@ -54,7 +54,7 @@ func TestWhichMessagesARunningTurnGets(t *testing.T) {
 			l.receive(in("om_1", "ou_1"))
 			claim := l.claim(room)
 			turn := claim.Turn.ID
-			l.must(l.store.Outbox().SetCard(t.Context(), db.Post{Turn: turn}, "card"))
+			l.must(l.store.Outbox().SetCard(t.Context(), db.Post{Key: claim.Turn.Key, Turn: turn}, "card"))
 			s := l.receiver()
 			s.takesAll = tc.always
 			s.busy.begin(room, turn, func(error) {})

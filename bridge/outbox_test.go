@@ -98,7 +98,7 @@ func TestTheCardOfTheTurnThatGoesOnIsNotThatOfTheOther(t *testing.T) {
 	out := &deliverytest.Recorder{Found: []chat.Sent{{ID: "om_old", Card: "om_old/card"}}}
 	l := newBridgeRig(t, out)
 	first := l.cutOff("om_1")
-	l.must(l.store.Outbox().SetCard(t.Context(), db.Post{Turn: first}, "om_old/card"))
+	l.must(l.store.Outbox().SetCard(t.Context(), db.Post{Key: room, Turn: first}, "om_old/card"))
 	_, err := l.bridge.HandlePress(t.Context(), pressed("ev_1", turncard.DoContinue, first))
 	l.must(err)
 	l.sql(`UPDATE turns SET created_at = created_at - 7200000, attempts = 1`)

@@ -93,7 +93,7 @@ func (d turnDisplay) paint(turn context.Context, t *turn) (stopPainting func()) 
 		Posted: func(ctx context.Context, card string) {
 			failpoint.At("card: posted")
 			defer failpoint.At("card: stored")
-			if err := d.store.Outbox().SetCard(context.WithoutCancel(ctx), db.Post{Turn: id}, card); err != nil {
+			if err := d.store.Outbox().SetCard(context.WithoutCancel(ctx), db.Post{Key: t.Turn.Key, Turn: id}, card); err != nil {
 				zerolog.Ctx(ctx).Error().Err(err).Msg("card of the turn not stored")
 			}
 			d.outbox.Wake(to.Key) // the card before it is not the newest any more

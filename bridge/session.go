@@ -156,7 +156,7 @@ func (s *session) renew(ctx context.Context) error {
 func (s *session) rename(ctx context.Context, id string) error {
 	s.Turn.Session, s.Turn.Prompt = id, uuid.NewString()
 	s.logged.Store(id)
-	return s.db.Turns().SetIDs(context.WithoutCancel(ctx), s.Turn.ID, id, s.Turn.Prompt)
+	return s.db.Turns().SetIDs(context.WithoutCancel(ctx), s.Turn, id, s.Turn.Prompt)
 }
 
 // syncState is how much of the conversation the session of a turn holds.

@@ -35,7 +35,7 @@ func TestAMessageFromBeforeTheQuestionDoesNotAnswerIt(t *testing.T) {
 	l.open()
 	list, err := l.store.Access().OpenApprovals(t.Context(), room)
 	l.must(err)
-	l.must(l.store.Outbox().SetCard(t.Context(), db.Post{Approval: list[0].ID}, "card"))
+	l.must(l.store.Outbox().SetCard(t.Context(), db.Post{Key: list[0].Key, Approval: list[0].ID}, "card"))
 	asked := list[0].Created.Add(ahead)
 	for name, tc := range map[string]struct {
 		at     time.Time

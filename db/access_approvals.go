@@ -61,7 +61,7 @@ func (as Access) Ask(ctx context.Context, a Approval, card chat.Card, replyTo st
 		}
 		rule = string(data)
 	}
-	err := as.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
+	err := as.db.chatTx(ctx, a.Key, func(ctx context.Context, tx *sql.Tx) error {
 		if _, err := as.db.decide(ctx, tx, a.Key, convo.Wants{Turn: a.Turn, ID: a.ID}); err != nil {
 			return err
 		}
@@ -83,7 +83,7 @@ const openApproval = `SELECT COALESCE((SELECT reply_to FROM turns WHERE id = tur
 // Redraw enqueues another card for an approval that is still waiting. It returns [ErrNotFound] if it is not: then its
 // card is, or will be, the last one.
 func (as Access) Redraw(ctx context.Context, a Approval, card chat.Card) error {
-	err := as.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
+	err := as.db.chatTx(ctx, a.Key, func(ctx context.Context, tx *sql.Tx) error {
 		var replyTo string
 		err := tx.QueryRowContext(ctx, openApproval, a.ID).Scan(&replyTo)
 		if errors.Is(err, sql.ErrNoRows) {
@@ -200,7 +200,7 @@ type Settling struct {
 // Settle stores the decision about a. An approval that was never used leaves no rule behind. It returns [ErrNotFound]
 // if a is not in the state that s expects, or no turn needs it any more, and [ErrRepeated] if the event is known.
 func (as Access) Settle(ctx context.Context, a Approval, s Settling) error {
-	err := as.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error { return as.settle(ctx, tx, a, s) })
+	err := as.db.chatTx(ctx, a.Key, func(ctx context.Context, tx *sql.Tx) error { return as.settle(ctx, tx, a, s) })
 	if err != nil {
 		return fmt.Errorf("settle approval %s: %w", a.ID, err)
 	}
@@ -299,7 +299,11 @@ func (as Access) EarlierAskers(ctx context.Context, key chat.Key, turn int64) ([
 	return list, nil
 }
 
-const forgetApprovals = `DELETE FROM approvals WHERE state <> 'waiting' AND decided_at < ?1`
+const (
+	areSettled      = ` FROM approvals WHERE state <> 'waiting' AND decided_at < ?1`
+	chatsOfSettled  = `SELECT DISTINCT chat_key` + areSettled
+	forgetApprovals = `DELETE` + areSettled + ` AND chat_key = ?2`
+)
 
 // A card that has not been shown yet notifies people by itself.
 const repeatApproval = `UPDATE approvals SET repeated_at = ?2 WHERE id = ?1 AND state = 'waiting'
@@ -311,7 +315,7 @@ func reminderIdem(approval string) string { return "repeat:" + approval }
 // Remind enqueues a reminder about an undecided approval, as a reply to its card. It returns [ErrNotFound] if there was
 // a reminder before, or there is nothing to decide, or the chat wants no notifications.
 func (as Access) Remind(ctx context.Context, a Approval, text string, users []string) error {
-	err := as.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
+	err := as.db.chatTx(ctx, a.Key, func(ctx context.Context, tx *sql.Tx) error {
 		c, err := loadChat(ctx, tx, a.Key)
 		if err != nil {
 			return err

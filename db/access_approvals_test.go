@@ -98,7 +98,7 @@ func TestAnApprovalIsSettledOnce(t *testing.T) {
 	turn := accept(t, d, say("om_1", "go")).Turn
 	claim(t, d, "s")
 	a := asking(t, d, turn)
-	if err := d.Outbox().SetCard(t.Context(), db.Post{Approval: a.ID}, "card_1"); err != nil {
+	if err := d.Outbox().SetCard(t.Context(), db.Post{Key: a.Key, Approval: a.ID}, "card_1"); err != nil {
 		t.Fatal(err)
 	}
 	deliver(t, d)
@@ -334,7 +334,7 @@ func TestCardsOfApprovalsAreDistinct(t *testing.T) {
 	d := fresh(t)
 	turn := accept(t, d, say("om_1", "go")).Turn
 	a := asking(t, d, turn)
-	if err := d.Outbox().SetCard(t.Context(), db.Post{Approval: a.ID}, "card_of_the_approval"); err != nil {
+	if err := d.Outbox().SetCard(t.Context(), db.Post{Key: a.Key, Approval: a.ID}, "card_of_the_approval"); err != nil {
 		t.Fatal(err)
 	}
 	if cards, err := d.Outbox().OtherCards(t.Context(), db.Post{Key: oc, Turn: turn}); err != nil ||

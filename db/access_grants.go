@@ -63,7 +63,8 @@ const lastAsked = `SELECT asked_at FROM grants WHERE subject = ?1`
 // once a day; that reply is not the card of the request. It reports false and changes nothing if the
 // request was decided, is waiting for a decision, was made less than a day ago, or has no notices left.
 func (as Access) RequestAccess(ctx context.Context, who Grant, tell ...Post) (fresh bool, err error) {
-	err = as.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
+	err = as.db.tx(ctx, grantLocks(who.Subject, tell), func(ctx context.Context, tx *sql.Tx) error {
+		fresh = false
 		now := as.db.now()
 		var last int64
 		err := tx.QueryRowContext(ctx, lastAsked, who.Subject).Scan(&last)
@@ -71,9 +72,10 @@ func (as Access) RequestAccess(ctx context.Context, who Grant, tell ...Post) (fr
 			return err
 		}
 		// Only the cards for the approver remain; the person has already had a reply today.
+		due := tell
 		if err == nil && last > millis(now.Add(-askAgain)) {
-			tell = slices.DeleteFunc(slices.Clone(tell), func(p Post) bool { return p.Grant == "" })
-			if len(tell) == 0 {
+			due = slices.DeleteFunc(slices.Clone(tell), func(p Post) bool { return p.Grant == "" })
+			if len(due) == 0 {
 				return nil
 			}
 		}
@@ -83,13 +85,24 @@ func (as Access) RequestAccess(ctx context.Context, who Grant, tell ...Post) (fr
 		if err != nil || !fresh {
 			return err
 		}
-		return as.enqueueNotices(ctx, tx, tell)
+		return as.enqueueNotices(ctx, tx, due)
 	})
 	if err != nil {
 		return false, fmt.Errorf("ask for access: %w", err)
 	}
 	return fresh, nil
 }
+
+// grantLocks are the locks for a decision about a subject, and for the notices about it.
+func grantLocks(subject string, tell []Post) locks {
+	l := locks{names: []string{grantName(subject)}}
+	for _, p := range tell {
+		l.chats = append(l.chats, p.Key)
+	}
+	return l
+}
+
+func grantName(subject string) string { return "grant " + subject }
 
 // enqueueNotices enqueues the notices.
 func (as Access) enqueueNotices(ctx context.Context, tx *sql.Tx, list []Post) error {
@@ -122,7 +135,7 @@ func (as Access) DecideGrant(ctx context.Context, subject string, allowed bool, 
 	if allowed {
 		state = "allowed"
 	}
-	err := as.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
+	err := as.db.tx(ctx, grantLocks(subject, tell), func(ctx context.Context, tx *sql.Tx) error {
 		waited, err := rowsChanged(tx.ExecContext(ctx, decideGrant, subject, state, by, millis(as.db.now())))
 		if err == nil && !waited {
 			err = ErrNotFound
@@ -219,10 +232,13 @@ const insertFound = `INSERT INTO owners (app_id, user_id, source, message_id, si
 	since = excluded.since
 		WHERE owners.source = 'config'`
 
+// ownersOf names the owners of an app.
+func ownersOf(app string) string { return "owners " + app }
+
 // SetOwner stores an owner. It returns false and changes nothing if the app already has one.
 func (as Access) SetOwner(ctx context.Context, owner Owner) (bool, error) {
-	res, err := as.db.engine.Exec(
-		ctx, insertFound, owner.App, owner.User, owner.Source, owner.Message, millis(as.db.now()),
+	res, err := as.db.namedExec(
+		ctx, ownersOf(owner.App), insertFound, owner.App, owner.User, owner.Source, owner.Message, millis(as.db.now()),
 	)
 	if err != nil {
 		return false, fmt.Errorf("store the owner of %s: %w", owner.App, err)
@@ -240,7 +256,7 @@ const selectUnwelcomed = `SELECT COUNT(*) FROM owners WHERE app_id = ?1 AND user
 // NeedsWelcome reports whether an owner, found or configured, has not been welcomed yet.
 func (as Access) NeedsWelcome(ctx context.Context, app, user string) (bool, error) {
 	due := 0
-	err := as.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
+	err := as.db.namedTx(ctx, ownersOf(app), func(ctx context.Context, tx *sql.Tx) error {
 		if _, err := tx.ExecContext(ctx, insertConfigured, app, user, millis(as.db.now())); err != nil {
 			return err
 		}
@@ -256,7 +272,8 @@ const updateWelcomed = `UPDATE owners SET welcomed_at = ?3 WHERE app_id = ?1 AND
 
 // MarkWelcomed records that an owner was welcomed.
 func (as Access) MarkWelcomed(ctx context.Context, app, user string) error {
-	if _, err := as.db.engine.Exec(ctx, updateWelcomed, app, user, millis(as.db.now())); err != nil {
+	_, err := as.db.namedExec(ctx, ownersOf(app), updateWelcomed, app, user, millis(as.db.now()))
+	if err != nil {
 		return fmt.Errorf("welcome of the owner of %s: %w", app, err)
 	}
 	return nil

@@ -99,7 +99,7 @@ func (as Access) askers(ctx context.Context, tx *sql.Tx, e Expense) ([]string, e
 // Book records an expense. [Turns.Finish] books what a turn has cost until then, to its askers; those of a follow-up have
 // asked before it.
 func (as Access) Book(ctx context.Context, e Expense) error {
-	return as.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error { return as.book(ctx, tx, e) })
+	return as.db.chatTx(ctx, e.Key, func(ctx context.Context, tx *sql.Tx) error { return as.book(ctx, tx, e) })
 }
 
 // A title or a suggestion during which another turn has begun has no cost of its own, and leaves all to that turn.

@@ -20,7 +20,7 @@ func TestAnApprovalIsRepeatedOnce(t *testing.T) {
 	if err := repeat(); !errors.Is(err, db.ErrNotFound) {
 		t.Errorf("before its card was posted: %v", err)
 	}
-	must(t, d.Outbox().SetCard(t.Context(), db.Post{Approval: a.ID}, "om_card/entity/x"))
+	must(t, d.Outbox().SetCard(t.Context(), db.Post{Key: a.Key, Approval: a.ID}, "om_card/entity/x"))
 	deliver(t, d)
 	must(t, d.Chats().Set(t.Context(), oc, func(s *db.Settings) { s.Notify = db.NotifyOff }))
 	if err := repeat(); !errors.Is(err, db.ErrNotFound) {

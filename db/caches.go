@@ -80,8 +80,9 @@ const hotTurns = 1000
 
 // turnCache holds the turns of chats as the last decision about each has left them. Whatever else writes them has them
 // forgotten: SQLite reports the rows of turns that it changes, who changes messages of a turn or begins a conversation
-// says so, a transaction that is undone forgets all, and so does a change by another program. Without a cache, which is
-// nil, all are read.
+// says so, a transaction that is undone forgets all, and so does a change by another program. It follows transactions step
+// by step, before they commit, so it is for an engine that runs one at a time, and each once. Without a cache, which is nil,
+// all are read.
 type turnCache struct {
 	mu      sync.Mutex
 	hot     *simplelru.LRU[chat.Key, convo.Chat]

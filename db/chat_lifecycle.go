@@ -42,7 +42,7 @@ type Compaction struct {
 // has another summary, or one of the summarized messages was recalled, nothing is changed and Compact returns
 // [ErrNotFound]. Without a new summary it only replies.
 func (cs Chats) Compact(ctx context.Context, c Compaction) error {
-	err := cs.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
+	err := cs.db.chatTx(ctx, c.Key, func(ctx context.Context, tx *sql.Tx) error {
 		if c.Summary == (Summary{}) {
 			return cs.answerCompaction(ctx, tx, c.Key, c.Reply)
 		}
@@ -105,7 +105,7 @@ const restartContext = `UPDATE chats SET restart_seq = ?3, summary = '', summary
 // RestartContext makes the context of a chat begin after the message with that seq, without session and summary. Unlike
 // a new epoch it does not hide earlier messages.
 func (cs Chats) RestartContext(ctx context.Context, key chat.Key, epoch, seq int64) error {
-	err := cs.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
+	err := cs.db.chatTx(ctx, key, func(ctx context.Context, tx *sql.Tx) error {
 		_, err := tx.ExecContext(ctx, restartContext, key.String(), epoch, seq)
 		if err == nil {
 			_, err = tx.ExecContext(ctx, forgetSessionsAside, key.String())
@@ -133,7 +133,7 @@ const (
 // SetTopic sets the title of a conversation of the chat, if it is the current one and has none. If one of the messages
 // that the title was made of was recalled, it returns [ErrNotFound].
 func (cs Chats) SetTopic(ctx context.Context, key chat.Key, epoch int64, topic string, of []string) error {
-	err := cs.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
+	err := cs.db.chatTx(ctx, key, func(ctx context.Context, tx *sql.Tx) error {
 		err := cs.db.Messages().requireAll(ctx, tx, key, of)
 		if err == nil {
 			_, err = tx.ExecContext(ctx, setTopic, key.String(), epoch, topic)

@@ -49,7 +49,11 @@ func (cs Chats) Join(ctx context.Context, c chat.Change, greeting *Post) (fresh 
 	if c.Did == chat.Opened {
 		note, at = setGreeted, cs.db.now()
 	}
-	err = cs.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
+	l := locks{room: c.Key}
+	if greeting != nil { // perhaps to the person who has added it
+		l.chats = []chat.Key{greeting.Key}
+	}
+	err = cs.db.tx(ctx, l, func(ctx context.Context, tx *sql.Tx) error {
 		if fresh, err = recordChange(ctx, tx, c, note, at); err != nil || !fresh {
 			return err
 		}
@@ -79,7 +83,8 @@ func (cs Chats) HasBot(ctx context.Context, key chat.Key) (has bool, err error) 
 // changes nothing for an event that is repeated or out of date.
 func (cs Chats) Leave(ctx context.Context, c chat.Change) (working map[chat.Key][]int64, fresh bool, err error) {
 	key := c.Key.String()
-	err = cs.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
+	err = cs.db.roomTx(ctx, c.Key, func(ctx context.Context, tx *sql.Tx) error {
+		working = nil
 		if fresh, err = recordChange(ctx, tx, c, setLeft, c.Time); err != nil || !fresh {
 			return err
 		}
@@ -195,7 +200,7 @@ const insertSilenced = `INSERT INTO silenced (chat_key, since, why) VALUES (?1, 
 
 // Silence notes that the platform lets the bot say nothing in a chat.
 func (cs Chats) Silence(ctx context.Context, key chat.Key, why string) error {
-	if _, err := cs.db.engine.Exec(ctx, insertSilenced, key.String(), millis(cs.db.now()), why); err != nil {
+	if err := cs.db.chatExec(ctx, key, insertSilenced, key.String(), millis(cs.db.now()), why); err != nil {
 		return fmt.Errorf("silence %v: %w", key, err)
 	}
 	return nil

@@ -176,3 +176,16 @@ func TestEditedQuestionsOfOtherBotsAreCounted(t *testing.T) {
 		}
 	}
 }
+
+// A greeting may go to whoever has added the bot, and not to the chat.
+func TestTheGreetingOfAChatGoesElsewhere(t *testing.T) {
+	d := fresh(t)
+	greeting := db.Post{Key: chat.PersonKey("ou_1"), Idem: "greeting", Text: "hello"}
+	if _, err := d.Chats().Join(t.Context(), chat.Change{Key: oc, Kind: chat.Group, Did: chat.Added, Time: time.UnixMilli(1000)},
+		&greeting); err != nil {
+		t.Fatal(err)
+	}
+	if p, err := d.Outbox().Next(t.Context(), greeting.Key); err != nil || p.Text != "hello" {
+		t.Errorf("%+v, %v", p, err)
+	}
+}

@@ -89,7 +89,7 @@ const forgetSessionAside = `DELETE FROM sessions WHERE chat_key = ?1 AND session
 
 // ForgetSession drops a lost session. Other sessions of the chat stay.
 func (cs Chats) ForgetSession(ctx context.Context, key chat.Key, id string) error {
-	err := cs.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
+	err := cs.db.chatTx(ctx, key, func(ctx context.Context, tx *sql.Tx) error {
 		_, err := tx.ExecContext(ctx, forgetSession, key.String(), id)
 		if err == nil {
 			_, err = tx.ExecContext(ctx, forgetSessionAside, key.String(), id)
@@ -267,7 +267,7 @@ func (cs Chats) MakeFolder(ctx context.Context, key chat.Key, id string) (string
 	if is, err := cs.Folder(ctx, key); !errors.Is(err, ErrNotFound) {
 		return is, err
 	}
-	if _, err := cs.db.engine.Exec(ctx, insertFolder, key.String(), cmp.Or(id, uuid.NewString())); err != nil {
+	if err := cs.db.chatExec(ctx, key, insertFolder, key.String(), cmp.Or(id, uuid.NewString())); err != nil {
 		return "", fmt.Errorf("folder of %v: %w", key, err)
 	}
 	return cs.Folder(ctx, key) // another one may have come first

@@ -103,7 +103,7 @@ func TestAllNamesOfAQuestionAreKnown(t *testing.T) {
 	finish(t, d, db.TurnResult{Turn: first, Answer: "a1"})
 	accept(t, d, say("om_2", "q2"))
 	second := claim(t, d, "2").Turn
-	if err := d.Turns().SetIDs(t.Context(), second.ID, "2", "p-2b"); err != nil {
+	if err := d.Turns().SetIDs(t.Context(), second, "2", "p-2b"); err != nil {
 		t.Fatal(err)
 	}
 	if err := d.Turns().Requeue(t.Context(), second, db.Session{}); err != nil {

@@ -207,7 +207,7 @@ const updateSettings = `UPDATE chats SET settings = ?2 WHERE key = ?1`
 
 // Set changes the settings of a chat, or returns [ErrNotFound]. change may be called more than once.
 func (cs Chats) Set(ctx context.Context, key chat.Key, change func(*Settings)) error {
-	err := cs.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
+	err := cs.db.chatTx(ctx, key, func(ctx context.Context, tx *sql.Tx) error {
 		return changeSettings(ctx, tx, key, func(now Settings) (from, to Settings) {
 			to = now
 			change(&to)

@@ -73,11 +73,12 @@ func (c Config) DSN() dsn.DSN {
 type DB struct {
 	engine.Upkeep
 
-	engine engine.Engine
-	read   *sql.DB
-	now    func() time.Time
-	verify bool       // see [Config.Verify]
-	chats  *chatCache // nil if read-only, or if others may write
+	engine  engine.Engine
+	locking lockWords // of the engine
+	read    *sql.DB
+	now     func() time.Time
+	verify  bool       // see [Config.Verify]
+	chats   *chatCache // nil if read-only, or if others may write
 	// the turns of chats; nil if read-only, or if others may write
 	hotTurns *turnCache
 
@@ -176,7 +177,7 @@ func openPostgres(ctx context.Context, c Config) (*DB, error) {
 
 // ofPostgres returns the store in a database that others may write, too: nothing of it is kept in memory.
 func ofPostgres(server *postgres.DB) *DB {
-	d := &DB{now: time.Now}
+	d := &DB{now: time.Now, locking: locksOfPostgres}
 	d.terms = postings{d}
 	d.use(server)
 	return d

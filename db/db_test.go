@@ -20,7 +20,6 @@ import (
 var (
 	oc      = dbtest.Chat
 	open    = dbtest.Open
-	fresh   = dbtest.New
 	say     = dbtest.Say
 	accept  = dbtest.Accept
 	startIn = dbtest.StartIn
@@ -29,6 +28,16 @@ var (
 	texts   = dbtest.Texts
 	history = dbtest.History
 )
+
+// fresh opens an empty database that checks the locks of all writes.
+func fresh(t testing.TB) *db.DB {
+	t.Helper()
+	d := dbtest.New(t)
+	if dbtest.Verifies(t) && !dbtest.OnPostgres() {
+		d.CheckLocks(t)
+	}
+	return d
+}
 
 func TestARedeliveredMessageIsAcceptedOnce(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a", "magpie.db")
@@ -283,7 +292,7 @@ func TestATurnCanBeRequeued(t *testing.T) {
 	d := fresh(t)
 	accept(t, d, say("om_1", "q1"))
 	c := claim(t, d, "s")
-	if err := errors.Join(d.Outbox().SetCard(t.Context(), db.Post{Turn: c.Turn.ID}, "card_1"),
+	if err := errors.Join(d.Outbox().SetCard(t.Context(), db.Post{Key: c.Turn.Key, Turn: c.Turn.ID}, "card_1"),
 		d.Turns().Requeue(t.Context(), c.Turn, db.Session{})); err != nil {
 		t.Fatal(err)
 	}
@@ -337,7 +346,7 @@ func TestARestartFindsWhatWasOpen(t *testing.T) {
 	d := open(t, path)
 	accept(t, d, say("om_1", "q1"))
 	c := claim(t, d, "s")
-	if err := d.Outbox().SetCard(t.Context(), db.Post{Turn: c.Turn.ID}, "card_1"); err != nil {
+	if err := d.Outbox().SetCard(t.Context(), db.Post{Key: c.Turn.Key, Turn: c.Turn.ID}, "card_1"); err != nil {
 		t.Fatal(err)
 	}
 	accept(t, d, say("om_2", "q2"))

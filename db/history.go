@@ -247,7 +247,7 @@ func (ms Messages) LastAddressed(
 // StoreOverheard stores messages of a chat for which no event arrived, unless a new conversation has begun there. Known
 // messages are ignored.
 func (ms Messages) StoreOverheard(ctx context.Context, key chat.Key, epoch int64, list []chat.Incoming) error {
-	err := ms.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
+	err := ms.db.chatTx(ctx, key, func(ctx context.Context, tx *sql.Tx) error {
 		c, err := loadChat(ctx, tx, key)
 		if err != nil || c.Epoch != epoch {
 			return err

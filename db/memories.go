@@ -194,7 +194,7 @@ func (ms Memories) Chats(ctx context.Context) ([]chat.Key, error) {
 //
 // The title is reduced to one line, or derived from the text. The zero value of scope means the whole chat.
 func (ms Memories) Save(ctx context.Context, m Memory, by Change) (saved Memory, err error) {
-	err = ms.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
+	err = ms.db.chatTx(ctx, m.Key, func(ctx context.Context, tx *sql.Tx) error {
 		saved, err = ms.save(ctx, tx, m, by)
 		return err
 	})
@@ -207,7 +207,7 @@ func (ms Memories) Save(ctx context.Context, m Memory, by Change) (saved Memory,
 // Learn stores a new memory derived from its sources. If one of them was recalled or deleted meanwhile, it stores
 // nothing and returns [ErrNotFound].
 func (ms Memories) Learn(ctx context.Context, m Memory, by Change) (saved Memory, err error) {
-	err = ms.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
+	err = ms.db.chatTx(ctx, m.Key, func(ctx context.Context, tx *sql.Tx) error {
 		if err := ms.db.Messages().requireAll(ctx, tx, m.Key, m.Sources); err != nil {
 			return err
 		}
@@ -343,7 +343,7 @@ const emptyMemoryVersions = `UPDATE memory_versions
 // times and reasons of its changes remain. The texts are overwritten in the database file as soon as its log is empty;
 // earlier copies and the History are not touched.
 func (ms Memories) Forget(ctx context.Context, key chat.Key, id string, by Change) error {
-	err := ms.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
+	err := ms.db.chatTx(ctx, key, func(ctx context.Context, tx *sql.Tx) error {
 		_, err := ms.forget(ctx, tx, Memory{Key: key, ID: id}, by)
 		return err
 	})

@@ -72,7 +72,11 @@ func (r RecordedAction) message() (chat.Message, error) {
 
 // RecordActions adds actions of turns to the History.
 func (ms Messages) RecordActions(ctx context.Context, list []RecordedAction) error {
-	err := ms.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error { return ms.recordActions(ctx, tx, list) })
+	keys := make([]chat.Key, len(list))
+	for i, r := range list {
+		keys[i] = r.Key
+	}
+	err := ms.db.chatsTx(ctx, keys, func(ctx context.Context, tx *sql.Tx) error { return ms.recordActions(ctx, tx, list) })
 	if err != nil {
 		return fmt.Errorf("record what an agent did: %w", err)
 	}

@@ -29,7 +29,7 @@ func PlatformID(id string) string {
 // own until somebody asks for it; e.Held, which must be set, is the card for that. A message that is
 // unknown, is not talk, or is unchanged has no effect.
 func (ms Messages) Edit(ctx context.Context, e Inbound) (a AcceptResult, err error) {
-	err = ms.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
+	err = ms.db.roomTx(ctx, e.Key, func(ctx context.Context, tx *sql.Tx) error {
 		// The function may run again after a conflict, so it starts from scratch.
 		a = AcceptResult{}
 		list, err := versions(ctx, tx, e.Key.String(), e.ID)
@@ -159,11 +159,11 @@ func (s Search) forget(ctx context.Context, tx *sql.Tx, m storedRow) error {
 
 // The index messages_nameless finds the messages without a name.
 const (
-	anyNameless = `SELECT EXISTS (SELECT 1 FROM json_each(?1) n JOIN messages m ON m.actor_id = n.key
-		AND m.actor_name = '' AND m.actor_id <> '')`
+	nameless = `SELECT DISTINCT m.chat_key FROM json_each(?1) n JOIN messages m ON m.actor_id = n.key
+		AND m.actor_name = '' AND m.actor_id <> ''`
 
 	fillNames = `UPDATE messages SET actor_name = (SELECT value FROM json_each(?1) WHERE key = actor_id)
-		WHERE actor_name = '' AND actor_id <> '' AND actor_id IN (SELECT key FROM json_each(?1))`
+		WHERE actor_name = '' AND actor_id <> '' AND actor_id IN (SELECT key FROM json_each(?1)) AND +chat_key = ?2`
 )
 
 // Name adds people's names, by user ID, to their messages that have none.
@@ -172,14 +172,7 @@ func (ms Messages) Name(ctx context.Context, names map[string]string) error {
 	if err != nil {
 		return fmt.Errorf("names of people: %w", err)
 	}
-	var some bool
-	if err := ms.db.read.QueryRowContext(ctx, anyNameless, string(list)).Scan(&some); err != nil {
-		return fmt.Errorf("look for messages without a name: %w", err)
-	}
-	if !some {
-		return nil
-	}
-	if _, err := ms.db.engine.Exec(ctx, fillNames, string(list)); err != nil {
+	if _, err := ms.db.eachChat(ctx, nameless, fillNames, string(list)); err != nil {
 		return fmt.Errorf("name messages: %w", err)
 	}
 	return nil

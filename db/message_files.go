@@ -40,7 +40,7 @@ func (ms Messages) insertFiles(
 func (ms Messages) InsertFiles(
 	ctx context.Context, key chat.Key, message string, files []chat.File,
 ) (added []chat.File, err error) {
-	err = ms.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) (err error) {
+	err = ms.db.chatTx(ctx, key, func(ctx context.Context, tx *sql.Tx) (err error) {
 		added, err = ms.insertFiles(ctx, tx, key, message, files)
 		return err
 	})
@@ -85,7 +85,7 @@ const finishFile = `UPDATE files SET state = ?4, name = ?5, path = ?6, said = ?7
 func (ms Messages) FinishFile(
 	ctx context.Context, key chat.Key, message string, f chat.File, size int64, text string,
 ) error {
-	err := ms.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
+	err := ms.db.chatTx(ctx, key, func(ctx context.Context, tx *sql.Tx) error {
 		res, err := tx.ExecContext(ctx, finishFile, key.String(), message, f.Number, f.State, f.Name, f.Path, f.Said, size)
 		if err != nil {
 			return err
@@ -114,21 +114,22 @@ func (ms Messages) SizeOfFiles(ctx context.Context, key chat.Key) (bytes int64, 
 	return bytes, nil
 }
 
-const expireFiles = `UPDATE files SET state = 'past', path = '', said = '' WHERE state = 'here' AND created_at < ?1`
+const (
+	areOld      = ` AND created_at < ?1`
+	chatsOfOld  = `SELECT DISTINCT chat_key FROM files WHERE state = 'here'` + areOld
+	expireFiles = `UPDATE files SET state = 'past', path = '', said = '' WHERE state = 'here'` + areOld + ` AND chat_key = ?2`
 
-const forgetFiles = `DELETE FROM files WHERE state = 'past' AND created_at < ?1 AND NOT EXISTS (SELECT 1 FROM messages m
-	WHERE m.chat_key = files.chat_key AND m.message_id = files.message_id)`
+	areLeft = areOld + ` AND NOT EXISTS (SELECT 1 FROM messages m
+		WHERE m.chat_key = files.chat_key AND m.message_id = files.message_id)`
+	chatsOfLeft = `SELECT DISTINCT chat_key FROM files WHERE state = 'past'` + areLeft
+	forgetFiles = `DELETE FROM files WHERE state = 'past'` + areLeft + ` AND chat_key = ?2`
+)
 
 // ExpireFiles records that files from before a time are gone.
 func (ms Messages) ExpireFiles(ctx context.Context, before time.Time) (files int, err error) {
-	res, err := ms.db.engine.Exec(ctx, expireFiles, millis(before))
+	files, err = ms.db.eachChat(ctx, chatsOfOld, expireFiles, millis(before))
 	if err == nil {
-		var n int64
-		n, err = res.RowsAffected()
-		files = int(n)
-	}
-	if err == nil {
-		_, err = ms.db.engine.Exec(ctx, forgetFiles, millis(before))
+		_, err = ms.db.eachChat(ctx, chatsOfLeft, forgetFiles, millis(before))
 	}
 	if err != nil {
 		return files, fmt.Errorf("note which files are past: %w", err)
@@ -198,7 +199,7 @@ const (
 func (ms Messages) SetPages(ctx context.Context, key chat.Key, turn int64, pages map[string]string) error {
 	list, err := json.Marshal(pages)
 	if err == nil {
-		err = ms.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
+		err = ms.db.chatTx(ctx, key, func(ctx context.Context, tx *sql.Tx) error {
 			if _, err := tx.ExecContext(ctx, forgetPages, key.String(), AnswerID(turn)); err != nil {
 				return err
 			}

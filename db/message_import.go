@@ -27,7 +27,7 @@ type Record struct {
 // the chat go before it, all others after it.
 type importer struct {
 	db    *DB
-	chats map[chat.Key]*importPlace
+	chats map[chat.Key]importPlace
 }
 
 // importPlace is where the messages of one chat go.
@@ -41,14 +41,20 @@ type importPlace struct {
 // A known message changes nothing, unless it says that its conversation has ended. Imported messages belong to no turn,
 // so nobody answers them. After an error the import must not go on, because its places may no longer match the database.
 func (ms Messages) Importer() func(ctx context.Context, list []Record) (added int, err error) {
-	return (&importer{db: ms.db, chats: map[chat.Key]*importPlace{}}).add
+	return (&importer{db: ms.db, chats: map[chat.Key]importPlace{}}).add
 }
 
 func (im *importer) add(ctx context.Context, list []Record) (added int, err error) {
-	err = im.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
+	l, places := locks{names: []string{"import"}}, map[chat.Key]*importPlace{}
+	for _, r := range list {
+		l.chats = append(l.chats, r.Key)
+	}
+	err = im.db.tx(ctx, l, func(ctx context.Context, tx *sql.Tx) error {
 		last := int64(0)
+		added = 0
+		clear(places)
 		for i := range list {
-			fresh, err := im.importRecord(ctx, tx, &list[i], len(list))
+			fresh, err := im.importRecord(ctx, tx, places, &list[i], len(list))
 			if err != nil {
 				return fmt.Errorf("import message %s: %w", list[i].ID, err)
 			}
@@ -67,6 +73,9 @@ func (im *importer) add(ctx context.Context, list []Record) (added int, err erro
 	if err != nil {
 		return 0, err
 	}
+	for key, p := range places {
+		im.chats[key] = *p
+	}
 	return added, nil
 }
 
@@ -75,9 +84,13 @@ const addChat = `INSERT INTO chats (no, key, kind) VALUES (` + nextChat + `, ?1,
 
 // importRecord is idempotent: a known message is skipped, so an interrupted import can be repeated. Messages of the
 // past are placed before the oldest one of the chat.
-func (im *importer) importRecord(ctx context.Context, tx *sql.Tx, r *Record, batch int) (fresh bool, err error) {
-	p := im.chats[r.Key]
-	if p == nil {
+func (im *importer) importRecord(
+	ctx context.Context, tx *sql.Tx, places map[chat.Key]*importPlace, r *Record, batch int,
+) (fresh bool, err error) {
+	p := places[r.Key]
+	if known, ok := im.chats[r.Key]; p == nil && ok {
+		p = &known
+	} else if p == nil {
 		if err := r.Key.Validate(); err != nil {
 			return false, err
 		}
@@ -87,8 +100,8 @@ func (im *importer) importRecord(ctx context.Context, tx *sql.Tx, r *Record, bat
 		if p, err = reserveRoom(ctx, tx, r.Key, batch); err != nil {
 			return false, err
 		}
-		im.chats[r.Key] = p
 	}
+	places[r.Key] = p
 	m := r.Message
 	m.Turn = 0
 	if err := replaceForeignID(ctx, tx, &m); err != nil {

@@ -99,7 +99,7 @@ func (v version) withdraw(ctx context.Context, d *DB, tx *sql.Tx, state string) 
 // The session that may contain it is dropped, as are the summary that covers it and memories derived from it. An unknown
 // message is recorded as recalled in case it still arrives, and Recall returns [ErrNotFound].
 func (ms Messages) Recall(ctx context.Context, room chat.Key, id string, over chat.Card) (r Recalled, err error) {
-	err = ms.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
+	err = ms.db.roomTx(ctx, room, func(ctx context.Context, tx *sql.Tx) error {
 		r = Recalled{}
 		list, err := versions(ctx, tx, room.String(), id)
 		if err != nil {

@@ -60,7 +60,7 @@ func TestARunningTurnDropsItsSessionAfterARecall(t *testing.T) {
 			t.Errorf("%+v", r)
 		}
 		if renamed {
-			if err := d.Turns().SetIDs(t.Context(), c.Turn.ID, "s-other", "p-s-other"); err != nil {
+			if err := d.Turns().SetIDs(t.Context(), c.Turn, "s-other", "p-s-other"); err != nil {
 				t.Fatal(err)
 			}
 		}

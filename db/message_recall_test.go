@@ -349,7 +349,7 @@ func TestAnAnswerIsQuotedByItsCard(t *testing.T) {
 	d := fresh(t)
 	accept(t, d, say("om_1", "one"))
 	c := claim(t, d, "s")
-	if err := d.Outbox().SetCard(t.Context(), db.Post{Turn: c.Turn.ID}, "om_card/7"); err != nil {
+	if err := d.Outbox().SetCard(t.Context(), db.Post{Key: c.Turn.Key, Turn: c.Turn.ID}, "om_card/7"); err != nil {
 		t.Fatal(err)
 	}
 	finish(t, d, db.TurnResult{Turn: c.Turn, Answer: "a1"})

@@ -69,6 +69,22 @@ func (e Inbound) replyTarget() string {
 	return cmp.Or(e.ReplyTo, e.ID)
 }
 
+// locks are those of the message's chat, and of what its effects change besides.
+func (e Inbound) locks() locks {
+	l := locks{chats: []chat.Key{e.Key}}
+	for _, f := range e.Effects {
+		switch f := f.(type) {
+		case SetAccess:
+			l.names = append(l.names, grantName(f.Subject))
+		case DecideApproval:
+			l.chats = append(l.chats, f.Approval.Key)
+		case ChangeMemory:
+			l.chats = append(l.chats, f.Memory.Key)
+		}
+	}
+	return l
+}
+
 func touchChat(ctx context.Context, tx *sql.Tx, e Inbound) error {
 	if err := e.Key.Validate(); err != nil {
 		return err
@@ -94,7 +110,7 @@ func (d *DB) Messages() Messages { return Messages{d} }
 func (ms Messages) Accept(ctx context.Context, e Inbound) (AcceptResult, error) {
 	var a AcceptResult
 	d := ms.db
-	err := d.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
+	err := d.tx(ctx, e.locks(), func(ctx context.Context, tx *sql.Tx) error {
 		a = AcceptResult{}
 		if err := touchChat(ctx, tx, e); err != nil {
 			return err

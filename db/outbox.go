@@ -87,7 +87,7 @@ func (o Outbox) insert(ctx context.Context, tx *sql.Tx, p Post) error {
 // Enqueue adds a post that belongs to no message or turn; of a file, Text is the content. While a post with the same Idem
 // is waiting, or a file with it is known, it adds nothing.
 func (o Outbox) Enqueue(ctx context.Context, p Post) error {
-	err := o.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) (err error) {
+	err := o.db.chatTx(ctx, p.Key, func(ctx context.Context, tx *sql.Tx) (err error) {
 		if p.File != nil {
 			_, err = o.postFile(ctx, tx, p)
 			return err
@@ -166,7 +166,7 @@ func overwritePost(ctx context.Context, tx *sql.Tx, query string, args ...any) e
 // without a turn join the History under the platform's message ID. For the card of a turn the ID is that of the buttons
 // that must be removed when a newer card follows, see [Outbox.OldButtons].
 func (o Outbox) MarkDelivered(ctx context.Context, p Post, messageID string) error {
-	err := o.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
+	err := o.db.chatTx(ctx, p.Key, func(ctx context.Context, tx *sql.Tx) error {
 		err := overwritePost(ctx, tx, deletePost, p.ID)
 		if err != nil {
 			return err
@@ -215,7 +215,7 @@ const readdressPosts = `UPDATE outbox SET reply_to = ?2 WHERE turn_id = ?1`
 // Readdress moves the answer of a turn with several questions to the previous question. It returns [ErrNotFound] if
 // there is none.
 func (o Outbox) Readdress(ctx context.Context, p Post) error {
-	err := o.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
+	err := o.db.chatTx(ctx, p.Key, func(ctx context.Context, tx *sql.Tx) error {
 		var id string
 		err := tx.QueryRowContext(ctx, earlierQuestion, p.Key.String(), p.Turn, p.ReplyTo).Scan(&id)
 		if errors.Is(err, sql.ErrNoRows) {
@@ -242,7 +242,7 @@ const delayPost = `UPDATE outbox SET attempts = attempts + 1, next_at = ?2, obst
 // Delay postpones a post that could not be delivered. If it yields, later posts go first: a file must not hold up an
 // answer.
 func (o Outbox) Delay(ctx context.Context, p Post, until time.Time, f Failure, yields bool) error {
-	err := o.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
+	err := o.db.chatTx(ctx, p.Key, func(ctx context.Context, tx *sql.Tx) error {
 		return overwritePost(ctx, tx, delayPost, p.ID, millis(until), f.Obstacle, f.Why, yields)
 	})
 	if err != nil {
@@ -309,11 +309,11 @@ const (
 func (o Outbox) SetCard(ctx context.Context, p Post, card string) (err error) {
 	switch {
 	case p.Approval != "":
-		_, err = o.db.engine.Exec(ctx, setApprovalCard, p.Approval, card)
+		err = o.db.chatExec(ctx, p.Key, setApprovalCard, p.Approval, card)
 	case p.Grant != "":
-		_, err = o.db.engine.Exec(ctx, setGrantCard, p.Grant, card)
+		_, err = o.db.namedExec(ctx, grantName(p.Grant), setGrantCard, p.Grant, card)
 	default:
-		_, err = o.db.engine.Exec(ctx, setTurnCard, p.Turn, card)
+		err = o.db.chatExec(ctx, p.Key, setTurnCard, p.Turn, card)
 	}
 	if err != nil {
 		return fmt.Errorf("set the card of %s: %w", p.Idem, err)

@@ -57,7 +57,8 @@ func scanFileDelivery(row *sql.Row) (FileDelivery, error) {
 func (o Outbox) EnqueueFile(
 	ctx context.Context, t Turn, p FileDelivery, idem string,
 ) (left FileDelivery, fresh bool, err error) {
-	err = o.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) (err error) {
+	err = o.db.chatTx(ctx, t.Key, func(ctx context.Context, tx *sql.Tx) (err error) {
+		left = FileDelivery{}
 		fresh, err = o.postFile(ctx, tx, Post{Key: t.Key, Turn: t.ID, ReplyTo: t.ReplyTo, Idem: idem, File: &p})
 		if err == nil {
 			left, err = scanFileDelivery(tx.QueryRowContext(ctx, fileDeliveryByIdem, idem))
@@ -95,10 +96,10 @@ func (o Outbox) FileDelivery(ctx context.Context, id int64) (FileDelivery, error
 
 const setUpload = `UPDATE file_deliveries SET upload = ?2 WHERE id = ?1`
 
-// SetUpload stores the platform's key of a file before it is shown, so that a shown file can be recognized.
-func (o Outbox) SetUpload(ctx context.Context, id int64, upload string) error {
-	if _, err := o.db.engine.Exec(ctx, setUpload, id, upload); err != nil {
-		return fmt.Errorf("note the upload of file %d: %w", id, err)
+// SetUpload stores the platform's key of the file of p before it is shown, so that a shown file can be recognized.
+func (o Outbox) SetUpload(ctx context.Context, p Post) error {
+	if err := o.db.chatExec(ctx, p.Key, setUpload, p.File.ID, p.File.Upload); err != nil {
+		return fmt.Errorf("note the upload of file %d: %w", p.File.ID, err)
 	}
 	return nil
 }

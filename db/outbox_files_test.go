@@ -47,7 +47,8 @@ func TestAFileIsQueuedOnceBeforeTheCard(t *testing.T) {
 		t.Fatalf("post %+v", post)
 	}
 	deliveries := d.Outbox()
-	if err := deliveries.SetUpload(t.Context(), p.ID, "image/img_1"); err != nil {
+	post.File.Upload = "image/img_1"
+	if err := deliveries.SetUpload(t.Context(), post); err != nil {
 		t.Fatal(err)
 	}
 	if got := nextPost(t, d).File.Upload; got != "image/img_1" {
@@ -158,7 +159,7 @@ func TestCardsNearATurnInATopic(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := d.Outbox().SetCard(t.Context(), db.Post{Turn: c.Turn.ID}, "card of "+id); err != nil {
+		if err := d.Outbox().SetCard(t.Context(), db.Post{Key: c.Turn.Key, Turn: c.Turn.ID}, "card of "+id); err != nil {
 			t.Fatal(err)
 		}
 		finish(t, d, db.TurnResult{Turn: c.Turn})

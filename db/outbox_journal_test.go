@@ -53,7 +53,7 @@ func TestTheEndOfATurnIsQueuedForDelivery(t *testing.T) {
 	if turn.ReplyTo != "om_1" || turn.Prompt != "p-s" || turn.Attempts != 1 {
 		t.Errorf("turn %+v", turn)
 	}
-	if err := d.Outbox().SetCard(t.Context(), db.Post{Turn: turn.ID}, "card_1"); err != nil {
+	if err := d.Outbox().SetCard(t.Context(), db.Post{Key: turn.Key, Turn: turn.ID}, "card_1"); err != nil {
 		t.Fatal(err)
 	}
 	card := chat.Card{Body: "a1", Buttons: []chat.Button{{Label: "x", Action: chat.Action{Do: "y", Turn: 1}}}}
@@ -351,7 +351,7 @@ func TestTheCardsOfWhatATurnGoesOnWith(t *testing.T) {
 	d := fresh(t)
 	turn := interruptedTurn(t, d)
 	for _, card := range []string{"card_1", "card_2", "card_3"} {
-		if err := errors.Join(d.Outbox().SetCard(t.Context(), db.Post{Turn: turn.ID}, card),
+		if err := errors.Join(d.Outbox().SetCard(t.Context(), db.Post{Key: turn.Key, Turn: turn.ID}, card),
 			d.Turns().Decide(t.Context(), db.Decision{Key: oc, Turn: turn.ID, GoOn: true})); err != nil {
 			t.Fatal(err)
 		}

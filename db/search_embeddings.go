@@ -14,7 +14,7 @@ type Unembedded struct {
 	ID     int64 // grows in the order of storing, but is reused when the newest messages are deleted
 	Text   string
 	Vector []byte
-	chat   string
+	chat   chat.Key
 	seq    int64
 }
 
@@ -38,7 +38,11 @@ func (s Search) Unembedded(
 }
 
 func scanUnembedded(scan scanner) (u Unembedded, err error) {
-	err = scan(&u.ID, &u.Text, &u.chat, &u.seq)
+	var key string
+	if err := scan(&u.ID, &u.Text, &key, &u.seq); err != nil {
+		return u, err
+	}
+	u.chat, err = chat.ParseKey(key)
 	return u, err
 }
 
@@ -49,9 +53,14 @@ const saveEmbedding = `INSERT INTO embeddings (chat_key, epoch, seq, model, dim,
 
 // SaveEmbeddings stores vectors of a model. They replace those of other models.
 func (s Search) SaveEmbeddings(ctx context.Context, model string, list []Unembedded) error {
-	err := s.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
+	keys := make([]chat.Key, len(list))
+	for i, e := range list {
+		keys[i] = e.chat
+	}
+	err := s.db.chatsTx(ctx, keys, func(ctx context.Context, tx *sql.Tx) error {
 		for _, e := range list {
-			if _, err := tx.ExecContext(ctx, saveEmbedding, e.chat, e.seq, model, len(e.Vector), e.Vector); err != nil {
+			_, err := tx.ExecContext(ctx, saveEmbedding, e.chat.String(), e.seq, model, len(e.Vector), e.Vector)
+			if err != nil {
 				return err
 			}
 		}

@@ -186,7 +186,7 @@ func (x *indexer) reportProgress(ctx context.Context, to func(w engine.Work, don
 
 // renew empties the index; build fills it.
 func (x *indexer) renew(ctx context.Context) error {
-	if _, err := x.db.engine.Exec(ctx, renewTerms); err != nil {
+	if _, err := x.db.namedExec(ctx, theIndex, renewTerms); err != nil {
 		return fmt.Errorf("rebuild the damaged index: %w", err)
 	}
 	return nil
@@ -204,7 +204,7 @@ func (x *indexer) build(ctx context.Context, report func(w engine.Work, done, to
 		return fmt.Errorf("state of the index: %w", err)
 	}
 	if outdated {
-		if _, err := x.db.engine.Exec(ctx, forgetTerms, tokenize.Version); err != nil {
+		if _, err := x.db.namedExec(ctx, theIndex, forgetTerms, tokenize.Version); err != nil {
 			return fmt.Errorf("rebuild the index: %w", err)
 		}
 		more = true
@@ -213,7 +213,7 @@ func (x *indexer) build(ctx context.Context, report func(w engine.Work, done, to
 		if err := x.reportProgress(ctx, report); err != nil {
 			return err
 		}
-		err := x.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) (err error) {
+		err := x.db.namedTx(ctx, theIndex, func(ctx context.Context, tx *sql.Tx) (err error) {
 			more, err = indexMore(ctx, tx, chunk)
 			return err
 		})

@@ -122,7 +122,7 @@ func (x *indexer) index(ctx context.Context) (bool, error) {
 	if x.read != nil {
 		x.read()
 	}
-	err = x.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
+	err = x.db.namedTx(ctx, theIndex, func(ctx context.Context, tx *sql.Tx) error {
 		if x.edits.Load() != edits {
 			return errOvertaken
 		}
@@ -136,7 +136,7 @@ func (x *indexer) index(ctx context.Context) (bool, error) {
 		return insertRows(ctx, tx, rows)
 	})
 	if errors.Is(err, errOvertaken) { // constant edits must not keep the index from growing
-		err = x.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
+		err = x.db.namedTx(ctx, theIndex, func(ctx context.Context, tx *sql.Tx) error {
 			return x.tryIndexing(ctx, tx, maxIndexLag)
 		})
 		return err == nil && x.failed.Load() == nil, err
@@ -190,7 +190,7 @@ const changes = `SELECT total_changes()`
 // merge merges the index into one segment, step by step. It takes about a second for a million messages.
 func (x *indexer) merge(ctx context.Context) error {
 	for pages, more := -mergeStep, true; more; pages = mergeStep {
-		err := x.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
+		err := x.db.namedTx(ctx, theIndex, func(ctx context.Context, tx *sql.Tx) error {
 			var before, after int
 			if err := tx.QueryRowContext(ctx, changes).Scan(&before); err != nil {
 				return err

@@ -98,7 +98,7 @@ func (p postings) build(ctx context.Context, report func(w engine.Work, done, to
 		if report != nil {
 			report(engine.Indexing, upto, newest)
 		}
-		err := p.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) (err error) {
+		err := p.db.namedTx(ctx, theIndex, func(ctx context.Context, tx *sql.Tx) (err error) {
 			upto, err = p.indexMore(ctx, tx)
 			return err
 		})
@@ -113,7 +113,7 @@ const newestMessage = `SELECT COALESCE(MAX(id), 0) FROM messages`
 
 // empty empties the index if nobody else has done so.
 func (p postings) empty(ctx context.Context) error {
-	return p.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
+	return p.db.namedTx(ctx, theIndex, func(ctx context.Context, tx *sql.Tx) error {
 		old, err := rowsChanged(tx.ExecContext(ctx, forgetPostings, tokenize.Version))
 		if err == nil && old {
 			_, err = tx.ExecContext(ctx, emptyPostings)

@@ -16,6 +16,9 @@ import (
 	"magpie/internal/tokenize"
 )
 
+// theIndex names the index.
+const theIndex = "index"
+
 // Postings are the messages of a chat that contain a term.
 type Postings struct {
 	Term string

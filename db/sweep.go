@@ -4,6 +4,8 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+
+	"magpie/internal/chat"
 )
 
 // Swept counts the deletions of a sweep.
@@ -16,7 +18,14 @@ type Swept struct {
 const forgetEvents = `DELETE FROM events WHERE seen_at < ?1`
 
 // A summary goes with the newest message that it covers.
-const forgetSummaries = `UPDATE chats SET summary = '' WHERE summary <> '' AND summary_at < ?1`
+const (
+	areSummed       = ` WHERE summary <> '' AND summary_at < ?1`
+	chatsOfOldSums  = `SELECT key FROM chats` + areSummed
+	forgetSummaries = `UPDATE chats SET summary = ''` + areSummed + ` AND key = ?2`
+)
+
+// theSweep names what nothing but the sweep writes any more.
+const theSweep = "sweep"
 
 // Sweep deletes expired data according to c, and merges the index. The History is kept forever unless the configuration
 // limits it.
@@ -26,7 +35,8 @@ func Sweep(ctx context.Context, d *DB, c Config) (s Swept, err error) {
 			err = fmt.Errorf("sweep: %w", err)
 		}
 	}()
-	res, err := d.engine.Exec(ctx, forgetEvents, millis(d.now().Add(-c.CacheTTL.Duration)))
+	before := millis(d.now().Add(-c.CacheTTL.Duration))
+	res, err := d.namedExec(ctx, theSweep, forgetEvents, before)
 	if err != nil {
 		return s, err
 	}
@@ -34,10 +44,10 @@ func Sweep(ctx context.Context, d *DB, c Config) (s Swept, err error) {
 	if s.Events = int(n); err != nil {
 		return s, err
 	}
-	if _, err := d.engine.Exec(ctx, forgetApprovals, millis(d.now().Add(-c.CacheTTL.Duration))); err != nil {
+	if _, err := d.eachChat(ctx, chatsOfSettled, forgetApprovals, before); err != nil {
 		return s, err
 	}
-	if _, err := d.engine.Exec(ctx, forgetFileDeliveries, millis(d.now().Add(-c.CacheTTL.Duration))); err != nil {
+	if _, err := d.namedExec(ctx, theSweep, forgetFileDeliveries, before); err != nil {
 		return s, err
 	}
 	if c.HistoryTTL.Duration > 0 {
@@ -59,16 +69,19 @@ func sweepMessages(ctx context.Context, d *DB, c Config) (swept int, err error) 
 		if len(list) == 0 {
 			break
 		}
-		if err := d.engine.Tx(
-			ctx, func(ctx context.Context, tx *sql.Tx) error { return deleteMessages(ctx, d, tx, list) },
-		); err != nil {
+		keys := make([]chat.Key, len(list))
+		for i, m := range list {
+			keys[i] = m.chat
+		}
+		err = d.chatsTx(ctx, keys, func(ctx context.Context, tx *sql.Tx) error { return deleteMessages(ctx, d, tx, list) })
+		if err != nil {
 			return swept, err
 		}
 		swept += len(list)
 		last = list[len(list)-1].id
 	}
 	// A summary may repeat deleted messages, so it goes with them.
-	_, err = d.engine.Exec(ctx, forgetSummaries, until)
+	_, err = d.eachChat(ctx, chatsOfOldSums, forgetSummaries, until)
 	return swept, err
 }
 
@@ -76,7 +89,7 @@ func sweepMessages(ctx context.Context, d *DB, c Config) (swept int, err error) 
 const sweepBatch = 500
 
 // Keeps messages that are being asked, or that a button can still ask.
-const expiredMessages = `SELECT m.id, c.no, m.seq FROM messages m JOIN chats c ON c.key = m.chat_key
+const expiredMessages = `SELECT m.id, c.no, m.seq, c.key FROM messages m JOIN chats c ON c.key = m.chat_key
 	WHERE m.id > ?2 AND m.sent_at < ?1 AND NOT EXISTS (SELECT 1 FROM turns t WHERE t.id = m.turn_id AND m.turn_id > 0
 		AND (t.state IN ('queued', 'running') OR t.state = 'interrupted' AND t.failure = 'late'))
 	ORDER BY m.id LIMIT ?3`
@@ -88,18 +101,27 @@ type storedRow struct {
 	seq int64
 }
 
+// expired is a message to be deleted.
+type expired struct {
+	storedRow
+	chat chat.Key
+}
+
 // listExpired lists the next messages by ID that were written before until.
-func listExpired(ctx context.Context, d *DB, until, after int64) ([]storedRow, error) {
-	list, err := queryAll(ctx, d.read, scanStoredRow, expiredMessages, until, after, sweepBatch)
+func listExpired(ctx context.Context, d *DB, until, after int64) ([]expired, error) {
+	list, err := queryAll(ctx, d.read, scanExpired, expiredMessages, until, after, sweepBatch)
 	if err != nil {
 		return nil, fmt.Errorf("old messages: %w", err)
 	}
 	return list, nil
 }
 
-func scanStoredRow(scan scanner) (storedRow, error) {
-	var m storedRow
-	err := scan(&m.id, &m.no, &m.seq)
+func scanExpired(scan scanner) (m expired, err error) {
+	var key string
+	if err := scan(&m.id, &m.no, &m.seq, &key); err != nil {
+		return m, err
+	}
+	m.chat, err = chat.ParseKey(key)
 	return m, err
 }
 
@@ -110,9 +132,9 @@ const (
 )
 
 // deleteMessages is the only place that removes messages from the History.
-func deleteMessages(ctx context.Context, d *DB, tx *sql.Tx, list []storedRow) error {
+func deleteMessages(ctx context.Context, d *DB, tx *sql.Tx, list []expired) error {
 	for _, m := range list {
-		if err := d.Search().forget(ctx, tx, m); err != nil {
+		if err := d.Search().forget(ctx, tx, m.storedRow); err != nil {
 			return err
 		}
 		if _, err := tx.ExecContext(ctx, deleteMessage, m.id); err != nil {

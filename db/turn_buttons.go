@@ -35,9 +35,9 @@ func (o Outbox) OldButtons(ctx context.Context, key chat.Key) (map[int64]string,
 	return old, nil
 }
 
-// ForgetButtons records that nothing more is to be done about the buttons of a turn.
-func (o Outbox) ForgetButtons(ctx context.Context, turn int64) error {
-	if _, err := o.db.engine.Exec(ctx, setNewestButtons, turn, ""); err != nil {
+// ForgetButtons records that nothing more is to be done about the buttons of a turn of a chat.
+func (o Outbox) ForgetButtons(ctx context.Context, key chat.Key, turn int64) error {
+	if err := o.db.chatExec(ctx, key, setNewestButtons, turn, ""); err != nil {
 		return fmt.Errorf("forget the buttons of turn %d: %w", turn, err)
 	}
 	return nil
@@ -64,7 +64,7 @@ func checkLast(ctx context.Context, tx *sql.Tx, key chat.Key, turn int64, more b
 // Suggest enqueues the card of an ended turn with a suggested next question. It returns [ErrNotFound] if another
 // question was already asked.
 func (ts Turns) Suggest(ctx context.Context, t Turn, card chat.Card) error {
-	err := ts.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
+	err := ts.db.chatTx(ctx, t.Key, func(ctx context.Context, tx *sql.Tx) error {
 		if err := checkLast(ctx, tx, t.Key, t.ID, false); err != nil {
 			return err
 		}

@@ -24,7 +24,7 @@ func TestButtonsAreOldBelowTheNextCard(t *testing.T) {
 	}
 	accept(t, d, say("om_2", "two"))
 	second := claim(t, d, "s-1").Turn.ID
-	if err := d.Outbox().SetCard(t.Context(), db.Post{Turn: second}, "card/2"); err != nil {
+	if err := d.Outbox().SetCard(t.Context(), db.Post{Key: oc, Turn: second}, "card/2"); err != nil {
 		t.Fatal(err)
 	}
 	if list := old(); len(list) != 1 || list[first] != "card/1" {

@@ -88,7 +88,7 @@ func (d *DB) knownTurns(ctx context.Context, tx *sql.Tx, key chat.Key) (convo.Ch
 // Happens stores what becomes of a chat when these things happen, one after the other, and returns what is to be done: for
 // events after which nothing else is to be stored. One that comes too late has no effect.
 func (ts Turns) Happens(ctx context.Context, key chat.Key, events ...convo.Event) (effects []convo.Effect, err error) {
-	err = ts.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
+	err = ts.db.chatTx(ctx, key, func(ctx context.Context, tx *sql.Tx) error {
 		effects, err = ts.db.decide(ctx, tx, key, events...)
 		return err
 	})

@@ -74,7 +74,8 @@ func (ts Turns) makeFollowUp(
 // the follow-up as a reply to the questions of the given turn, with these, and with those of the turns that this one
 // continues. The turn may still run. If its questions were recalled nothing follows it: the result is [ErrNotFound].
 func (ts Turns) FollowUp(ctx context.Context, last Turn) (c Claim, err error) {
-	err = ts.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) (err error) {
+	err = ts.db.chatTx(ctx, last.Key, func(ctx context.Context, tx *sql.Tx) (err error) {
+		c = Claim{}
 		if c.Turn, _, err = ts.makeFollowUp(ctx, tx, last, 0); err != nil {
 			return err
 		}
@@ -118,7 +119,7 @@ func askedFor(ctx context.Context, tx *sql.Tx, t Turn) (list []chat.Message, err
 // ReplaceFollowUp ends a follow-up that nobody reads yet, and makes that of another turn in its place. If the questions
 // of that turn were recalled it changes nothing: the result is [ErrNotFound].
 func (ts Turns) ReplaceFollowUp(ctx context.Context, old, last Turn) (t Turn, err error) {
-	err = ts.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
+	err = ts.db.chatTx(ctx, last.Key, func(ctx context.Context, tx *sql.Tx) error {
 		var isNew bool
 		if t, isNew, err = ts.makeFollowUp(ctx, tx, last, old.ID); err == nil && t.ID == old.ID && !isNew {
 			return ErrNotFound

@@ -82,7 +82,7 @@ const countContinued = `UPDATE approvals SET continued = continued + 1 WHERE id 
 // Decide carries out a decision. It returns [ErrNotFound] if there is nothing left to decide, and [ErrRepeated] if the
 // press is known.
 func (ts Turns) Decide(ctx context.Context, w Decision) error {
-	err := ts.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
+	err := ts.db.chatTx(ctx, w.Key, func(ctx context.Context, tx *sql.Tx) error {
 		if err := takeEvent(ctx, ts.db, tx, w.Event); err != nil {
 			return err
 		}
@@ -120,7 +120,7 @@ func (ts Turns) Decide(ctx context.Context, w Decision) error {
 // Redraw enqueues another card for an interrupted turn that may still continue, but about which nobody is asked any
 // more. Otherwise it returns [ErrNotFound]. After each approval of the turn there is one such card.
 func (ts Turns) Redraw(ctx context.Context, key chat.Key, turn int64, approval string, card chat.Card) error {
-	err := ts.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
+	err := ts.db.chatTx(ctx, key, func(ctx context.Context, tx *sql.Tx) error {
 		t, err := loadUndecided(ctx, tx, key, turn)
 		if err != nil {
 			return err

@@ -134,7 +134,8 @@ type Start struct {
 // Claim claims the chat's oldest queued turn and returns it, or [ErrNotFound]. The turn runs in the chat's session if
 // there is one and s allows it, otherwise in a new one.
 func (ts Turns) Claim(ctx context.Context, key chat.Key, s Start) (c Claim, err error) {
-	err = ts.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
+	err = ts.db.chatTx(ctx, key, func(ctx context.Context, tx *sql.Tx) error {
+		c = Claim{}
 		effects, err := ts.db.decide(ctx, tx, key, convo.Claims{})
 		if err == nil && len(effects) == 0 {
 			return ErrNotFound
@@ -175,7 +176,7 @@ func (ts Turns) begin(ctx context.Context, tx *sql.Tx, key chat.Key, turn int64,
 // Requeue puts back a turn that has changed nothing yet. It will be claimed again in its old order, and runs in the
 // session s, which holds what its agent has said and read; without an ID, in that of its chat.
 func (ts Turns) Requeue(ctx context.Context, t Turn, s Session) error {
-	err := ts.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
+	err := ts.db.chatTx(ctx, t.Key, func(ctx context.Context, tx *sql.Tx) error {
 		if s.ID != "" { // before the turn loses its own
 			e := turnEnd{TurnResult{Turn: t, Session: s}, ts.db, tx, ts.db.now()}
 			if err := e.keepSession(ctx); err != nil {

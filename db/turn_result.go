@@ -57,7 +57,7 @@ const setTurned = `UPDATE chats SET turned_at = ?2 WHERE key = ?1`
 // becomes the chat's unless /new came in between, and the cost is booked. A turn cannot become interrupted after /new:
 // then it fails, and nothing is stored.
 func (ts Turns) Finish(ctx context.Context, e TurnResult) error {
-	err := ts.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
+	err := ts.db.chatTx(ctx, e.Turn.Key, func(ctx context.Context, tx *sql.Tx) error {
 		return turnEnd{e, ts.db, tx, ts.db.now()}.store(ctx)
 	})
 	if err != nil {

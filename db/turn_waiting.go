@@ -30,9 +30,12 @@ const noteLimit = `INSERT INTO limits (model, kind, used, reached, ends_at, note
 	used = CASE WHEN limits.ends_at = excluded.ends_at AND excluded.used < 0 THEN limits.used ELSE excluded.used END,
 	noted_at = excluded.noted_at`
 
+// theLimits names the limits.
+const theLimits = "limits"
+
 // NoteLimits stores what was reported of limits.
 func (ts Turns) NoteLimits(ctx context.Context, list ...Limit) error {
-	err := ts.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
+	err := ts.db.namedTx(ctx, theLimits, func(ctx context.Context, tx *sql.Tx) error {
 		for _, l := range list {
 			if _, err := tx.ExecContext(
 				ctx, noteLimit, l.Model, l.Kind, l.Used, l.Reached, millis(l.Ends), millis(ts.db.now()),
@@ -92,7 +95,7 @@ func (ts Turns) Lift(ctx context.Context, model string, before time.Time) (lifte
 	if all {
 		before = ts.db.now().Add(time.Hour)
 	}
-	err = ts.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
+	err = ts.db.namedTx(ctx, theLimits, func(ctx context.Context, tx *sql.Tx) error {
 		res, err := tx.ExecContext(ctx, liftLimits, all, model, millis(before))
 		if err != nil {
 			return err
@@ -103,6 +106,9 @@ func (ts Turns) Lift(ctx context.Context, model string, before time.Time) (lifte
 		}
 		keys, err := chatKeys(ctx, tx, dueChats, math.MaxInt64)
 		if err != nil {
+			return err
+		}
+		if err := ts.db.lock(ctx, tx, locks{chats: keys}); err != nil {
 			return err
 		}
 		for _, key := range keys {
@@ -120,7 +126,7 @@ func (ts Turns) Lift(ctx context.Context, model string, before time.Time) (lifte
 
 // Postpone puts a claimed turn back that has not begun, until a time. Its card says so.
 func (ts Turns) Postpone(ctx context.Context, t Turn, until time.Time, card chat.Card) error {
-	err := ts.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
+	err := ts.db.chatTx(ctx, t.Key, func(ctx context.Context, tx *sql.Tx) error {
 		return ts.wait(ctx, tx, t, convo.PutBack{Turn: t.ID, Until: dueAt(until)}, until, card)
 	})
 	if err != nil {

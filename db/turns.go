@@ -97,9 +97,9 @@ const renameTurn = `UPDATE turns SET session_id = CASE WHEN session_id = '' THEN
 	` + askedBefore + `, prompt_id = ?3 WHERE id = ?1`
 
 // SetIDs gives a running turn another session and prompt ID, before the agent can act.
-func (ts Turns) SetIDs(ctx context.Context, turn int64, session, prompt string) error {
-	if _, err := ts.db.engine.Exec(ctx, renameTurn, turn, session, prompt); err != nil {
-		return fmt.Errorf("rename turn %d: %w", turn, err)
+func (ts Turns) SetIDs(ctx context.Context, t Turn, session, prompt string) error {
+	if err := ts.db.chatExec(ctx, t.Key, renameTurn, t.ID, session, prompt); err != nil {
+		return fmt.Errorf("rename turn %d: %w", t.ID, err)
 	}
 	return nil
 }
@@ -198,7 +198,8 @@ func (ts Turns) SetDraft(ctx context.Context, turn int64, parts ...string) error
 		}
 		stored = string(data)
 	}
-	if _, err := ts.db.engine.Exec(ctx, setTurnDraft, turn, draft, stored); err != nil {
+	// Dozens of times in an answer: it must not wait for the chat.
+	if err := ts.db.execFree(ctx, setTurnDraft, turn, draft, stored); err != nil {
 		return fmt.Errorf("set draft of turn %d: %w", turn, err)
 	}
 	return nil

@@ -45,3 +45,12 @@ var wordsOfPostgres = map[string]string{
 	notIndexed: `SELECT ` + messageColumns + ` FROM messages WHERE chat_key = ?1 AND FALSE`,
 	indexSize:  `SELECT pg_total_relation_size('postings')`,
 }
+
+// locksOfPostgres are its locks of what belongs to no chat, and of rows. What refers to a chat's row may be inserted
+// meanwhile: that needs the key only, which never changes.
+var locksOfPostgres = lockWords{
+	name: `SELECT pg_advisory_xact_lock(hashtextextended(?1, 0))`,
+	chat: `SELECT key FROM chats WHERE key = ?1 FOR NO KEY UPDATE`,
+	room: `SELECT key FROM chats WHERE key = ?1 OR key > ?1 || ':thread:' AND key < ?1 || ':thread;'
+		ORDER BY key FOR NO KEY UPDATE`,
+}

@@ -38,7 +38,7 @@ func (a *asking) posts() (list []db.Post) {
 // seen lets the card of the approval be shown.
 func (a *asking) seen() {
 	a.Helper()
-	a.must(a.store.Outbox().SetCard(a.Context(), db.Post{Approval: a.approval.ID}, "om_card/entity/0/oc_1/om_1"))
+	a.must(a.store.Outbox().SetCard(a.Context(), db.Post{Key: a.approval.Key, Approval: a.approval.ID}, "om_card/entity/0/oc_1/om_1"))
 }
 
 // die ends the timers, as the end of the program does.

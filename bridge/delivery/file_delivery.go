@@ -60,7 +60,7 @@ func (fd *fileDelivery) present(ctx context.Context, to chat.Ref, p db.Post, sen
 		}
 		failpoint.At("file: uploaded")
 		// Stored even during shutdown: otherwise the same file would be uploaded again.
-		if err := fd.store.SetUpload(context.WithoutCancel(ctx), p.File.ID, p.File.Upload); err != nil {
+		if err := fd.store.SetUpload(context.WithoutCancel(ctx), p); err != nil {
 			return "", err
 		}
 		failpoint.At("file: upload noted")

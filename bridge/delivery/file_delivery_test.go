@@ -99,7 +99,7 @@ func TestMessagesOfOthersInATopicDoNotCount(t *testing.T) {
 		turns = append(turns, turn)
 		r.must(r.store.Turns().Finish(t.Context(), db.TurnResult{Turn: turn, State: convo.Done}))
 	}
-	r.must(r.store.Outbox().SetCard(t.Context(), db.Post{Turn: turns[0].ID}, "om_c1/entity"))
+	r.must(r.store.Outbox().SetCard(t.Context(), db.Post{Key: turns[0].Key, Turn: turns[0].ID}, "om_c1/entity"))
 	out.Found = []chat.Sent{{ID: "om_said"}, {ID: "om_c1", Card: "om_c1/id"}, {ID: "om_c2", Card: "om_c2/id"},
 		{ID: "om_new"}}
 	said := db.Post{Key: topic, ReplyTo: "om_0", Idem: "x", Text: "earlier reply"}

@@ -181,7 +181,7 @@ func (o *Outbox) removeButtons(ctx context.Context, key chat.Key) {
 		if ctx.Err() != nil {
 			return // left to the next start
 		}
-		err = errors.Join(err, failed, o.posts.ForgetButtons(ctx, turn))
+		err = errors.Join(err, failed, o.posts.ForgetButtons(ctx, key, turn))
 	}
 	if err != nil {
 		o.log.Debug().Err(err).Stringer("chat", key).Msg("old buttons not removed")

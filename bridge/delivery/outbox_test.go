@@ -80,7 +80,7 @@ func TestARefusedPostDoesNotBlockOthers(t *testing.T) {
 	for _, known := range []bool{true, false} {
 		turn := r.cutOff(fmt.Sprintf("om_%v", known))
 		if known {
-			r.must(r.store.Outbox().SetCard(t.Context(), db.Post{Turn: turn}, "card"))
+			r.must(r.store.Outbox().SetCard(t.Context(), db.Post{Key: room, Turn: turn}, "card"))
 		}
 	}
 	r.must(r.outbox.Enqueue(t.Context(), db.Post{Key: room, Idem: "next", ReplyTo: "om_2", Text: "next"}))
@@ -177,7 +177,7 @@ func TestTheCardOfAnApprovalIsFoundAgain(t *testing.T) {
 	}
 	first := ask("a1")
 	at := first.Begun
-	r.must(r.store.Outbox().SetCard(t.Context(), db.Post{Turn: 1}, "om_turn/card"))
+	r.must(r.store.Outbox().SetCard(t.Context(), db.Post{Key: room, Turn: 1}, "om_turn/card"))
 	out.Found = []chat.Sent{
 		{ID: "om_turn", Card: "om_turn/card", Time: at},
 		{ID: "om_page", Card: "om_page/card", Time: at.Add(-2 * clockSkew)}, {ID: "om_ask", Card: "om_ask/card", Time: at},
@@ -253,7 +253,7 @@ func TestOldButtonsAreRemovedOnce(t *testing.T) {
 	card := chat.Card{Body: "answer", Buttons: []chat.Button{{Label: "New", Newest: true}}}
 	show := func(id string) (turn db.Turn) {
 		turn = r.startTurn(room, "om_"+id)
-		r.must(r.store.Outbox().SetCard(t.Context(), db.Post{Turn: turn.ID}, "card_"+id))
+		r.must(r.store.Outbox().SetCard(t.Context(), db.Post{Key: turn.Key, Turn: turn.ID}, "card_"+id))
 		r.flush()
 		r.must(r.store.Turns().Finish(t.Context(), db.TurnResult{Turn: turn, State: convo.Done, Answer: "answer", Card: card}))
 		r.flush()
@@ -261,7 +261,7 @@ func TestOldButtonsAreRemovedOnce(t *testing.T) {
 	}
 	show("1")
 	r.startTurn(room, "om_2")
-	r.must(r.store.Outbox().SetCard(t.Context(), db.Post{Turn: 2}, "card_2"))
+	r.must(r.store.Outbox().SetCard(t.Context(), db.Post{Key: room, Turn: 2}, "card_2"))
 	r.outbox.Wake(room)
 	stopped := make(chan struct{})
 	close(stopped)
