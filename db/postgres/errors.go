@@ -33,11 +33,9 @@ func isConflict(err error) bool {
 }
 
 // Explain converts the errors of queries that somebody has to act on to errors that say so.
-func (d *DB) Explain(err error) error { return explain(err) }
-
-func explain(err error) error {
+func (d *DB) Explain(err error) error {
 	if codeOf(err) == diskFull {
-		return errors.Join(engine.ErrFull, err)
+		return &accessError{engine.ErrFull, errors.Join(engine.ErrFull, err)}
 	}
-	return err
+	return explainAccess(d.config, err)
 }

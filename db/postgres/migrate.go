@@ -38,23 +38,25 @@ func (d *DB) pendingUpgrade(ctx context.Context) (s step, err error) {
 }
 
 const (
-	hasVersion = `SELECT COUNT(CASE WHEN table_name = 'goose_db_version' THEN 1 END), COUNT(*)
-		FROM information_schema.tables WHERE table_schema = current_schema()`
+	hasVersion = `SELECT COUNT(CASE WHEN tablename = 'goose_db_version' THEN 1 END), COUNT(CASE WHEN tablename = 'chats' THEN 1 END), COUNT(*)
+		FROM pg_tables WHERE schemaname = current_schema()`
 	selectVersion = `SELECT COALESCE(MAX(version_id), 0) FROM goose_db_version`
 )
 
 // schemaVersion is 0 for a new database, which has no tables.
 func (d *DB) schemaVersion(ctx context.Context) (v int64, err error) {
-	var known, tables int
-	err = d.read.QueryRowContext(ctx, hasVersion).Scan(&known, &tables)
-	switch {
-	case err == nil && known > 0:
+	var known, ours, tables int
+	err = d.read.QueryRowContext(ctx, hasVersion).Scan(&known, &ours, &tables)
+	if err == nil && known > 0 {
 		err = d.read.QueryRowContext(ctx, selectVersion).Scan(&v)
-	case err == nil && tables > 0:
-		return 0, i18n.Mistakef("%v：%s", "%v: %s", engine.ErrForeign, d.config.Database)
 	}
 	if err != nil {
 		return 0, fmt.Errorf("version of the database schema: %w", err)
+	}
+	// Others upgrade their schemas with goose, too. Before the first step its table is the only one.
+	if v == 0 && tables > known || v > 0 && ours == 0 {
+		return 0, i18n.Mistakef("%v：%s。在 [db] url 里换一个数据库", "%v: %s. Name another one in [db] url", engine.ErrForeign,
+			d.config.Database)
 	}
 	return v, nil
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/stdlib"
 
+	"magpie/db/engine"
 	"magpie/internal/i18n"
 )
 
@@ -57,7 +58,10 @@ func Open(ctx context.Context, to *pgx.ConnConfig, o Options) (*DB, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := d.migrate(ctx); err != nil {
+	if err = d.migrate(ctx); err == nil {
+		err = d.checkRights(ctx)
+	}
+	if err != nil {
 		return nil, errors.Join(d.Explain(err), d.Close())
 	}
 	return d, nil
@@ -71,8 +75,10 @@ func OpenReadOnly(ctx context.Context, to *pgx.ConnConfig, o Options) (*DB, erro
 	}
 	err = d.write.Close()
 	d.write = d.read
-	if err == nil {
-		_, err = d.pendingUpgrade(ctx)
+	if s, failed := d.pendingUpgrade(ctx); err == nil && failed == nil && s.from == 0 {
+		err = i18n.Mistakef("%v：%s", "%v: %s", engine.ErrEmpty, d.config.Database)
+	} else {
+		err = errors.Join(err, failed)
 	}
 	if err != nil {
 		return nil, errors.Join(d.Explain(err), d.Close())
@@ -104,26 +110,6 @@ func connect(config *pgx.ConnConfig, words *translator, most int) *sql.DB {
 	pool.SetMaxIdleConns(most)
 	pool.SetConnMaxIdleTime(10 * time.Minute)
 	return pool
-}
-
-const describeServer = `SELECT current_setting('server_version_num')::bigint, current_setting('server_encoding')`
-
-// checkServer connects, and refuses a server that the statements are not made for.
-func (d *DB) checkServer(ctx context.Context) error {
-	var version int
-	var encoding string
-	if err := d.read.QueryRowContext(ctx, describeServer).Scan(&version, &encoding); err != nil {
-		return fmt.Errorf("connect: %w", err)
-	}
-	if version < 150000 {
-		return i18n.Mistakef("PostgreSQL 的版本是 %d：至少要 15", "PostgreSQL has version %d: 15 or newer is needed", version/10000)
-	}
-	if encoding != "UTF8" {
-		return i18n.Mistakef("数据库 %s 的编码是 %s：需要新建一个 UTF8 的数据库：CREATE DATABASE ... ENCODING 'UTF8' TEMPLATE template0",
-			"the database %s has the encoding %s: create one with UTF8: CREATE DATABASE ... ENCODING 'UTF8' TEMPLATE template0",
-			d.config.Database, encoding)
-	}
-	return nil
 }
 
 // Close closes the connections after the running statements.
