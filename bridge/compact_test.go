@@ -9,6 +9,7 @@ import (
 
 	"magpie/bridge/budget"
 	"magpie/db"
+	"magpie/db/dbtest"
 	"magpie/internal/chat"
 	"magpie/internal/i18n"
 )
@@ -112,14 +113,14 @@ func TestASummaryThatIsNotTrueAnyMore(t *testing.T) {
 		kept       bool
 	}{
 		"once":  {"1 = (SELECT COUNT(*) FROM ledger WHERE purpose = 'summary')", "summarized 6", true},
-		"again": {"1", i18n.CompactChanged.EN, false},
+		"again": {"TRUE", i18n.CompactChanged.EN, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			l := newRig(t)
 			compact := l.longChat()
-			l.sql(`CREATE TRIGGER meanwhile AFTER INSERT ON ledger WHEN NEW.purpose = 'summary' AND ` + tc.when + `
-				BEGIN UPDATE messages SET state = 'recalled' WHERE id = (SELECT MIN(id) FROM messages
-				WHERE class = 'talk' AND state = ''); END`)
+			l.sql(dbtest.Trigger{Name: "meanwhile", On: "AFTER INSERT ON ledger", If: "NEW.purpose = 'summary' AND " + tc.when,
+				Does: `UPDATE messages SET state = 'recalled' WHERE id = (SELECT MIN(id) FROM messages
+					WHERE class = 'talk' AND state = '')`}.Create())
 			if got := compact("om_c"); !strings.Contains(got, tc.want) {
 				t.Errorf("told %q", got)
 			}

@@ -10,6 +10,7 @@ import (
 
 	"magpie/bridge/turncard"
 	"magpie/db"
+	"magpie/db/dbtest"
 	"magpie/internal/chat"
 	"magpie/internal/convo"
 	"magpie/internal/i18n"
@@ -34,11 +35,12 @@ func TestAPressThatFailedCountsWhenItIsToldAgain(t *testing.T) {
 	t.Parallel()
 	l := newRig(t)
 	press := pressed("ev_1", turncard.DoContinue, l.cutOff("om_1"))
-	l.sql(`CREATE TRIGGER broken BEFORE UPDATE OF failure ON turns WHEN NEW.failure <> OLD.failure BEGIN SELECT RAISE(FAIL, 'broken'); END`)
+	broken := dbtest.Trigger{Name: "broken", On: "BEFORE UPDATE OF failure ON turns", If: "NEW.failure <> OLD.failure"}
+	l.sql(broken.Create())
 	if got, err := l.bridge.HandlePress(t.Context(), press); err == nil || got != i18n.PressFailed.EN {
 		t.Fatalf("told %q, %v", got, err)
 	}
-	l.sql(`DROP TRIGGER broken`)
+	l.sql(broken.Drop())
 	for _, want := range []string{i18n.GoingOn.EN, ""} {
 		if got, err := l.bridge.HandlePress(t.Context(), press); got != want || err != nil {
 			t.Errorf("told %q, %v, want %q", got, err, want)

@@ -15,6 +15,7 @@ import (
 	"magpie/bridge/workplace"
 	"magpie/contextmgr/redact"
 	"magpie/db"
+	"magpie/db/dbtest"
 	"magpie/internal/chat"
 	"magpie/internal/claude"
 	"magpie/internal/convo"
@@ -68,6 +69,9 @@ func TestTheMessagesOfAnAnswerStayWhereTheyAre(t *testing.T) {
 	seen(2)
 }
 
+// refusedStates lets the states of turns not be stored.
+var refusedStates = dbtest.Trigger{Name: "broken", On: "BEFORE UPDATE OF state ON turns", If: "NEW.state <> OLD.state"}
+
 // If a tool use cannot be recorded because the database fails, it is recorded later.
 func TestTheUseOfAToolIsRecordedAtTheEnd(t *testing.T) {
 	t.Parallel()
@@ -75,9 +79,10 @@ func TestTheUseOfAToolIsRecordedAtTheEnd(t *testing.T) {
 	l.abandonedTurn("om_1", "hello")
 	turn := l.turnOf(db.Claim{Turn: l.left()})
 	turn.painter = turncard.NewPainter(nil, turncard.Target{}, turncard.State{})
-	l.sql(`CREATE TRIGGER broken BEFORE UPDATE OF acted ON turns WHEN NEW.acted <> OLD.acted BEGIN SELECT RAISE(FAIL, 'broken'); END`)
+	broken := dbtest.Trigger{Name: "broken", On: "BEFORE UPDATE OF acted ON turns", If: "NEW.acted <> OLD.acted"}
+	l.sql(broken.Create())
 	l.handle(t.Context(), turn, claude.ToolCall{})
-	l.sql(`DROP TRIGGER broken`)
+	l.sql(broken.Drop())
 	l.handle(t.Context(), turn, claude.ToolResult{})
 	if n := l.count(`SELECT acted FROM turns`); n != 1 {
 		t.Error("after a crash the tool would be used again")
@@ -89,10 +94,10 @@ func TestRecoveryWaitsForTheStore(t *testing.T) {
 	t.Parallel()
 	l := newRig(t)
 	l.abandonedTurn("om_1", "hello")
-	l.sql(`CREATE TRIGGER broken BEFORE UPDATE OF state ON turns WHEN NEW.state <> OLD.state BEGIN SELECT RAISE(FAIL, 'broken'); END`)
+	l.sql(refusedStates.Create())
 	l.start()
 	l.until("a try", func() bool { return strings.Contains(l.logs.String(), "turn was cut off") })
-	l.sql(`DROP TRIGGER broken`)
+	l.sql(refusedStates.Drop())
 	l.ended(convo.Done, 1)
 }
 
@@ -203,13 +208,13 @@ func TestAStopDuringTheRecovery(t *testing.T) {
 			if tc.left != "" {
 				l.sql(`UPDATE turns SET ` + tc.left)
 			}
-			l.sql(`CREATE TRIGGER broken BEFORE UPDATE OF state ON turns WHEN NEW.state <> OLD.state BEGIN SELECT RAISE(FAIL, 'broken'); END`)
+			l.sql(refusedStates.Create())
 			l.start()
 			l.until("a try", func() bool {
 				return strings.Contains(l.logs.String(), "chat not recovered; trying again")
 			})
 			l.stopBy(tc.how)
-			l.sql(`DROP TRIGGER broken`)
+			l.sql(refusedStates.Drop())
 			l.isStopped(tc.how)
 		})
 	}
@@ -483,8 +488,9 @@ func TestNoChatWaitsForTheRecoveryOfAnother(t *testing.T) {
 	t.Parallel()
 	l := newRig(t)
 	l.abandonedTurn("om_1", "hello")
-	l.sql(`CREATE TRIGGER broken BEFORE UPDATE OF state ON turns WHEN NEW.state <> OLD.state
-		AND NEW.chat_key = '` + room.String() + `' BEGIN SELECT RAISE(FAIL, 'broken'); END`)
+	broken := refusedStates
+	broken.If += " AND NEW.chat_key = '" + room.String() + "'"
+	l.sql(broken.Create())
 	l.start()
 	l.say("om_2", "what else?")
 	for id, text := range map[string]string{"om_3": "hello", "om_4": "continue"} {
@@ -498,7 +504,7 @@ func TestNoChatWaitsForTheRecoveryOfAnother(t *testing.T) {
 	if n := l.count(`SELECT COUNT(*) FROM turns WHERE chat_key = '` + room.String() + `' AND state IN ('queued', 'running')`); n != 2 {
 		t.Errorf("%d turns wait where the store refuses", n)
 	}
-	l.sql(`DROP TRIGGER broken`)
+	l.sql(broken.Drop())
 	l.isAnswered("om_1", "om_2")
 }
 
@@ -553,11 +559,11 @@ func TestAStopOfTheProgramDuringTheRecovery(t *testing.T) {
 	t.Parallel()
 	l := newRig(t)
 	l.abandonedTurn("om_1", "hello")
-	l.sql(`CREATE TRIGGER broken BEFORE UPDATE OF state ON turns WHEN NEW.state <> OLD.state BEGIN SELECT RAISE(FAIL, 'broken'); END`)
+	l.sql(refusedStates.Create())
 	l.start()
 	l.until("a try", func() bool { return strings.Contains(l.logs.String(), "trying again") })
 	l.stop()
-	l.sql(`DROP TRIGGER broken`)
+	l.sql(refusedStates.Drop())
 	if left := l.left(); left.ID != 1 {
 		t.Errorf("turn %d is left", left.ID)
 	}

@@ -9,6 +9,7 @@ import (
 	"magpie/bridge/budget"
 	"magpie/bridge/upkeep"
 	"magpie/db"
+	"magpie/db/dbtest"
 	"magpie/internal/chat"
 )
 
@@ -62,8 +63,8 @@ func TestNoTitleIsMadeOfARecalledQuestion(t *testing.T) {
 			l.bridge.SetBudget(budget.Limits{ChatDayTokens: 1}) // so the agent is not asked
 		},
 		"meanwhile": func(l *bridgeRig) {
-			l.sql(`CREATE TRIGGER meanwhile AFTER INSERT ON ledger BEGIN
-				UPDATE messages SET state = 'recalled' WHERE message_id = 'om_1'; END`)
+			l.sql(dbtest.Trigger{Name: "meanwhile", On: "AFTER INSERT ON ledger",
+				Does: "UPDATE messages SET state = 'recalled' WHERE message_id = 'om_1'"}.Create())
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

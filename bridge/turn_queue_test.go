@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"magpie/bridge/turncard"
+	"magpie/db/dbtest"
 	"magpie/internal/chat"
 	"magpie/internal/convo"
 )
@@ -85,14 +86,15 @@ func TestAQuestionIsStoredThoughItsTurnCannotBegin(t *testing.T) {
 	t.Parallel()
 	l, release := newHeldRig(t)
 	release()
-	l.sql(`CREATE TRIGGER broken BEFORE UPDATE OF state ON turns WHEN NEW.state <> OLD.state BEGIN SELECT RAISE(FAIL, 'broken'); END`)
-	l.sql(`CREATE TRIGGER claimed BEFORE INSERT ON turns WHEN NEW.state = 'running' BEGIN SELECT RAISE(FAIL, 'broken'); END`)
+	claimed := dbtest.Trigger{Name: "claimed", On: "BEFORE INSERT ON turns", If: "NEW.state = 'running'"}
+	l.sql(refusedStates.Create())
+	l.sql(claimed.Create())
 	l.say("om_1", "one")
 	if got := l.statesOf(); len(got) != 1 || got[0] != convo.Queued {
 		t.Errorf("%v", got)
 	}
-	l.sql(`DROP TRIGGER broken`)
-	l.sql(`DROP TRIGGER claimed`)
+	l.sql(refusedStates.Drop())
+	l.sql(claimed.Drop())
 	l.ended(convo.Done, 1)
 }
 

@@ -36,6 +36,7 @@ func setProject(path string) job {
 }
 
 func TestACachedChatIsReadAgainWhenItChanges(t *testing.T) {
+	dbtest.OfSQLite(t)
 	path := dbtest.Create(t)
 	d := open(t, path)
 	accept(t, d, say("om_1", "hi"))
@@ -133,6 +134,7 @@ func TestCachedChatsAreNeverStale(t *testing.T) {
 }
 
 func TestCachedChatsAreLimited(t *testing.T) {
+	dbtest.OfSQLite(t)
 	d := fresh(t)
 	d.HotChats(10)
 	for i := range 50 {

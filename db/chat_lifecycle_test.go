@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"magpie/db"
+	"magpie/db/dbtest"
 	"magpie/internal/chat"
 	"magpie/internal/racetest"
 )
@@ -120,14 +121,15 @@ func TestASummaryThatCannotBeStoredChangesNothing(t *testing.T) {
 		}
 	}
 	for _, table := range []string{"INSERT ON outbox", "UPDATE OF compact_for ON chats"} {
-		trigger(`CREATE TRIGGER bad BEFORE ` + table + ` BEGIN SELECT RAISE(ABORT, 'disk full'); END`)
+		bad := dbtest.Trigger{Name: "bad", On: "BEFORE " + table}
+		trigger(bad.Create())
 		if err := compact(t, d, 0, db.Summary{Text: "x", Seq: 1}, "done"); err == nil {
 			t.Errorf("%s: stored", table)
 		}
 		if c := chatOf(t, d); c != before || replies(t, d, "om_2") != 0 {
 			t.Errorf("%s: chat %+v", table, c)
 		}
-		trigger(`DROP TRIGGER bad`)
+		trigger(bad.Drop())
 	}
 }
 

@@ -96,8 +96,7 @@ func TestAMessageChangesSettingsOnce(t *testing.T) {
 	broken.Effects = []db.Effect{db.ChangeSettings{To: db.Settings{Model: "haiku"}}}
 	broken.Reply = "haiku it is"
 	if err := d.Tx(t.Context(), func(ctx context.Context, tx *sql.Tx) error {
-		_, err := tx.ExecContext(ctx, `CREATE TRIGGER shut BEFORE INSERT ON outbox BEGIN
-			SELECT RAISE(ABORT, 'shut'); END`)
+		_, err := tx.ExecContext(ctx, dbtest.Trigger{Name: "shut", On: "BEFORE INSERT ON outbox"}.Create())
 		return err
 	}); err != nil {
 		t.Fatal(err)

@@ -331,6 +331,7 @@ func TestAStopBeforeTheEndCounts(t *testing.T) {
 
 // The History is nobody else's business on a shared machine.
 func TestTheDatabaseIsPrivate(t *testing.T) {
+	dbtest.OfSQLite(t)
 	path := filepath.Join(t.TempDir(), "magpie.db")
 	accept(t, open(t, path), say("om_1", "q1"))
 	for _, file := range []string{path, path + "-wal"} {
@@ -378,6 +379,7 @@ func TestOpenSaysWhatIsWrongWithTheURL(t *testing.T) {
 }
 
 func TestFolderNamesWithSpecialCharacters(t *testing.T) {
+	dbtest.OfSQLite(t)
 	d := open(t, filepath.Join(t.TempDir(), "a b?c#d%20 中文", "x.db"))
 	accept(t, d, say("om_1", "hi"))
 }

@@ -121,5 +121,7 @@ func (d *DB) OvertakeIndex(f func()) {
 // FillIndex indexes the waiting messages if they fill a batch.
 func (d *DB) FillIndex(t testing.TB) {
 	t.Helper()
-	d.indexing.catchUp(t.Context())
+	if d.indexing != nil {
+		d.indexing.catchUp(t.Context())
+	}
 }

@@ -17,6 +17,7 @@ import (
 // plans with statistics that are collected at Close: tested without any, with those of a small database and with those
 // of a larger one.
 func TestFrequentStatementsUseAnIndex(t *testing.T) {
+	dbtest.OfSQLite(t)
 	racetest.Skip(t)
 	for _, stored := range []int{0, 1_000, 20_000} {
 		d := analyzed(t, stored)
@@ -81,6 +82,7 @@ var leadsTo = regexp.MustCompile(`^SEARCH (?:turns|messages|t|m) USING (?:COVERI
 // What a statement reads must not grow with its chat either. That holds even without statistics: a service may run for
 // months before they are collected.
 func TestFrequentStatementsReadNoWholeChat(t *testing.T) {
+	dbtest.OfSQLite(t)
 	racetest.Skip(t)
 	for _, stored := range []int{0, 20_000} {
 		d := analyzed(t, stored)

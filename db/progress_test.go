@@ -16,6 +16,7 @@ import (
 
 // Long operations on a large database report their progress: migrations, indexing, a copy.
 func TestLongWorkIsReported(t *testing.T) {
+	dbtest.OfSQLite(t)
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "magpie.db")
 	type report struct{ done, total int64 }

@@ -99,6 +99,7 @@ func pairs(ctx context.Context, t *testing.T, raw *sql.DB, query string) map[str
 
 // A database from before there was one schema is like a new one, and keeps what it holds.
 func TestTheOneSchemaIsThatOfItsMigrations(t *testing.T) {
+	dbtest.OfSQLite(t)
 	old := version31(t, `INSERT INTO chats (no, key, kind, settings) VALUES (1, '`+oc.String()+`', 'p2p', '{"mode":"plan"}');
 		INSERT INTO messages (chat_key, seq, epoch, message_id, role, class, content, sent_at)
 			VALUES ('`+oc.String()+`', 1, 0, 'om_1', 'user', 'talk', 'from before', 1);
@@ -140,6 +141,7 @@ func TestTheOneSchemaIsThatOfItsMigrations(t *testing.T) {
 }
 
 func TestADatabaseFromBeforeTheOneSchemaIsRefused(t *testing.T) {
+	dbtest.OfSQLite(t)
 	path := version31(t, `DELETE FROM goose_db_version WHERE version_id > 20;`)
 	for range 2 {
 		d, err := db.Open(t.Context(), db.Config{URL: dbtest.URL(path)})

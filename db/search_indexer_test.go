@@ -42,6 +42,7 @@ func found(t testing.TB, d *db.DB, term string) []int64 {
 
 // However long background indexing takes, no message is left out, and few wait.
 func TestALaggingIndexMissesNothing(t *testing.T) {
+	dbtest.OfSQLite(t)
 	d := fresh(t)
 	release := d.HoldIndex(t)
 	const stored = 5 * db.IndexBatch
@@ -73,6 +74,7 @@ func TestALaggingIndexMissesNothing(t *testing.T) {
 
 // A message that changes between the reading and the indexing of its batch is indexed as changed.
 func TestAnOutdatedBatchIsReadAgain(t *testing.T) {
+	dbtest.OfSQLite(t)
 	for name, change := range map[string]func(d *db.DB) error{
 		"recalled": func(d *db.DB) error {
 			_, err := d.Messages().Recall(t.Context(), oc, "om_7", chat.Card{})
@@ -124,6 +126,7 @@ func TestAnOutdatedBatchIsReadAgain(t *testing.T) {
 
 // A database can be closed while it is being indexed. TestMain fails if a goroutine is left.
 func TestCloseEndsTheIndexing(t *testing.T) {
+	dbtest.OfSQLite(t)
 	path := dbtest.Create(t)
 	d := open(t, path)
 	closed := make(chan error, 1)

@@ -5,11 +5,13 @@ import (
 	"testing"
 
 	"magpie/db"
+	"magpie/db/dbtest"
 	"magpie/internal/chat"
 	"magpie/internal/racetest"
 )
 
 func TestMergingLeavesOneSegment(t *testing.T) {
+	dbtest.OfSQLite(t)
 	racetest.Skip(t)
 	d := fresh(t)
 	key := chat.FeishuChat("oc_1")

@@ -157,6 +157,7 @@ func TestFindCountsMessagesNotTheGapsBetweenThem(t *testing.T) {
 
 // A database of an older version, or an index with other terms, is completed when it is opened.
 func TestOpenCompletesTheIndex(t *testing.T) {
+	dbtest.OfSQLite(t)
 	const stored = 2 * db.IndexBatch
 	whole, killed := dbtest.Create(t), filepath.Join(t.TempDir(), "killed.db")
 	d := open(t, whole)
@@ -212,6 +213,7 @@ func TestOpenCompletesTheIndex(t *testing.T) {
 
 // Damage in the index only does not affect the messages.
 func TestADamagedIndexIsRebuilt(t *testing.T) {
+	dbtest.OfSQLite(t)
 	path := dbtest.Create(t)
 	d := open(t, path)
 	for i := range 300 {
@@ -253,6 +255,7 @@ func schemaOfTerms(t *testing.T, d *db.DB) (s string) {
 
 // The index is only an aid: an error in it must not prevent messages from being stored.
 func TestABrokenIndexDoesNotRefuseMessages(t *testing.T) {
+	dbtest.OfSQLite(t)
 	d := fresh(t)
 	raw(t, d, `DROP TABLE terms`)
 	for i := range 4 * db.IndexBatch { // enough for the writer to try, too

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"magpie/db"
+	"magpie/db/dbtest"
 	"magpie/internal/chat"
 	"magpie/internal/convo"
 )
@@ -149,12 +150,13 @@ func TestTheNoticeIsStoredWithTheEndOfTheTurn(t *testing.T) {
 			return err
 		}))
 	}
-	trigger(`CREATE TRIGGER full BEFORE UPDATE OF turned_at ON chats BEGIN SELECT RAISE(ABORT, 'full'); END`)
+	full := dbtest.Trigger{Name: "no_space", On: "BEFORE UPDATE OF turned_at ON chats"}
+	trigger(full.Create())
 	if err := d.Turns().Finish(t.Context(), end); err == nil {
 		t.Fatal("the end was stored")
 	}
 	empty(t, d)
-	trigger(`DROP TRIGGER full`)
+	trigger(full.Drop())
 	for range 2 { // the second end stores no further notice
 		if err := d.Turns().Finish(t.Context(), end); err != nil && !errors.Is(err, db.ErrNotFound) {
 			t.Fatal(err)

@@ -13,6 +13,7 @@ import (
 	"github.com/pressly/goose/v3"
 
 	"magpie/db"
+	"magpie/db/dbtest"
 	"magpie/internal/chat"
 	"magpie/internal/convo"
 )
@@ -145,6 +146,7 @@ func brief(c convo.Chat) string {
 
 // What an earlier program has left in a chat means the same today, and goes on.
 func TestAChatGoesOnAfterAnUpgrade(t *testing.T) {
+	dbtest.OfSQLite(t)
 	d := open(t, version35(t, turnsOfVersion35()))
 	for kind, want := range map[string]string{
 		"merged":      "1 phase 1 attempts 0 stopped 0 acted false continues 0 follows 0 asks 1 2",

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"testing"
 
+	"magpie/db/dbtest"
 	"magpie/internal/door/doortest"
 	"magpie/internal/feishusim"
 	"magpie/internal/modelsim"
@@ -311,10 +312,10 @@ func (s *service) onlyTranscript() string {
 // called. It tries again and again meanwhile.
 func (s *service) holdRecovery() (known func()) {
 	s.Helper()
-	s.sql(`CREATE TRIGGER held BEFORE UPDATE OF state ON turns WHEN NEW.state = 'interrupted'
-		BEGIN SELECT RAISE(FAIL, 'held'); END`)
+	held := dbtest.Trigger{Name: "held", On: "BEFORE UPDATE OF state ON turns", If: "NEW.state = 'interrupted'"}
+	s.sql(held.Create())
 	return func() {
 		s.Helper()
-		s.sql(`DROP TRIGGER held`)
+		s.sql(held.Drop())
 	}
 }

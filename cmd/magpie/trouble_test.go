@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"magpie/db/dbtest"
 	"magpie/internal/feishusim"
 	"magpie/internal/modelsim"
 	"magpie/internal/operator/config"
@@ -142,13 +143,13 @@ func TestAWaitingQuestionSurvivesARestart(t *testing.T) {
 // The end of a turn cannot be stored for a while: the answer is on its card, and joins the History later.
 func TestAnAnswerThatCouldNotBeStoredAtOnce(t *testing.T) {
 	r := newRig(t)
-	r.sql(`CREATE TRIGGER bad BEFORE UPDATE OF state ON turns WHEN NEW.state = 'done'
-		BEGIN SELECT RAISE(ABORT, 'disk full'); END`)
+	bad := dbtest.Trigger{Name: "bad", On: "BEFORE UPDATE OF state ON turns", If: "NEW.state = 'done'"}
+	r.sql(bad.Create())
 	id := r.sim.Say(r.chat, r.user, "我叫小明")
 	if got := visibleText(r.answer(r.chat, id)); got != "好的，小明，我记住了。" {
 		t.Fatalf("answer %q", got)
 	}
-	r.sql(`DROP TRIGGER bad`)
+	r.sql(bad.Drop())
 	if got := r.ask("我叫什么名字？"); got != "你叫小明。" {
 		t.Errorf("next answer %q", got)
 	}

@@ -27,14 +27,6 @@ var server = os.Getenv("MAGPIE_TEST_POSTGRES")
 // OnPostgres reports whether tests use databases of a PostgreSQL server.
 func OnPostgres() bool { return server != "" }
 
-// OfSQLite skips a test of what only SQLite has.
-func OfSQLite(t testing.TB) {
-	t.Helper()
-	if OnPostgres() {
-		t.Skip("of SQLite")
-	}
-}
-
 // databaseOf names the database that stands for a file.
 func databaseOf(path string) string {
 	if absolute, err := filepath.Abs(path); err == nil {
@@ -91,7 +83,7 @@ var postgresTemplate = sync.OnceValues(func() (name string, err error) {
 func createDatabase(path, template string) error {
 	statement := `CREATE DATABASE ` + databaseOf(path)
 	if template != "" {
-		statement += ` TEMPLATE ` + template
+		statement += ` TEMPLATE ` + template + ` STRATEGY file_copy`
 	}
 	err := administer(statement)
 	if e, ok := errors.AsType[*pgconn.PgError](err); ok && e.Code == "42P04" {

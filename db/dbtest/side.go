@@ -9,7 +9,11 @@ import (
 // when the test ends, at the latest.
 func Side(t testing.TB, path string) *sql.DB {
 	t.Helper()
-	side, err := sql.Open("sqlite3", "file:"+path+"?_busy_timeout=5000")
+	driver, source := "sqlite3", "file:"+path+"?_busy_timeout=5000"
+	if OnPostgres() {
+		driver, source = "pgx", URL(path)
+	}
+	side, err := sql.Open(driver, source)
 	if err != nil {
 		t.Fatal(err)
 	}
