@@ -36,7 +36,7 @@ func listen(c config.HTTP, log zerolog.Logger) (net.Listener, error) {
 
 // healthPages serves /metrics, /healthz (liveness) and /readyz (readiness).
 func (p *program) healthPages() http.Handler {
-	h := health{probe: p.store.CheckHealth, doors: p.doors.Health}
+	h := health{probe: p.store.CheckHealth, doors: p.doors.Health, isRemote: !p.cfg.DB.DSN().IsFile()}
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", p.metrics.handler())
 	mux.HandleFunc("GET /healthz", h.serveLive)
@@ -47,6 +47,8 @@ func (p *program) healthPages() http.Handler {
 type health struct {
 	probe func(context.Context) error // of the store; must return when its context ends
 	doors func() door.Health
+	// the store is on a server: a restart of this process does not help if that does not answer
+	isRemote bool
 }
 
 // storeHealth reports whether the store accepts writes.
@@ -64,14 +66,15 @@ type platformHealth struct {
 	Do          string     `json:"do,omitempty"` // what the operator must do
 }
 
-// serveLive reports whether the process and its store work. It ignores the platform: a restart does not help if the
-// platform cannot be reached.
+// serveLive reports whether the process and its store work. It ignores the platform and a database server: a restart does
+// not help if they cannot be reached.
 func (h health) serveLive(w http.ResponseWriter, r *http.Request) {
 	store := h.checkStore(r.Context())
-	writeHealth(w, store.OK, struct {
+	live := store.OK || h.isRemote
+	writeHealth(w, live, struct {
 		Live  bool        `json:"live"`
 		Store storeHealth `json:"store"`
-	}{store.OK, store})
+	}{live, store})
 }
 
 // serveReady reports whether messages are received and answered, and if not, why and since when.
@@ -149,8 +152,12 @@ func statusLine(st door.Health) string {
 }
 
 // watchdogProbe is the probe of the store for systemd's watchdog. A lost database file does not fail it: this process
-// holds the only copy of the content until it is saved, and a restart would lose it.
-func watchdogProbe(healthy func(context.Context) error) func(context.Context) error {
+// holds the only copy of the content until it is saved, and a restart would lose it. Nor does a database server, which a
+// restart would not bring back, while it would end the running turns.
+func watchdogProbe(healthy func(context.Context) error, isRemote bool) func(context.Context) error {
+	if isRemote {
+		return func(context.Context) error { return nil }
+	}
 	return func(ctx context.Context) error {
 		ctx, cancel := context.WithTimeout(ctx, probeTime)
 		defer cancel()

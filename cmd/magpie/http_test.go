@@ -220,6 +220,25 @@ func TestHealthOfAStoreThatHangs(t *testing.T) {
 	})
 }
 
+// A database server that cannot be reached makes the program not ready, but no restart would help.
+func TestHealthOfAServerThatIsAway(t *testing.T) {
+	t.Parallel()
+	h := health{
+		probe: func(context.Context) error { return errors.New("no route") }, isRemote: true,
+		doors: func() door.Health { return door.Health{Connected: true} },
+	}
+	for path, tc := range map[string]struct {
+		serve http.HandlerFunc
+		code  int
+	}{"/healthz": {h.serveLive, http.StatusOK}, "/readyz": {h.serveReady, http.StatusServiceUnavailable}} {
+		w := httptest.NewRecorder()
+		tc.serve(w, httptest.NewRequest(http.MethodGet, path, nil))
+		if w.Code != tc.code || !strings.Contains(w.Body.String(), "no route") {
+			t.Errorf("%s: %d %s", path, w.Code, w.Body)
+		}
+	}
+}
+
 // pipeListener accepts connections within this process, whose time a test controls.
 type pipeListener struct {
 	conns  chan net.Conn
@@ -349,21 +368,23 @@ func TestStatusLine(t *testing.T) {
 // A lost database must not make systemd restart the program; any other failure must.
 func TestALostDatabaseIsNoReasonForARestart(t *testing.T) {
 	for name, tc := range map[string]struct {
-		err  error
-		want bool
+		err    error
+		remote bool
+		want   bool
 	}{
-		"healthy": {nil, true},
-		"failing": {errors.New("disk I/O error"), false},
-		"lost":    {fmt.Errorf("write: %w", &sqlite.LostError{}), true},
+		"healthy":     {nil, false, true},
+		"failing":     {errors.New("disk I/O error"), false, false},
+		"lost":        {fmt.Errorf("write: %w", &sqlite.LostError{}), false, true},
+		"on a server": {errors.New("connection refused"), true, true},
 	} {
-		probe := watchdogProbe(func(context.Context) error { return tc.err })
+		probe := watchdogProbe(func(context.Context) error { return tc.err }, tc.remote)
 		if err := probe(t.Context()); (err == nil) != tc.want {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()
-		probe := watchdogProbe(func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() })
+		probe := watchdogProbe(func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }, false)
 		if err := probe(t.Context()); err == nil || time.Since(began) != probeTime {
 			t.Errorf("a store that hangs: %v after %v", err, time.Since(began))
 		}

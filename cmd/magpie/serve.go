@@ -262,7 +262,7 @@ func folderOf(c config.Config, name string) (string, error) {
 // agent needs them any more.
 func (p *program) run(ctx context.Context) error {
 	m := systemd.NewNotifier(
-		watchdogProbe(p.store.CheckHealth), p.statusLine, p.log)
+		watchdogProbe(p.store.CheckHealth, !p.cfg.DB.DSN().IsFile()), p.statusLine, p.log)
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error { return p.bridge.Run(ctx) })
 	g.Go(func() error { return p.doors.Run(ctx, p.bridge) })
