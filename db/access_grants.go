@@ -249,7 +249,8 @@ func (as Access) SetOwner(ctx context.Context, owner Owner) (bool, error) {
 
 // A user who has written to the bot before needs no welcome: a configured owner is welcomed only by a new database.
 const insertConfigured = `INSERT INTO owners (app_id, user_id, source, since, welcomed_at)
-	VALUES (?1, ?2, 'config', ?3, CASE WHEN EXISTS (SELECT 1 FROM messages) THEN ?3 ELSE 0 END) ON CONFLICT DO NOTHING`
+	VALUES (?1, ?2, 'config', CAST(?3 AS BIGINT),
+	CASE WHEN EXISTS (SELECT 1 FROM messages) THEN CAST(?3 AS BIGINT) ELSE 0 END) ON CONFLICT DO NOTHING`
 
 const selectUnwelcomed = `SELECT COUNT(*) FROM owners WHERE app_id = ?1 AND user_id = ?2 AND welcomed_at = 0`
 

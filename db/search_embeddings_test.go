@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"magpie/db"
+	"magpie/db/dbtest"
 	"magpie/internal/chat"
 )
 
@@ -142,6 +143,7 @@ func TestDeletedMessagesHaveNoVectors(t *testing.T) {
 
 // Row IDs are reused. A vector that arrives late must not be stored for another message.
 func TestALateVectorIsNotStoredForAnotherMessage(t *testing.T) {
+	dbtest.OfSQLite(t)
 	d := fresh(t)
 	accept(t, d, old("om_1", "old", 100*day))
 	finish(t, d, db.TurnResult{Turn: claim(t, d, "s").Turn})

@@ -98,6 +98,7 @@ func firstTalk(msgs []chat.Message) int64 {
 }
 
 func TestFindTakesTheNewest(t *testing.T) {
+	dbtest.OfSQLite(t)
 	d := fresh(t)
 	release := d.HoldIndex(t) // index everything in one step
 	const fresh = 70

@@ -64,13 +64,21 @@ func decideAll(is convo.Chat, events []convo.Event, now time.Time) (_ convo.Chat
 	return is, effects
 }
 
-// numberTurns takes numbers for new turns of a chat. Others may be taken in between by other chats, so the numbers are
-// taken only when it is known that there are new turns: what is decided does not depend on them.
+// numberTurns takes numbers for new turns of a chat, which follow each other. Other chats take some at the same time, so they
+// are taken only when it is known that there are new turns: what is decided does not depend on them.
 func (d *DB) numberTurns(ctx context.Context, tx *sql.Tx, c *convo.Chat, turns int64) error {
-	if turns > turnStep {
-		return fmt.Errorf("%d turns at once", turns)
+	for row := int64(0); row < turns; {
+		var number int64
+		if err := tx.QueryRowContext(ctx, takeTurn).Scan(&number); err != nil {
+			return err
+		}
+		if row > 0 && number == c.Next+row {
+			row++
+		} else { // another chat has taken some in between
+			c.Next, row = number, 1
+		}
 	}
-	return tx.QueryRowContext(ctx, takeTurns).Scan(&c.Next)
+	return nil
 }
 
 // knownTurns returns what is not over in a chat, from memory if the last decision about it is there.

@@ -12,11 +12,11 @@ import (
 // unreadableRow is a row with content that no program can have stored. It is skipped everywhere.
 type unreadableRow struct {
 	Table string
-	Row   int64 // its rowid
-	Err   error // the first problem
+	Row   string // its rowid, or its ctid
+	Err   error  // the first problem
 }
 
-func (u unreadableRow) String() string { return fmt.Sprintf("%s row %d: %v", u.Table, u.Row, u.Err) }
+func (u unreadableRow) String() string { return fmt.Sprintf("%s row %s: %v", u.Table, u.Row, u.Err) }
 
 // maxUnreadable limits the rows listed per table: more of them have the same cause.
 const maxUnreadable = 100
@@ -80,13 +80,13 @@ type unreadableFinder func(ctx context.Context, q querier) ([]unreadableRow, err
 
 // wholeRows checks whole rows of tables whose columns have special formats.
 var wholeRows = map[string]unreadableFinder{
-	"approvals":       unreadableBy(scanApproval, "rowid", approvalColumns+` FROM approvals`),
-	"chats":           unreadableBy(scanChat, "rowid", chatColumns+` FROM chats`),
-	"grants":          unreadableBy(scanGrant, "rowid", grantColumns+` FROM grants`),
-	"memories":        unreadableBy(scanMemory, "rowid", memoryColumns+` FROM memories`),
-	"memory_versions": unreadableBy(scanMemoryVersion, "rowid", memoryVersionColumns+` FROM memory_versions`),
-	"outbox":          unreadableBy(scanPost, "o.rowid", postColumns),
-	"turns":           unreadableBy(scanTurn, "rowid", turnColumns+` FROM turns`),
+	"approvals":       unreadableBy(scanApproval, rowName, approvalColumns+` FROM approvals`),
+	"chats":           unreadableBy(scanChat, rowName, chatColumns+` FROM chats`),
+	"grants":          unreadableBy(scanGrant, rowName, grantColumns+` FROM grants`),
+	"memories":        unreadableBy(scanMemory, rowName, memoryColumns+` FROM memories`),
+	"memory_versions": unreadableBy(scanMemoryVersion, rowName, memoryVersionColumns+` FROM memory_versions`),
+	"outbox":          unreadableBy(scanPost, rowNameOfPost, postColumns),
+	"turns":           unreadableBy(scanTurn, rowName, turnColumns+` FROM turns`),
 }
 
 // unreadableBy lists the rows that scan cannot read.
@@ -94,7 +94,7 @@ func unreadableBy[T any](scan func(scanner) (T, error), rowid, columnsFrom strin
 	query := `SELECT ` + rowid + `, ` + columnsFrom
 	return func(ctx context.Context, q querier) (found []unreadableRow, err error) {
 		_, err = queryAll(ctx, q, func(row scanner) (none struct{}, err error) {
-			var id int64
+			var id string
 			_, err = scan(func(to ...any) error { return row(append([]any{&id}, to...)...) })
 			if err != nil && len(found) < maxUnreadable {
 				found = append(found, unreadableRow{Row: id, Err: err})
@@ -140,8 +140,8 @@ func (t table) badKeys(ctx context.Context, q querier) (found []unreadableRow, e
 			if bad == nil {
 				continue
 			}
-			rows, err := queryAll(ctx, q, scanNumber,
-				`SELECT rowid FROM `+t.name+` WHERE `+column+` = ?1 ORDER BY 1 LIMIT ?2`, key, maxUnreadable)
+			rows, err := queryAll(ctx, q, scanText,
+				`SELECT `+rowName+` FROM `+t.name+` WHERE `+column+` = ?1 ORDER BY 1 LIMIT ?2`, key, maxUnreadable)
 			if err != nil {
 				return nil, err
 			}
@@ -156,8 +156,8 @@ func (t table) badKeys(ctx context.Context, q querier) (found []unreadableRow, e
 // badNumbers finds values that are not numbers in numeric columns: SQLite accepts them.
 func (t table) badNumbers(ctx context.Context, q querier) (found []unreadableRow, err error) {
 	for _, column := range t.numbers {
-		rows, err := queryAll(ctx, q, scanNumber,
-			`SELECT rowid FROM `+t.name+` WHERE typeof(`+column+`) <> 'integer' ORDER BY 1 LIMIT ?1`, maxUnreadable)
+		rows, err := queryAll(ctx, q, scanText,
+			`SELECT `+rowName+` FROM `+t.name+` WHERE typeof(`+column+`) <> 'integer' ORDER BY 1 LIMIT ?1`, maxUnreadable)
 		if err != nil {
 			return nil, err
 		}

@@ -13,18 +13,18 @@ const (
 	// nextPostID puts a post behind all others.
 	nextPostID = `(SELECT MAX(id) + 1 FROM outbox)`
 
+	// rowName names a row to operators, who may look at it with a statement.
+	rowName       = `CAST(rowid AS TEXT)`
+	rowNameOfPost = `CAST(o.rowid AS TEXT)`
+
 	overwrite      = `PRAGMA secure_delete = ON`
 	overwriteEnded = `PRAGMA secure_delete = OFF`
 )
 
-// unnumbered is the number of turns that are not stored yet, and that get theirs from [takeTurns].
+// unnumbered is the number of turns that are not stored yet, and that get theirs by [takeTurn].
 const unnumbered = 1 << 62
 
-// turnStep is how many turns one decision can add: as many numbers are taken at once.
-const turnStep = 4
-
-// takeTurns takes the next numbers of turns, see [turnStep].
-const takeTurns = `SELECT nextval('turns_numbers')`
+const takeTurn = `SELECT nextval('turns_numbers')`
 
 // wordsOfPostgres are what PostgreSQL understands in place of SQLite's words. Nothing: it has no need of such a statement.
 var wordsOfPostgres = map[string]string{
@@ -35,6 +35,16 @@ var wordsOfPostgres = map[string]string{
 	overwriteEnded: ``,
 	firstTurn:      ``,
 	laterTurn:      `SELECT setval('turns_numbers', GREATEST(?1, last_value)) FROM turns_numbers`,
+
+	rowName:       `CAST(ctid AS TEXT)`,
+	rowNameOfPost: `CAST(o.ctid AS TEXT)`,
+
+	// All numbers are numbers here.
+	selectTables: `SELECT table_name FROM information_schema.tables WHERE table_schema = current_schema()
+		AND table_name NOT LIKE 'goose_%' AND table_name NOT IN ('postings', 'indexed') ORDER BY table_name`,
+	selectNumbers: `SELECT '' WHERE ?1 = ''`,
+	selectKeys: `SELECT column_name FROM information_schema.columns WHERE table_schema = current_schema() AND table_name = ?1
+		AND (column_name = 'chat_key' OR ?1 = 'chats' AND column_name = 'key') AND ?1 <> 'grants'`,
 
 	// The row of a message in SQLite's index names its chat and its seq, see [indexRow].
 	findTerms: `SELECT (SELECT string_agg(seq::text, ' ' ORDER BY seq DESC) FROM (SELECT seq FROM postings

@@ -104,8 +104,7 @@ CREATE INDEX turns_chat ON turns (chat_key, id);
 CREATE INDEX turns_ended ON turns (ended_at) WHERE ended_at > 0;
 CREATE INDEX turns_due ON turns (due_at) WHERE due_at > 0;
 CREATE INDEX turns_newest_buttons ON turns (chat_key) WHERE newest_buttons <> '';
--- A decision takes this many numbers at once.
-CREATE SEQUENCE turns_numbers INCREMENT BY 4;
+CREATE SEQUENCE turns_numbers;
 
 -- Events that are no messages, by the platform's id: each counts once.
 CREATE TABLE events (
