@@ -13,6 +13,7 @@ import (
 	"magpie/db"
 	"magpie/db/dbtest"
 	"magpie/internal/chat"
+	"magpie/internal/text"
 	"magpie/internal/racetest"
 )
 
@@ -80,14 +81,14 @@ func TestAttackPrefixTexts(t *testing.T) {
 			said := []string{"早", "早上好", tc.text, tc.text, tc.text + tc.text, "好的"}
 			var records []db.Record
 			var want []Parsed
-			for j, text := range said {
+			for j, is := range said {
 				role := []chat.Role{chat.User, chat.Assistant}[j%2]
 				records = append(records, db.Record{Kind: chat.Private, Message: chat.Message{
-					Key: key, ID: fmt.Sprint("om_", i, "_", j), Role: role, Class: chat.Talk, Text: text,
+					Key: key, ID: fmt.Sprint("om_", i, "_", j), Role: role, Class: chat.Talk, Text: is,
 					Time: newYear.Add(time.Duration(j) * time.Minute),
 				}})
-				if !blank(text) { // blank messages are left out
-					want = append(want, Parsed{Part: Recent, Role: role, Text: validUTF8(text)})
+				if !blank(is) { // blank messages are left out
+					want = append(want, Parsed{Part: Recent, Role: role, Text: text.Mend(is)})
 				}
 			}
 			if _, err := d.Messages().Importer()(t.Context(), records); err != nil {

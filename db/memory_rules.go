@@ -33,7 +33,7 @@ var ErrBadMemory = i18n.Mistakef("不是有效的记忆", "not a memory")
 // Tidy returns m as it is stored: complete, within limits and valid UTF-8. If that is not possible, it returns
 // [ErrBadMemory].
 func (m Memory) Tidy() (Memory, error) {
-	m.Text = strings.TrimSpace(valid(m.Text))
+	m.Text = strings.TrimSpace(text.Mend(m.Text))
 	m.Title = oneLine(m.Title, maxTitle)
 	if m.Title == "" {
 		first, _, _ := strings.Cut(m.Text, "\n")
@@ -66,11 +66,6 @@ func (m Memory) Tidy() (Memory, error) {
 	return m, nil
 }
 
-// valid returns s as SQLite, JSON and people can read it.
-func valid(s string) string {
-	return strings.ReplaceAll(strings.ToValidUTF8(s, "\uFFFD"), "\x00", "\uFFFD")
-}
-
 // oneLine shortens s to one line of limited length.
 func oneLine(s string, most int) string {
 	visible := strings.Map(func(r rune) rune {
@@ -78,7 +73,7 @@ func oneLine(s string, most int) string {
 			return ' '
 		}
 		return r
-	}, valid(s))
+	}, text.Mend(s))
 	return text.Shorten(text.OneLine(visible), most)
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"magpie/internal/chat"
 	"magpie/internal/convo"
+	"magpie/internal/text"
 )
 
 // editID is the message ID of a message's version after that many edits.
@@ -114,7 +115,8 @@ const setContent = `UPDATE messages SET content = ?2 WHERE id = ?1`
 
 // setText replaces the text of a message whose content arrives later than the message itself, and
 // indexes the new text.
-func (ms Messages) setText(ctx context.Context, tx *sql.Tx, key chat.Key, message, text string) error {
+func (ms Messages) setText(ctx context.Context, tx *sql.Tx, key chat.Key, message, is string) error {
+	is = text.Mend(is)
 	var id, no int64
 	m, err := scanStored(ctx, tx, key, message, &id, &no)
 	if err != nil {
@@ -124,10 +126,10 @@ func (ms Messages) setText(ctx context.Context, tx *sql.Tx, key chat.Key, messag
 	if err := ms.db.Search().forget(ctx, tx, was); err != nil {
 		return err
 	}
-	if _, err := tx.ExecContext(ctx, setContent, id, text); err != nil {
+	if _, err := tx.ExecContext(ctx, setContent, id, is); err != nil {
 		return fmt.Errorf("update message %s: %w", message, err)
 	}
-	m.Text = text
+	m.Text = is
 	return ms.db.terms.addAgain(ctx, tx, was, m)
 }
 

@@ -8,6 +8,7 @@ import (
 	"fmt"
 
 	"magpie/internal/chat"
+	"magpie/internal/text"
 )
 
 // Inbound is a message to be stored in a chat's History.
@@ -229,6 +230,7 @@ func (ms Messages) Questions(ctx context.Context, t Turn) ([]chat.Message, error
 
 // storeMessage is the only place that adds to the History. m has its seq and its epoch.
 func (ms Messages) storeMessage(ctx context.Context, tx *sql.Tx, m *chat.Message) error {
+	m.Text, m.Actor.Name = text.Mend(m.Text), text.Mend(m.Actor.Name) // the same with both engines
 	var id int64
 	err := tx.QueryRowContext(ctx, insertMessage, m.Key.String(), m.Seq, m.Epoch, m.Turn, m.ID, m.Role, m.Class,
 		m.Actor.ID, m.Actor.Name, m.Text, millis(m.Time)).Scan(&id)

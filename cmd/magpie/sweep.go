@@ -71,7 +71,7 @@ func (l *unreadableLog) countUnreadable(ctx context.Context, store *db.DB) int {
 			l.logged = map[string]bool{}
 		}
 		l.logged[name] = true
-		l.log.Error().Str("table", row.Table).Int64("row", row.Row).Err(row.Err).
+		l.log.Error().Str("table", row.Table).Str("row", row.Row).Err(row.Err).
 			Msg("a row of the database cannot be read, and is left out; magpie doctor says what to do")
 	}
 	return len(rows)

@@ -10,9 +10,10 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"unicode/utf8"
 
 	"github.com/jackc/pgx/v5/stdlib"
+
+	"magpie/internal/text"
 )
 
 // The statements are written once, in words that SQLite understands, too. What PostgreSQL does not is changed here, once
@@ -112,17 +113,9 @@ func (c *conn) CheckNamedValue(v *driver.NamedValue) error {
 		}
 		v.Value = n
 	case string:
-		v.Value = Mend(value)
+		v.Value = text.Mend(value)
 	default:
 		v.Value = value
 	}
 	return nil
-}
-
-// Mend replaces what PostgreSQL does not store in a text: bytes that are no UTF-8, and NUL.
-func Mend(s string) string {
-	if strings.IndexByte(s, 0) < 0 && utf8.ValidString(s) {
-		return s
-	}
-	return strings.ReplaceAll(strings.ToValidUTF8(s, "\uFFFD"), "\x00", "\uFFFD")
 }

@@ -142,3 +142,11 @@ func LongestRun(s string, c byte) (longest int) {
 	}
 	return longest
 }
+
+// Mend replaces what is no text, and what PostgreSQL does not store in one: bytes that are no UTF-8, and NUL.
+func Mend(s string) string {
+	if strings.IndexByte(s, 0) < 0 && utf8.ValidString(s) {
+		return s
+	}
+	return strings.ReplaceAll(strings.ToValidUTF8(s, "\uFFFD"), "\x00", "\uFFFD")
+}
