@@ -78,7 +78,6 @@ func TestACachedChatIsReadAgainWhenItChanges(t *testing.T) {
 
 // A read after a write has returned sees that write or a later one.
 func TestCachedChatsAreNeverStale(t *testing.T) {
-	dbtest.OfSQLite(t)
 	d := fresh(t)
 	const chats, writes = 6, 150
 	d.HotChats(chats - 2) // some are evicted all the time

@@ -23,7 +23,11 @@ func (d *DB) Tx(ctx context.Context, f func(ctx context.Context, tx *sql.Tx) err
 func (d *DB) Read(query string) (*sql.Rows, error) { return d.read.Query(query) }
 
 // HotChats sets how many chats are cached, and empties the cache.
-func (d *DB) HotChats(n int) { d.chats = newChatCache(n) }
+func (d *DB) HotChats(n int) {
+	if d.chats != nil {
+		d.chats = newChatCache(n)
+	}
+}
 
 // CountHot returns the number of cached chats, and of rows known for them.
 func (d *DB) CountHot() (chats, rows int) { return d.chats.hot.Len(), len(d.chats.keys) }

@@ -95,7 +95,6 @@ func TestAMemoryIsKeptWithAllItsVersions(t *testing.T) {
 }
 
 func TestAForgottenMemoryCannotBeRead(t *testing.T) {
-	dbtest.OfSQLite(t)
 	const canary = "kestrel-4711"
 	path := dbtest.Create(t)
 	d := open(t, path)
@@ -153,7 +152,6 @@ func TestAForgottenMemoryCannotBeRead(t *testing.T) {
 
 // The text of a memory in a reply is in the outbox until it is delivered, and then only in the History.
 func TestAForgottenMemoryIsInTheHistoryOnly(t *testing.T) {
-	dbtest.OfSQLite(t)
 	const canary = "kestrel-4711"
 	path := dbtest.Create(t)
 	d := open(t, path)

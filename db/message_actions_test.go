@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"magpie/db"
-	"magpie/db/dbtest"
 	"magpie/internal/chat"
 	"magpie/internal/convo"
 )
@@ -62,7 +61,6 @@ func TestActionsAreNoMessages(t *testing.T) {
 
 // However many actions there are, messages get into the index.
 func TestActionsDoNotBlockTheIndex(t *testing.T) {
-	dbtest.OfSQLite(t)
 	d := fresh(t)
 	turn := accept(t, d, say("om_1", "one")).Turn
 	for i := range 30 {

@@ -11,7 +11,6 @@ import (
 // What is in memory of a chat is what its rows say, which each decision of a test's database checks, whatever has
 // changed the rows since the last one.
 func TestTurnsInMemoryAreNeverStale(t *testing.T) {
-	dbtest.OfSQLite(t)
 	path := dbtest.Create(t)
 	d := open(t, path)
 	side := dbtest.Side(t, path)

@@ -13,7 +13,6 @@ import (
 
 // Everything that the program stores can be read back. An unreadable row is reported with its ID.
 func TestUnreadableRowsAreNamed(t *testing.T) {
-	dbtest.OfSQLite(t)
 	path := dbtest.Create(t)
 	d := open(t, path)
 	accept(t, d, say("om_1", "words"))

@@ -10,8 +10,6 @@ import (
 var ofSQLite = []struct{ folder, test, why string }{
 	{"db", "TestTheDatabaseIsPrivate", "the mode of the file"},
 	{"db", "TestFolderNamesWithSpecialCharacters", "the path of the file"},
-	{"db", "TestAForgottenMemoryCannotBeRead", "the content of the file: PostgreSQL keeps what was overwritten until it is vacuumed"},
-	{"db", "TestAForgottenMemoryIsInTheHistoryOnly", "the content of the file"},
 
 	{"db", "TestACachedChatIsReadAgainWhenItChanges", "the cache of chats: other programs may write to PostgreSQL"},
 	{"db", "TestCachedChatsAreLimited", "the cache of chats"},
@@ -20,6 +18,8 @@ var ofSQLite = []struct{ folder, test, why string }{
 	{"db", "TestAnOutdatedBatchIsReadAgain", "the indexer"},
 	{"db", "TestCloseEndsTheIndexing", "the indexer"},
 	{"db", "TestOpenCompletesTheIndex", "the indexer"},
+	{"db", "TestFindTakesTheNewest", "messages that are not in the index yet"},
+	{"db", "TestALateVectorIsNotStoredForAnotherMessage", "ids of messages that are used again"},
 	{"db", "TestMergingLeavesOneSegment", "the tables of its full-text search"},
 	{"db", "TestADamagedIndexIsRebuilt", "the tables of its full-text search"},
 	{"db", "TestABrokenIndexDoesNotRefuseMessages", "the tables of its full-text search"},
@@ -30,7 +30,6 @@ var ofSQLite = []struct{ folder, test, why string }{
 	{"db", "TestLongWorkIsReported", "its migrations, and copies of the file"},
 	{"db", "TestFrequentStatementsUseAnIndex", "its plans"},
 	{"db", "TestFrequentStatementsReadNoWholeChat", "its plans"},
-	{"db", "TestUnreadableRowsAreNamed", "texts in columns of numbers, which PostgreSQL refuses"},
 }
 
 // OfSQLite skips a test of what only SQLite has, which must be in the list.
