@@ -13,8 +13,8 @@ import (
 	"magpie/db"
 	"magpie/db/dbtest"
 	"magpie/internal/chat"
-	"magpie/internal/text"
 	"magpie/internal/racetest"
+	"magpie/internal/text"
 )
 
 // prefixAttacks are messages that imitate the structure of a prompt, or try to hide other people's messages.

@@ -3,7 +3,6 @@ package dbtest
 import (
 	"context"
 	"crypto/sha256"
-	"database/sql"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -14,6 +13,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	_ "github.com/jackc/pgx/v5/stdlib" // the driver
 
@@ -45,20 +45,16 @@ func urlOf(database string) string {
 	return u.String()
 }
 
-// administration runs statements that are in no transaction, such as CREATE DATABASE.
-var administration = sync.OnceValues(func() (*sql.DB, error) {
-	pool, err := sql.Open("pgx", server)
-	if err == nil {
-		pool.SetMaxIdleConns(0) // tests look for goroutines that are left
+// administer runs a statement that is in no transaction, such as CREATE DATABASE. A pool would leave a goroutine, and tests
+// look for those.
+func administer(statement string) (err error) {
+	ctx := context.Background()
+	conn, err := pgx.Connect(ctx, server)
+	if err != nil {
+		return err
 	}
-	return pool, err
-})
-
-func administer(statement string) error {
-	pool, err := administration()
-	if err == nil {
-		_, err = pool.Exec(statement)
-	}
+	defer func() { err = errors.Join(err, conn.Close(ctx)) }()
+	_, err = conn.Exec(ctx, statement)
 	return err
 }
 
