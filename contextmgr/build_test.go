@@ -23,13 +23,13 @@ func store(tb testing.TB, n int) (*db.DB, chat.Key) {
 	raw := dbtest.Side(tb, path)
 	key := chat.FeishuChat("oc_long")
 	for _, stmt := range []string{
-		`INSERT INTO chats (key, kind, next_seq) VALUES (?1, 'p2p', ?2 + 1)`,
-		`WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?2)
+		fmt.Sprintf(`INSERT INTO chats (key, kind, next_seq) VALUES ('%s', 'p2p', %d + 1)`, key, n),
+		fmt.Sprintf(`WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < %d)
 			INSERT INTO messages (chat_key, seq, epoch, turn_id, message_id, role, class, content, sent_at)
-			SELECT ?1, i, 0, (i + 1) / 2, 'om_' || i, CASE i % 2 WHEN 1 THEN 'user' ELSE 'assistant' END, 'talk', ?3 ||
- i, i FROM n`,
+			SELECT '%s', i, 0, (i + 1) / 2, 'om_' || i, CASE i %% 2 WHEN 1 THEN 'user' ELSE 'assistant' END, 'talk',
+				'%s' || i, i FROM n`, n, key, strings.Repeat("字", 200)),
 	} {
-		if _, err := raw.ExecContext(tb.Context(), stmt, key.String(), n, strings.Repeat("字", 200)); err != nil {
+		if _, err := raw.ExecContext(tb.Context(), stmt); err != nil {
 			tb.Fatal(err)
 		}
 	}

@@ -44,11 +44,11 @@ func TestTheNewestOfWhatWasOverheardFits(t *testing.T) {
 	}
 }
 
-// group is a group with that many messages, of which every tenth is a question to the bot.
-func group(t *testing.T, n int) (*db.DB, chat.Key) {
+// group is a group with that many messages, of which every tenth is a question to the bot that has a turn.
+func group(t *testing.T, n int) (d *db.DB, key chat.Key, turns []int64) {
 	t.Helper()
-	d := dbtest.New(t)
-	key := chat.FeishuChat("oc_group")
+	d = dbtest.New(t)
+	key = chat.FeishuChat("oc_group")
 	for i := 1; i <= n; i++ {
 		e := db.Inbound{Class: chat.Overheard, Incoming: chat.Incoming{
 			Key: key, Kind: chat.Group, ID: fmt.Sprint("om_", i), Text: fmt.Sprint("m", i),
@@ -70,13 +70,14 @@ func group(t *testing.T, n int) (*db.DB, chat.Key) {
 			if err != nil {
 				t.Fatal(err)
 			}
+			turns = append(turns, c.Turn.ID)
 		}
 	}
-	return d, key
+	return d, key, turns
 }
 
 func TestWhatWasOverheardOfAGroup(t *testing.T) {
-	d, key := group(t, 65) // six turns, then m61 to m65
+	d, key, turns := group(t, 65) // six turns, then m61 to m65
 	unseen := "m61 m62 m63 m64 m65"
 	var recent []string
 	for i := 65; len(recent) < 25; i-- {
@@ -90,19 +91,19 @@ func TestWhatWasOverheardOfAGroup(t *testing.T) {
 		r      Request
 		want   string
 	}{
-		"new process with its session": {nil, Request{ResumeID: "s", Synced: Synced{Seen: 6}}, unseen},
-		"living process":               {nil, Request{ResumeID: "s", Synced: Synced{Seen: 6}, Live: true}, unseen},
-		"economy":                      {func(c *Config) { c.Mode = Economy }, Request{ResumeID: "s", Synced: Synced{Seen: 6}}, unseen},
-		"a session that is behind": {nil, Request{ResumeID: "s", Synced: Synced{Seen: 5}},
+		"new process with its session": {nil, Request{ResumeID: "s", Synced: Synced{Seen: turns[5]}}, unseen},
+		"living process":               {nil, Request{ResumeID: "s", Synced: Synced{Seen: turns[5]}, Live: true}, unseen},
+		"economy":                      {func(c *Config) { c.Mode = Economy }, Request{ResumeID: "s", Synced: Synced{Seen: turns[5]}}, unseen},
+		"a session that is behind": {nil, Request{ResumeID: "s", Synced: Synced{Seen: turns[4]}},
 			"m51 m52 m53 m54 m55 m56 m57 m58 m59 " + unseen},
 		"no session":       {nil, Request{}, all},
 		"database":         {func(c *Config) { c.Mode = Database }, Request{}, all},
 		"fewer are wanted": {func(c *Config) { c.AutoChatContext = 2 }, Request{}, "m64 m65"},
 		"none are wanted":  {func(c *Config) { c.AutoChatContext = 0 }, Request{}, ""},
-		"resume":           {func(c *Config) { c.Mode = Resume }, Request{ResumeID: "s", Synced: Synced{Seen: 6}}, ""},
+		"resume":           {func(c *Config) { c.Mode = Resume }, Request{ResumeID: "s", Synced: Synced{Seen: turns[5]}}, ""},
 		"private":          {nil, Request{Kind: chat.Private}, ""},
 		"an earlier question": {nil, Request{
-			ResumeID: "s", Synced: Synced{Seen: 6}, Asked: []chat.Message{{Time: time.Unix(63, 0)}}},
+			ResumeID: "s", Synced: Synced{Seen: turns[5]}, Asked: []chat.Message{{Time: time.Unix(63, 0)}}},
 			"m61 m62 m63"},
 		"after /new":   {nil, Request{Epoch: 1}, ""},
 		"another chat": {nil, Request{Key: chat.FeishuChat("oc_other")}, ""},
@@ -121,7 +122,7 @@ func TestWhatWasOverheardOfAGroup(t *testing.T) {
 			if tc.r.Asked == nil {
 				tc.r.Asked = []chat.Message{{Time: time.Unix(1000, 0)}}
 			}
-			tc.r.Turn = 7
+			tc.r.Turn = turns[5] + 1
 			p := New(d, cfg, zerolog.Nop()).Build(t.Context(), tc.r)
 			var got []string
 			for _, m := range p.Overheard {
@@ -136,7 +137,7 @@ func TestWhatWasOverheardOfAGroup(t *testing.T) {
 
 // However much people talk, overheard messages take little room.
 func TestWhatWasOverheardIsBounded(t *testing.T) {
-	d, key := group(t, 9)
+	d, key, _ := group(t, 9)
 	long := db.Inbound{Class: chat.Overheard, Incoming: chat.Incoming{
 		Key: key, Kind: chat.Group, ID: "om_long", Text: strings.Repeat("长", 100_000), Time: time.Unix(100, 0),
 	}}
@@ -153,7 +154,7 @@ func TestWhatWasOverheardIsBounded(t *testing.T) {
 
 // A message that is in the overheard part is not retrieved again because the question is about it.
 func TestWhatWasOverheardIsNotRetrieved(t *testing.T) {
-	d, key := group(t, 19)
+	d, key, _ := group(t, 19)
 	for i, text := range []string{"项目代号是蓝鲸", "大家好"} {
 		e := db.Inbound{Class: chat.Overheard, Incoming: chat.Incoming{
 			Key: key, Kind: chat.Group, ID: fmt.Sprint("om_x", i), Text: text, Time: time.Unix(int64(100+i), 0),
