@@ -170,8 +170,10 @@ func (d *DB) checkServer(ctx context.Context) error {
 	return nil
 }
 
-// selectDenied names a table or sequence that the role may not use as this program does.
-const selectDenied = `SELECT COALESCE(MIN(relname::text), ''), (SELECT CAST(pg_is_in_recovery() AS INTEGER)) FROM pg_class
+// selectDenied names a table or sequence that the role may not use as this program does, and says whether the server only
+// follows another one, and when it confirms commits.
+const selectDenied = `SELECT COALESCE(MIN(relname::text), ''), (SELECT CAST(pg_is_in_recovery() AS INTEGER)),
+	(SELECT current_setting('synchronous_commit')) FROM pg_class
 	WHERE relnamespace = (SELECT oid FROM pg_namespace WHERE nspname = current_schema()) AND
 		(relkind IN ('r', 'p') AND NOT (has_table_privilege(oid, 'SELECT') AND has_table_privilege(oid, 'INSERT') AND
 			has_table_privilege(oid, 'UPDATE') AND has_table_privilege(oid, 'DELETE')) OR
@@ -179,9 +181,9 @@ const selectDenied = `SELECT COALESCE(MIN(relname::text), ''), (SELECT CAST(pg_i
 
 // checkRights refuses a role or a server with which the first write would fail.
 func (d *DB) checkRights(ctx context.Context) error {
-	var denied string
+	var denied, commits string
 	var standby int
-	if err := d.read.QueryRowContext(ctx, selectDenied).Scan(&denied, &standby); err != nil {
+	if err := d.read.QueryRowContext(ctx, selectDenied).Scan(&denied, &standby, &commits); err != nil {
 		return fmt.Errorf("rights in the database: %w", err)
 	}
 	switch {
@@ -189,6 +191,10 @@ func (d *DB) checkRights(ctx context.Context) error {
 		return lacksRights(d.config, denied)
 	case standby != 0:
 		return errStandby
+	case commits == "off": // what is acknowledged to the platform must survive a loss of power
+		return i18n.Mistakef("PostgreSQL 在写到磁盘之前就确认提交（synchronous_commit = off），消息可能丢失：ALTER DATABASE %s SET synchronous_commit = on",
+			"PostgreSQL confirms commits before they are on its disk (synchronous_commit = off), so messages may get lost: ALTER DATABASE %s SET synchronous_commit = on",
+			d.config.Database)
 	}
 	return nil
 }

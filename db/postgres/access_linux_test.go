@@ -125,7 +125,8 @@ func TestWhyADatabaseCannotBeUsed(t *testing.T) {
 	t.Setenv("HOME", t.TempDir())
 	h := newHouse(t)
 	h.create("ours", "owner")
-	h.do("postgres", "CREATE DATABASE newer OWNER owner TEMPLATE ours", "CREATE DATABASE readable OWNER owner TEMPLATE ours")
+	h.do("postgres", "CREATE DATABASE newer OWNER owner TEMPLATE ours", "CREATE DATABASE readable OWNER owner TEMPLATE ours",
+		"CREATE DATABASE hasty OWNER owner TEMPLATE ours", "ALTER DATABASE hasty SET synchronous_commit = off")
 	h.do("newer", "INSERT INTO goose_db_version (version_id, is_applied) VALUES (999, true)")
 	h.do("readable", "GRANT SELECT ON ALL TABLES IN SCHEMA public TO reader")
 	h.do("postgres",
@@ -170,6 +171,7 @@ func TestWhyADatabaseCannotBeUsed(t *testing.T) {
 		"not UTF-8":               {h.as("owner", "bytes", ""), nil, []string{"SQL_ASCII", "ENCODING 'UTF8'"}},
 		"an old server":           {h.as("owner", "empty", "options=-csearch_path%3Dold,pg_catalog,public"), nil, []string{"version 14", "15"}},
 		"a standby":               {h.as("owner", "standby", ""), nil, []string{"can only be read", "target_session_attrs"}},
+		"commits in memory":       {h.as("owner", "hasty", ""), nil, []string{"ALTER DATABASE hasty SET synchronous_commit = on"}},
 		"nobody there":            {"postgres://owner:" + password + "@" + free.Addr().String() + "/ours", nil, []string{free.Addr().String(), "refused"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -183,6 +185,13 @@ func TestWhyADatabaseCannotBeUsed(t *testing.T) {
 
 	// What is only read needs fewer rights, and must be there.
 	h.opens(db.OpenReadOnly, db.Config{URL: h.as("reader", "readable", "")})
+	d, err := db.OpenReadOnly(t.Context(), db.Config{URL: h.as("reader", "readable", "")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(d.Check(t.Context()), d.Close()); err == nil || !strings.Contains(err.Error(), "too few rights") {
+		t.Errorf("the check of a database that is only read: %v", err)
+	}
 	if err := h.refuses(db.OpenReadOnly, db.Config{URL: h.as("owner", "empty", "")}, "empty"); !errors.Is(err, engine.ErrEmpty) {
 		t.Errorf("an empty database: %v", err)
 	}

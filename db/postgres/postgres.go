@@ -184,8 +184,9 @@ func (d *DB) CheckHealth(ctx context.Context) error {
 	}
 }
 
-// Check does nothing: PostgreSQL finds damage by the checksums of its pages, and its operators look after them.
-func (d *DB) Check(context.Context) error { return nil }
+// Check reports whether the role may do what this program needs. Damage is found by the server, whose operators look after
+// it.
+func (d *DB) Check(ctx context.Context) error { return d.Explain(d.checkRights(ctx)) }
 
 // Backup says with what a copy is made.
 func (d *DB) Backup(context.Context, string) error {

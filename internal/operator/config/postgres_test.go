@@ -58,21 +58,24 @@ func TestPasswordsOfPostgres(t *testing.T) {
 	if err := os.WriteFile(named, []byte("postgres://magpie:correct-horse@127.0.0.1/magpie\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	passfile := filepath.Join(t.TempDir(), "passwords")
+	if err := os.WriteFile(passfile, []byte("*:*:*:*:correct-horse\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	inFile := func(url string) string { return "data = \"~/data\"\n" + inPostgres + "[db]\nurl = \"" + url + "\"\n" }
 	for name, tc := range map[string]struct {
 		text    string
 		environ []string
 		private string // a file
 	}{
-		"in the URL":       {text: inFile("postgres://magpie:correct-horse@127.0.0.1/magpie")},
-		"percent-encoded":  {text: inFile("postgres://magpie:correct%2Dhorse@127.0.0.1/magpie")},
-		"a parameter":      {text: inFile("postgres://magpie@127.0.0.1/magpie?password=correct-horse")},
-		"of the key":       {text: inFile("postgres://magpie@127.0.0.1/magpie?sslpassword=correct-horse")},
-		"in a variable":    {text: inFile(""), environ: []string{"MAGPIE_DB_URL=postgres://magpie:correct-horse@127.0.0.1/magpie"}},
-		"in a file":        {text: inFile(""), environ: []string{"MAGPIE_DB_URL_FILE=" + named}, private: named},
-		"PostgreSQL's own": {text: inFile("postgres://magpie@127.0.0.1/magpie"), environ: []string{"PGPASSWORD=correct-horse"}},
-		"with a password file": {text: inFile("postgres://magpie@127.0.0.1/magpie?password=correct-horse&passfile=/etc/pass"),
-			environ: []string{"PGPASSFILE=/etc/pass"}, private: "/etc/pass"},
+		"in the URL":           {text: inFile("postgres://magpie:correct-horse@127.0.0.1/magpie")},
+		"percent-encoded":      {text: inFile("postgres://magpie:correct%2Dhorse@127.0.0.1/magpie")},
+		"a parameter":          {text: inFile("postgres://magpie@127.0.0.1/magpie?password=correct-horse")},
+		"of the key":           {text: inFile("postgres://magpie@127.0.0.1/magpie?sslpassword=correct-horse")},
+		"in a variable":        {text: inFile(""), environ: []string{"MAGPIE_DB_URL=postgres://magpie:correct-horse@127.0.0.1/magpie"}},
+		"in a file":            {text: inFile(""), environ: []string{"MAGPIE_DB_URL_FILE=" + named}, private: named},
+		"PostgreSQL's own":     {text: inFile("postgres://magpie@127.0.0.1/magpie"), environ: []string{"PGPASSWORD=correct-horse"}},
+		"with a password file": {text: inFile("postgres://magpie@127.0.0.1/magpie?passfile=" + passfile), environ: []string{"PGPASSFILE=" + passfile}, private: passfile},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c, err := Load(writeConfig(t, tc.text), append(tc.environ, "PATH="+os.Getenv("PATH")))
@@ -85,7 +88,7 @@ func TestPasswordsOfPostgres(t *testing.T) {
 					t.Errorf("a log line has %q", got)
 				}
 			}
-			if d := c.DBConfig(); d.URL != c.DB.URL || !strings.Contains(d.URL+d.Password, "correct") {
+			if d := c.DBConfig(); d.URL != c.DB.URL || tc.private != passfile && !strings.Contains(d.URL+d.Password, "correct") {
 				t.Errorf("the password does not reach the database: %q", d.Password)
 			}
 			if _, private, err := c.OutgoingFiles(); err != nil || tc.private != "" && !slices.Contains(private, tc.private) {

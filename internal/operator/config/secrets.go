@@ -43,6 +43,11 @@ func TakeEnviron() ([]string, error) {
 // environment.
 func (c Config) Secrets() []string {
 	list := append([]string{c.Feishu.AppSecret, c.Memory.EmbeddingsKey}, c.DBConfig().DSN().Secrets()...)
+	if at := c.DBConfig().DSN(); !at.IsFile() {
+		if to, err := at.Postgres(); err == nil { // otherwise Validate reports it
+			list = append(list, to.Password) // from a password file, for example
+		}
+	}
 	if u, err := url.Parse(c.Memory.EmbeddingsURL); err == nil && u.User != nil {
 		password, _ := u.User.Password()
 		list = append(list, password, url.QueryEscape(password))
