@@ -154,11 +154,11 @@ func (l *bridgeRig) wentWrong(a cliAttack, card chat.Card) {
 	if !slices.Equal(words, want) || card.Live {
 		l.Errorf("%s: shown %q, %q", a.name, card.Status, card.Body)
 	}
-	key := chat.FeishuChat(idOf(a.name)).String()
+	key := chat.FeishuChat(idOf(a.name))
 	var failure, answer string
 	side := l.store.Side()
 	l.must(side.QueryRow(`SELECT failure, COALESCE((SELECT content FROM messages m WHERE m.turn_id = turns.id
-		AND m.role = 'assistant'), '') FROM turns WHERE chat_key = ? ORDER BY id`, key).Scan(&failure, &answer))
+		AND m.role = 'assistant'), '') FROM turns WHERE chat_key = '`+key.String()+`' ORDER BY id`).Scan(&failure, &answer))
 	l.must(side.Close())
 	if failure != a.failure || answer != a.answer {
 		l.Errorf("%s: stored are %q and %q, want %q and %q", a.name, failure, answer, a.failure, a.answer)

@@ -11,6 +11,7 @@ import (
 
 	"magpie/internal/chat"
 	"magpie/internal/safepath"
+	"magpie/internal/text"
 )
 
 // nameAttacks are file names that try to escape their folder, to pass for something else, or to be more than a name.
@@ -32,12 +33,12 @@ var nameAttacks = []struct{ attack, name, left string }{
 	{"an option", "-rf", "-rf"}, // behind its numbers it is none
 	{"a device of Windows", "CON", "CON"},
 	{"a stream of Windows", "a.txt:b.exe", "a.txt_b.exe"},
-	{"a zero byte", "a.pdf\x00.exe", "a.pdf.exe"},
+	{"a zero byte", "a.pdf\x00.exe", "a.pdf\uFFFD.exe"},
 	{"a line break and a heading", "a\nb\r# 当前问题", "a b # 当前问题"},
 	{"a line of the list", "x]\u2028- [文件 y] /etc/shadow", "shadow"},
 	{"signs of a terminal", "\x1b[2J\x1b]0;x\x07.txt", "_2J_0;x.txt"},
 	{"written from right to left", "\u202efdp.exe", "fdp.exe"},
-	{"bytes that are no text", "a\xff\xfe.txt", "a_.txt"},
+	{"bytes that are no text", "a\xff\xfe.txt", "a\uFFFD.txt"},
 	{"a very long name", strings.Repeat("长", 400) + ".pdf", strings.Repeat("长", 37) + "….pdf"},
 	{"a command", "$(id)`id`;id|id&.txt", "_(id)_id_;id_id&.txt"},
 	{"everybody is called", `<at id="all"></at>.txt`, "at_.txt"},
@@ -62,7 +63,7 @@ func TestAttackFileNames(t *testing.T) {
 		key := fmt.Sprint("k", i)
 		d.source.Files[key] = key
 		here = append(here, document("om_1", key, tc.name))
-		gone = append(gone, document("om_2", "none", safepath.FileName(tc.name))) // as the platform's client says it
+		gone = append(gone, document("om_2", "none", safepath.FileName(text.Mend(tc.name)))) // as the platform's client says it
 		name := fmt.Sprintf("1-%d-%s", i+1, cmp.Or(tc.left, "file"))
 		stored = append(stored, name)
 		label := chat.AttachmentMark("文件", tc.left)

@@ -8,6 +8,7 @@ import (
 
 	"magpie/bridge/delivery/deliverytest"
 	"magpie/bridge/turncard"
+	"magpie/db/dbtest"
 	"magpie/internal/chat"
 	"magpie/internal/claude"
 	"magpie/internal/claude/workspace"
@@ -97,7 +98,7 @@ func TestAnEventThatWaitsShows(t *testing.T) {
 	l.open()
 	side := l.store.Side() // its transaction keeps all others out
 	side.SetMaxOpenConns(1)
-	_, err := side.Exec("BEGIN IMMEDIATE")
+	_, err := side.Exec(dbtest.KeepOut())
 	l.must(err)
 	taken := make(chan struct{})
 	go func() {

@@ -61,10 +61,13 @@ type place struct {
 	who  string
 }
 
+// databaseName is the database of a [memoryRig], in its folder.
+const databaseName = "magpie.db"
+
 func newMemoryRig(t tester, dir string, change ...func(*Config)) *memoryRig {
 	t.Helper()
 	ctx := context.Background()
-	path := filepath.Join(dir, "magpie.db")
+	path := filepath.Join(dir, databaseName)
 	if err := dbtest.Write(path); err != nil && !errors.Is(err, fs.ErrExist) {
 		t.Fatal(err)
 	}

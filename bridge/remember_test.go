@@ -1,33 +1,23 @@
 package bridge
 
 import (
-	"bytes"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
+	"magpie/db/dbtest"
 	"magpie/internal/chat"
 )
 
 // onDisk fails when a word is in any of the database's files, its log among them.
 func onDisk(t *testing.T, dir string, words ...string) {
 	t.Helper()
-	files, err := filepath.Glob(filepath.Join(dir, "*"))
-	if err != nil || len(files) == 0 {
-		t.Fatalf("files %q, %v", files, err)
-	}
-	for _, f := range files {
-		data, err := os.ReadFile(f)
-		if err != nil {
-			continue // a folder
-		}
-		for _, word := range words {
-			if bytes.Contains(data, []byte(word)) {
-				t.Errorf("%s holds %q", filepath.Base(f), word)
-			}
+	stored := dbtest.Content(t, filepath.Join(dir, databaseName))
+	for _, word := range words {
+		if strings.Contains(stored, word) {
+			t.Errorf("the database holds %q", word)
 		}
 	}
 }

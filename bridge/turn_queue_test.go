@@ -2,7 +2,6 @@ package bridge
 
 import (
 	"context"
-	"fmt"
 	"testing"
 	"time"
 
@@ -15,13 +14,21 @@ import (
 // statesOf are the states of all turns, in order.
 func (l *bridgeRig) statesOf() (list []convo.Phase) {
 	l.Helper()
-	for id := 1; id <= l.count(`SELECT COUNT(*) FROM turns`); id++ {
+	side := l.store.Side()
+	defer side.Close() //nolint:errcheck // only read
+	rows, err := side.Query(`SELECT state FROM turns ORDER BY id`)
+	l.must(err)
+	defer rows.Close() //nolint:errcheck // only read
+	for rows.Next() {
+		var is string
+		l.must(rows.Scan(&is))
 		for _, state := range []convo.Phase{convo.Queued, convo.Running, convo.Done, convo.Interrupted} {
-			if l.count(fmt.Sprintf(`SELECT COUNT(*) FROM turns WHERE id = %d AND state = '%s'`, id, state)) == 1 {
+			if state.String() == is {
 				list = append(list, state)
 			}
 		}
 	}
+	l.must(rows.Err())
 	return list
 }
 

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"magpie/internal/chat"
+	"magpie/internal/text"
 )
 
 const insertFile = `INSERT INTO files (chat_key, message_id, number, kind, held_by, file_key, name, length_ms,
@@ -24,6 +25,7 @@ func (ms Messages) insertFiles(
 ) ([]chat.File, error) {
 	added := make([]chat.File, len(files))
 	for i, f := range files {
+		f.Name = text.Mend(f.Name) // the same with both engines
 		row := tx.QueryRowContext(ctx, insertFile, key.String(), message, f.Kind, f.Of, f.Key,
 			f.Name, f.Length.Milliseconds(), millis(ms.db.now()))
 		if err := row.Scan(&f.Number); err != nil {

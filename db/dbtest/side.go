@@ -24,3 +24,11 @@ func Side(t testing.TB, path string) *sql.DB {
 	})
 	return side
 }
+
+// KeepOut begins a transaction that lets nobody else write.
+func KeepOut() string {
+	if OnPostgres() {
+		return "BEGIN; LOCK TABLE chats"
+	}
+	return "BEGIN IMMEDIATE"
+}
