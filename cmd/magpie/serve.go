@@ -336,9 +336,16 @@ func (p *program) checkAgents(ctx context.Context) {
 	}
 }
 
-// logStoreLoss logs that the files of the database are lost, or back in place.
+// logStoreLoss logs that the database is lost, or does not answer, and that it is back.
 func (p *program) logStoreLoss(err error) {
-	if err != nil {
+	switch isFile := p.cfg.DB.DSN().IsFile(); {
+	case !isFile && err != nil:
+		p.log.Error().Err(err).Msg("the database server does not answer: nothing is stored, and messages are not acknowledged")
+		return
+	case !isFile:
+		p.log.Warn().Msg("the database server answers again: messages are stored and acknowledged")
+		return
+	case err != nil:
 		p.log.Error().Err(err).Msg("the database is lost: nothing is stored, and messages are not acknowledged")
 		return
 	}

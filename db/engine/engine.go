@@ -56,6 +56,10 @@ var (
 	// as there is space.
 	ErrFull = i18n.Mistakef("数据库的磁盘已满：清理一些空间", "no space left for the database: free some on its disk")
 
+	// ErrAway means that the database server does not answer. What was not stored can be stored when it is back; whether the
+	// last write was stored is unknown.
+	ErrAway = i18n.Mistakef("数据库服务器没有回应", "the database server does not answer")
+
 	// ErrEmpty means that there is a file, but no start has set it up as a database yet.
 	ErrEmpty = i18n.Mistakef("数据库是空的", "the database is empty")
 

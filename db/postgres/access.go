@@ -90,10 +90,13 @@ func refusal(c *pgx.ConnConfig, err error) error {
 	return nil
 }
 
+// refusedTLS is in an error for which the driver has no type.
+const refusedTLS = "server refused TLS connection"
+
 // failure explains why there is no connection on which the server could answer.
 func failure(c *pgx.ConnConfig, err error) error {
 	switch {
-	case strings.Contains(err.Error(), "server refused TLS connection"): // the driver has no type for it
+	case strings.Contains(err.Error(), refusedTLS):
 		return i18n.Mistakef("PostgreSQL 服务器没有开启 TLS：在服务器上开启，或在 [db] url 里改 sslmode",
 			"the PostgreSQL server has no TLS: turn it on there, or change sslmode in [db] url")
 	case errors.As(err, new(*tls.CertificateVerificationError)):

@@ -5,12 +5,15 @@ import (
 	"database/sql"
 	"database/sql/driver"
 	"fmt"
+	"io"
 	"maps"
 	"regexp"
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/stdlib"
 
 	"magpie/internal/text"
@@ -54,40 +57,104 @@ func (t *translator) translate(statement string) string {
 	return s
 }
 
-// connector opens connections that translate their statements.
+// connector opens connections that translate their statements, unless the server is away.
 type connector struct {
 	driver.Connector
 	*translator
+	*breaker
 }
 
 func (c connector) Connect(ctx context.Context) (driver.Conn, error) {
-	opened, err := c.Connector.Connect(ctx)
+	era := c.now()
+	within := newCall(ctx, era, time.Hour) // each server of the configuration has its own time
+	defer within.end()
+	var opened driver.Conn
+	err := c.try(within, func() (err error) {
+		opened, err = c.Connector.Connect(within)
+		return err
+	})
 	if err != nil {
 		return nil, err
 	}
-	return &conn{opened.(*stdlib.Conn), c.translator}, nil
+	return &conn{opened.(*stdlib.Conn), c.translator, c.breaker, era}, nil
 }
 
-// conn is a connection that translates its statements.
+// conn is a connection that translates its statements. It ends when the server goes away.
 type conn struct {
 	*stdlib.Conn
 	translator *translator
+	breaker    *breaker
+	era        context.Context //nolint:containedctx // it is that of the connection
 }
 
-func (c *conn) ExecContext(ctx context.Context, statement string, args []driver.NamedValue) (driver.Result, error) {
+// IsValid implements [driver.Validator].
+func (c *conn) IsValid() bool { return c.era.Err() == nil && !c.Conn.Conn().IsClosed() }
+
+// ResetSession implements [driver.SessionResetter]: it refuses a connection that has broken since it was last used.
+func (c *conn) ResetSession(ctx context.Context) error {
+	if !c.IsValid() {
+		return driver.ErrBadConn
+	}
+	within := newCall(ctx, c.era, greeting)
+	defer within.end()
+	err := c.Conn.ResetSession(within)
+	if context.Cause(within) == errSilent { // otherwise the next connection tells more
+		return c.breaker.try(within, func() error { return errSilent })
+	}
+	return err
+}
+
+func (c *conn) ExecContext(ctx context.Context, statement string, args []driver.NamedValue) (res driver.Result, err error) {
 	s := c.translator.translate(statement)
 	if s == "" {
 		return driver.RowsAffected(0), nil
 	}
-	return c.Conn.ExecContext(ctx, s, args)
+	within := newCall(ctx, c.era, silence)
+	defer within.end()
+	err = c.breaker.try(within, func() (err error) {
+		res, err = c.Conn.ExecContext(within, s, args)
+		return err
+	})
+	return res, err
 }
 
 func (c *conn) QueryContext(ctx context.Context, statement string, args []driver.NamedValue) (driver.Rows, error) {
-	return c.Conn.QueryContext(ctx, c.translator.translate(statement), args)
+	s := c.translator.translate(statement)
+	within := newCall(ctx, c.era, silence)
+	var opened driver.Rows
+	err := c.breaker.try(within, func() (err error) {
+		opened, err = c.Conn.QueryContext(within, s, args)
+		return err
+	})
+	if err != nil {
+		within.end()
+		return nil, err
+	}
+	return &rows{opened.(*stdlib.Rows), within, c.breaker.config}, nil
 }
 
 func (c *conn) PrepareContext(ctx context.Context, statement string) (driver.Stmt, error) {
 	return c.Conn.PrepareContext(ctx, c.translator.translate(statement))
+}
+
+// rows are the rows of a query, which is under way until they are closed.
+type rows struct {
+	*stdlib.Rows
+	within *call
+	config *pgx.ConnConfig
+}
+
+func (r *rows) Next(to []driver.Value) error {
+	err := r.Rows.Next(to)
+	if err != io.EOF && isAway(err) { // other than EOF itself, which is the end of the rows
+		return away(r.config, err)
+	}
+	return err
+}
+
+func (r *rows) Close() error {
+	defer r.within.end()
+	return r.Rows.Close()
 }
 
 // BeginTx has all reads of a read-only transaction see the same moment, as in SQLite.
@@ -95,7 +162,34 @@ func (c *conn) BeginTx(ctx context.Context, o driver.TxOptions) (driver.Tx, erro
 	if o.ReadOnly {
 		o.Isolation = driver.IsolationLevel(sql.LevelRepeatableRead)
 	}
-	return c.Conn.BeginTx(ctx, o)
+	within := newCall(ctx, c.era, greeting)
+	var begun driver.Tx
+	err := c.breaker.try(within, func() (err error) {
+		begun, err = c.Conn.BeginTx(within, o)
+		return err
+	})
+	if err != nil {
+		within.end()
+		return nil, err
+	}
+	within.timer.Stop()
+	return &transaction{begun, c.breaker, within}, nil
+}
+
+// transaction is a transaction that is under way. Its own call is its end.
+type transaction struct {
+	driver.Tx
+	breaker *breaker
+	within  *call
+}
+
+func (t *transaction) Commit() error   { return t.finish(silence, t.Tx.Commit) }
+func (t *transaction) Rollback() error { return t.finish(greeting, t.Tx.Rollback) }
+
+func (t *transaction) finish(within time.Duration, how func() error) error {
+	defer t.within.end()
+	t.within.timer.Reset(within)
+	return t.breaker.try(t.within, how)
 }
 
 // CheckNamedValue converts a value to what the columns hold: truths to 0 and 1, as in SQLite, and texts to those that

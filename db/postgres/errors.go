@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"database/sql/driver"
 	"errors"
 
 	"github.com/jackc/pgx/v5/pgconn"
@@ -14,6 +15,9 @@ const (
 	deadlockDetected     = "40P01"
 	uniqueViolation      = "23505"
 	diskFull             = "53100"
+	adminShutdown        = "57P01"
+	crashShutdown        = "57P02"
+	connectionException  = "08" // and three more characters
 )
 
 func codeOf(err error) string {
@@ -36,6 +40,9 @@ func isConflict(err error) bool {
 func (d *DB) Explain(err error) error {
 	if codeOf(err) == diskFull {
 		return &accessError{engine.ErrFull, errors.Join(engine.ErrFull, err)}
+	}
+	if errors.Is(err, driver.ErrBadConn) { // the connection has broken, and another one may be no better
+		return away(d.config, err)
 	}
 	return explainAccess(d.config, err)
 }

@@ -4,6 +4,7 @@
 package postgres
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -49,6 +50,7 @@ type DB struct {
 	write, read *sql.DB
 	config      *pgx.ConnConfig
 	options     Options
+	breaker     *breaker
 	conflicts   atomic.Int64
 }
 
@@ -92,20 +94,21 @@ func open(ctx context.Context, to *pgx.ConnConfig, o Options) (*DB, error) {
 		config.RuntimeParams[name] = value
 	}
 	config.RuntimeParams["application_name"] = "magpie " + o.Run
-	d := &DB{config: config, options: o}
+	config.ConnectTimeout = cmp.Or(config.ConnectTimeout, greeting)
+	d := &DB{config: config, options: o, breaker: newBreaker(config)}
 	words := newTranslator(o.Words)
-	d.write = connect(config, words, writers)
+	d.write = d.connect(config, words, writers)
 	reading := config.Copy()
 	reading.RuntimeParams["default_transaction_read_only"] = "on"
-	d.read = connect(reading, words, readers)
+	d.read = d.connect(reading, words, readers)
 	if err := d.checkServer(ctx); err != nil {
 		return nil, errors.Join(d.Explain(err), d.Close())
 	}
 	return d, nil
 }
 
-func connect(config *pgx.ConnConfig, words *translator, most int) *sql.DB {
-	pool := sql.OpenDB(connector{stdlib.GetConnector(*config), words})
+func (d *DB) connect(config *pgx.ConnConfig, words *translator, most int) *sql.DB {
+	pool := sql.OpenDB(connector{stdlib.GetConnector(*config), words, d.breaker})
 	pool.SetMaxOpenConns(most)
 	pool.SetMaxIdleConns(most)
 	pool.SetConnMaxIdleTime(10 * time.Minute)
@@ -193,8 +196,8 @@ func (d *DB) Backup(context.Context, string) error {
 	return i18n.Mistakef("PostgreSQL 数据库请用 pg_dump 备份", "back a PostgreSQL database up with pg_dump")
 }
 
-// Guard does nothing until ctx is done: the server looks after its files.
-func (d *DB) Guard(ctx context.Context, _ func(error)) { <-ctx.Done() }
+// Guard tells when the server goes away, and when it is back, until ctx is done. It looks after its files itself.
+func (d *DB) Guard(ctx context.Context, tell func(error)) { d.breaker.watch(ctx, tell) }
 
 // Instance identifies this program on this machine: another one may use the same database.
 func (d *DB) Instance() (string, error) { return d.options.Instance, nil }
