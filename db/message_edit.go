@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"magpie/internal/chat"
@@ -16,6 +17,18 @@ import (
 
 // editID is the message ID of a message's version after that many edits.
 func editID(id string, times int) string { return fmt.Sprintf("edit:%s:%d", id, times) }
+
+// nextEdit is how often a message with these versions is edited with the next one. The first ones may have been swept.
+func nextEdit(list []version) int {
+	times := 0
+	for _, v := range list {
+		n, err := strconv.Atoi(v.ID[strings.LastIndexByte(v.ID, ':')+1:])
+		if err == nil && strings.HasPrefix(v.ID, "edit:") {
+			times = max(times, n)
+		}
+	}
+	return times + 1
+}
 
 // PlatformID is the platform's ID of a message in the History.
 func PlatformID(id string) string {
@@ -44,7 +57,7 @@ func (ms Messages) Edit(ctx context.Context, e Inbound) (a AcceptResult, err err
 		}
 		a.Fresh = true
 		e, id := e, e.ID
-		e.ID, e.Key = editID(id, len(list)), old.Key
+		e.ID, e.Key = editID(id, nextEdit(list)), old.Key
 		a.Turn, err = ms.replace(ctx, tx, old, e)
 		return err
 	})

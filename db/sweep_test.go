@@ -94,3 +94,35 @@ func TestTimesThatAreTooShort(t *testing.T) {
 		t.Error("a retention of no events was accepted")
 	}
 }
+
+// The first versions of a message may have been swept when it is edited again.
+func TestAMessageIsEditedAfterItsFirstVersionIsSwept(t *testing.T) {
+	d := fresh(t)
+	accept(t, d, old("om_1", "first", 400*day))
+	finish(t, d, db.TurnResult{Turn: claim(t, d, "s-1").Turn})
+	edit := func(text string) db.AcceptResult {
+		t.Helper()
+		e := old("om_1", text, day)
+		e.Held = &chat.Card{Body: "again?"}
+		a, err := d.Messages().Edit(t.Context(), e)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return a
+	}
+	if a := edit("second"); a.Turn == 0 {
+		t.Fatal("the edited message is not held back")
+	} else if err := d.Turns().Decide(t.Context(), db.Decision{Key: oc, Turn: a.Turn, Event: "press"}); err != nil {
+		t.Fatal(err)
+	}
+	cfg := db.Defaults()
+	cfg.HistoryTTL.Duration = 300 * day
+	if s, err := db.Sweep(t.Context(), d, cfg); err != nil || s.Messages != 1 {
+		t.Fatalf("swept %+v, %v", s, err)
+	}
+	a := edit("third")
+	list, err := d.Messages().Questions(t.Context(), db.Turn{ID: a.Turn, Key: oc})
+	if err != nil || len(list) != 1 || list[0].Text != "third" {
+		t.Errorf("%v, %v", list, err)
+	}
+}
