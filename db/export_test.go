@@ -5,9 +5,11 @@ import (
 	"database/sql"
 	"io/fs"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	"magpie/db/engine"
 	"magpie/internal/chat"
 )
 
@@ -17,6 +19,44 @@ func (d *DB) Tx(ctx context.Context, f func(ctx context.Context, tx *sql.Tx) err
 		return c.Engine.Tx(ctx, unchecked(f))
 	}
 	return d.engine.Tx(ctx, f)
+}
+
+// RecordOrder has writes in a context of [Ordered] note their order.
+func (d *DB) RecordOrder() { d.engine = orderRecorder{d.engine} }
+
+type orderKey struct{}
+
+// Ordered returns a context that notes when its last write was decided. Whoever decides by the same has another number, and
+// the numbers are in the order of the commits, as each is taken while all locks are held.
+func Ordered(ctx context.Context) (_ context.Context, at *int64) {
+	at = new(int64)
+	return context.WithValue(ctx, orderKey{}, at), at
+}
+
+type orderRecorder struct{ engine.Engine }
+
+var decided atomic.Int64
+
+func (r orderRecorder) Tx(ctx context.Context, f func(ctx context.Context, tx *sql.Tx) error) error {
+	at, ok := ctx.Value(orderKey{}).(*int64)
+	if !ok {
+		return r.Engine.Tx(ctx, f)
+	}
+	return r.Engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
+		err := f(ctx, tx)
+		*at = decided.Add(1)
+		return err
+	})
+}
+
+// Conflicts is how many transactions an engine has repeated.
+func (d *DB) Conflicts() int64 {
+	if r, ok := d.engine.(orderRecorder); ok {
+		if c, ok := r.Engine.(interface{ Conflicts() int64 }); ok {
+			return c.Conflicts()
+		}
+	}
+	return 0
 }
 
 // Read runs a query on one of the readers.

@@ -82,7 +82,11 @@ const countContinued = `UPDATE approvals SET continued = continued + 1 WHERE id 
 // Decide carries out a decision. It returns [ErrNotFound] if there is nothing left to decide, and [ErrRepeated] if the
 // press is known.
 func (ts Turns) Decide(ctx context.Context, w Decision) error {
-	err := ts.db.chatTx(ctx, w.Key, func(ctx context.Context, tx *sql.Tx) error {
+	l := locks{chats: []chat.Key{w.Key}}
+	if !w.Until.IsZero() { // as in Postpone
+		l.names = []string{theLimits}
+	}
+	err := ts.db.tx(ctx, l, func(ctx context.Context, tx *sql.Tx) error {
 		if err := takeEvent(ctx, ts.db, tx, w.Event); err != nil {
 			return err
 		}

@@ -126,7 +126,9 @@ func (ts Turns) Lift(ctx context.Context, model string, before time.Time) (lifte
 
 // Postpone puts a claimed turn back that has not begun, until a time. Its card says so.
 func (ts Turns) Postpone(ctx context.Context, t Turn, until time.Time, card chat.Card) error {
-	err := ts.db.chatTx(ctx, t.Key, func(ctx context.Context, tx *sql.Tx) error {
+	// Otherwise it could miss that the limit is lifted meanwhile, and wait for nothing.
+	l := locks{names: []string{theLimits}, chats: []chat.Key{t.Key}}
+	err := ts.db.tx(ctx, l, func(ctx context.Context, tx *sql.Tx) error {
 		return ts.wait(ctx, tx, t, convo.PutBack{Turn: t.ID, Until: dueAt(until)}, until, card)
 	})
 	if err != nil {
