@@ -12,6 +12,8 @@ import (
 	"io/fs"
 	"time"
 
+	"github.com/google/uuid"
+
 	"magpie/db/dsn"
 	"magpie/db/engine"
 	"magpie/db/postgres"
@@ -83,6 +85,7 @@ type DB struct {
 	hotTurns *turnCache
 
 	folder *filelock.Lock // on the data folder; nil if nothing is locked
+	place  *place         // among the programs that serve the database; nil if it is the only one
 
 	terms    termIndex
 	indexing *indexer // the index of SQLite; nil with another engine
@@ -163,12 +166,17 @@ func openPostgres(ctx context.Context, c Config) (*DB, error) {
 	if err != nil {
 		return nil, err
 	}
-	server, err := postgres.Open(ctx, to, postgresOptions(at))
+	o := postgresOptions(at)
+	o.Run = uuid.NewString()
+	server, err := postgres.Open(ctx, to, o)
 	if err != nil {
 		return nil, errors.Join(err, folder.Release())
 	}
 	d := ofPostgres(server)
 	d.verify, d.folder = c.Verify, folder
+	if err := d.join(ctx, server, c, o.Run); err != nil {
+		return nil, errors.Join(server.Explain(err), d.Close())
+	}
 	if err := d.terms.build(ctx, c.Progress); err != nil {
 		return nil, errors.Join(server.Explain(err), d.Close())
 	}
@@ -194,7 +202,7 @@ func postgresOptions(at dsn.DSN) postgres.Options {
 // Close closes the database after the running write.
 func (d *DB) Close() error {
 	d.terms.close()
-	return errors.Join(d.engine.Close(), d.folder.Release())
+	return errors.Join(d.leave(), d.engine.Close(), d.folder.Release())
 }
 
 // OpenReadOnly opens a database that another process may be serving, for backups and checks. It takes no lock, changes

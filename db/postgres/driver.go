@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"database/sql/driver"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -62,6 +63,7 @@ type connector struct {
 	driver.Connector
 	*translator
 	*breaker
+	fence *fence // nil = none
 }
 
 func (c connector) Connect(ctx context.Context) (driver.Conn, error) {
@@ -75,6 +77,9 @@ func (c connector) Connect(ctx context.Context) (driver.Conn, error) {
 	})
 	if err != nil {
 		return nil, err
+	}
+	if err := c.fence.check(ctx, opened.(*stdlib.Conn)); err != nil {
+		return nil, errors.Join(err, opened.Close())
 	}
 	return &conn{opened.(*stdlib.Conn), c.translator, c.breaker, era}, nil
 }

@@ -51,6 +51,7 @@ type DB struct {
 	config      *pgx.ConnConfig
 	options     Options
 	breaker     *breaker
+	fence       fence
 	conflicts   atomic.Int64
 }
 
@@ -93,22 +94,22 @@ func open(ctx context.Context, to *pgx.ConnConfig, o Options) (*DB, error) {
 	for name, value := range limits {
 		config.RuntimeParams[name] = value
 	}
-	config.RuntimeParams["application_name"] = "magpie " + o.Run
+	config.RuntimeParams["application_name"] = sessionName(o.Run)
 	config.ConnectTimeout = cmp.Or(config.ConnectTimeout, greeting)
 	d := &DB{config: config, options: o, breaker: newBreaker(config)}
 	words := newTranslator(o.Words)
-	d.write = d.connect(config, words, writers)
+	d.write = d.connect(config, words, writers, &d.fence)
 	reading := config.Copy()
 	reading.RuntimeParams["default_transaction_read_only"] = "on"
-	d.read = d.connect(reading, words, readers)
+	d.read = d.connect(reading, words, readers, nil)
 	if err := d.checkServer(ctx); err != nil {
 		return nil, errors.Join(d.Explain(err), d.Close())
 	}
 	return d, nil
 }
 
-func (d *DB) connect(config *pgx.ConnConfig, words *translator, most int) *sql.DB {
-	pool := sql.OpenDB(connector{stdlib.GetConnector(*config), words, d.breaker})
+func (d *DB) connect(config *pgx.ConnConfig, words *translator, most int, f *fence) *sql.DB {
+	pool := sql.OpenDB(connector{stdlib.GetConnector(*config), words, d.breaker, f})
 	pool.SetMaxOpenConns(most)
 	pool.SetMaxIdleConns(most)
 	pool.SetConnMaxIdleTime(10 * time.Minute)
