@@ -172,3 +172,12 @@ func (d *DB) FillIndex(t testing.TB) {
 		d.indexing.catchUp(t.Context())
 	}
 }
+
+// Kill lets go of what a killed process would not hold any more. Its connections stay.
+func (d *DB) Kill(t testing.TB) {
+	t.Helper()
+	if err := d.folder.Release(); err != nil {
+		t.Fatal(err)
+	}
+	d.folder, d.place = nil, nil
+}

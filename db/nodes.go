@@ -1,6 +1,7 @@
 package db
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -31,7 +32,7 @@ type place struct {
 const (
 	placesName = "nodes" // see [locks]
 
-	declareDead = `UPDATE nodes SET dead = 1 WHERE dead = 0 AND (until < clock_timestamp() OR instance = ?1) RETURNING session`
+	declareDead = `UPDATE nodes SET dead = 1 WHERE dead = 0 AND (until < clock_timestamp() OR instance = ?1 AND ?1 <> '') RETURNING session`
 	livingNodes = `SELECT name FROM nodes WHERE dead = 0 ORDER BY run`
 	insertNode  = `INSERT INTO nodes (name, instance, session, until, joined_at)
 		VALUES (?1, ?2, ?3, clock_timestamp() + make_interval(secs => ?4), ?5) RETURNING run`
@@ -45,13 +46,20 @@ const (
 var ErrPlaceLost = i18n.Mistakef("另一个鹊桥已接管：本进程太久没有向数据库续期（机器休眠、进程暂停或网络中断），现在退出；由 systemd 或 pm2 重新启动即可",
 	"another bridge has taken over: this one has not renewed its place in the database for too long (the machine slept, the process was stopped, or the network was down); it exits now, and systemd or pm2 start it again")
 
+// errStopped is why a place was not renewed although nothing has failed.
+var errStopped = errors.New("this process or its machine was stopped for a while")
+
 // join takes a place for this program. Those of bridges that are gone are ended first: of those that have not renewed
 // theirs, and of an earlier process of this machine, whose lock this one holds.
 func (d *DB) join(ctx context.Context, server *postgres.DB, c Config, session string) error {
 	at := c.DSN()
+	own := ""
+	if at.Data != "" { // its lock is held
+		own = at.Instance()
+	}
 	var gone []string
 	err := d.namedTx(ctx, placesName, func(ctx context.Context, tx *sql.Tx) (err error) {
-		gone, err = queryAll(ctx, tx, scanText, declareDead, at.Instance())
+		gone, err = queryAll(ctx, tx, scanText, declareDead, own)
 		return err
 	})
 	for _, dead := range gone { // after the commit: from then on it gets no connection
@@ -72,7 +80,7 @@ func (d *DB) join(ctx context.Context, server *postgres.DB, c Config, session st
 				strings.Join(others, ", "), placeTTL)
 		}
 		p.good = bootTime()
-		return tx.QueryRowContext(ctx, insertNode, c.Node, at.Instance(), session, placeTTL.Seconds(), millis(d.now())).Scan(&p.run)
+		return tx.QueryRowContext(ctx, insertNode, c.Node, own, session, placeTTL.Seconds(), millis(d.now())).Scan(&p.run)
 	})
 	if err != nil {
 		return fmt.Errorf("take a place: %w", err)
@@ -95,10 +103,11 @@ func (d *DB) leave() error {
 	return nil
 }
 
-// KeepPlace renews this program's place among those that serve the database until ctx is done. While it cannot, it calls
-// lapsed once: others may take over soon, so the agents must end at once. It returns [ErrPlaceLost] when one has. With
-// SQLite there is only one program.
-func (d *DB) KeepPlace(ctx context.Context, lapsed func(error)) error {
+// KeepPlace renews this program's place among those that serve the database until ctx is done. tell is called with the
+// reason when it could not for so long that others may take over soon: no agent may work from then on. It is called with nil
+// when the place is renewed again. KeepPlace returns [ErrPlaceLost] when another bridge has taken over. With SQLite there is
+// only one program.
+func (d *DB) KeepPlace(ctx context.Context, tell func(error)) error {
 	p := d.place
 	if p == nil {
 		<-ctx.Done()
@@ -106,7 +115,7 @@ func (d *DB) KeepPlace(ctx context.Context, lapsed func(error)) error {
 	}
 	tick := time.NewTicker(renewEvery / 5)
 	defer tick.Stop()
-	told, failed := false, error(nil)
+	lapsed, failed := false, error(nil)
 	for next := p.good + renewEvery; ; {
 		select {
 		case <-ctx.Done():
@@ -114,23 +123,26 @@ func (d *DB) KeepPlace(ctx context.Context, lapsed func(error)) error {
 		case <-tick.C:
 		}
 		now := bootTime()
-		if now-p.good > placeValid && !told {
-			told = true
-			lapsed(failed)
+		if now-p.good > placeValid && !lapsed {
+			lapsed = true
+			tell(cmp.Or(failed, errStopped))
 		}
 		if now < next {
 			continue
 		}
 		var is bool
 		if is, failed = p.renew(ctx); failed == nil && !is {
-			if !told {
-				lapsed(ErrPlaceLost)
+			if !lapsed {
+				tell(ErrPlaceLost)
 			}
 			return ErrPlaceLost
 		}
 		if failed == nil {
-			p.good, told = now, false
-			next = now + renewEvery
+			if lapsed {
+				lapsed = false
+				tell(nil)
+			}
+			p.good, next = now, now+renewEvery
 		}
 	}
 }

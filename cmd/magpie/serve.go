@@ -285,6 +285,7 @@ func (p *program) run(ctx context.Context) error {
 		return nil
 	})
 	g.Go(func() error { p.store.Guard(ctx, p.logStoreLoss); return nil })
+	g.Go(func() error { return p.store.KeepPlace(ctx, p.suspendAgents) })
 	if p.http != nil {
 		pages := healthServer(knownHosts(p.cfg.HTTP, p.http.Addr(), p.healthPages()))
 		g.Go(func() error { return serveHTTP(ctx, p.http, pages) })
@@ -350,6 +351,17 @@ func (p *program) logStoreLoss(err error) {
 		return
 	}
 	p.log.Warn().Msg("the files of the database are in place again: messages are stored and acknowledged")
+}
+
+// suspendAgents ends all agents when another bridge may take over their chats, and lets them start again when it cannot.
+func (p *program) suspendAgents(why error) {
+	if why != nil {
+		p.log.Error().Err(why).Msg("the place in the database is not renewed, and another bridge may take over: the agents end until it is")
+		p.pool.Suspend()
+		return
+	}
+	p.log.Warn().Msg("the place in the database is renewed: the agents go on")
+	p.pool.Resume()
 }
 
 // snapshot reads the state for the metrics.

@@ -27,6 +27,14 @@ var server = os.Getenv("MAGPIE_TEST_POSTGRES")
 // OnPostgres reports whether tests use databases of a PostgreSQL server.
 func OnPostgres() bool { return server != "" }
 
+// OfPostgres skips a test of what only PostgreSQL has.
+func OfPostgres(t testing.TB) {
+	t.Helper()
+	if !OnPostgres() {
+		t.Skip("only PostgreSQL: set MAGPIE_TEST_POSTGRES")
+	}
+}
+
 // databaseOf names the database that stands for a file.
 func databaseOf(path string) string {
 	if absolute, err := filepath.Abs(path); err == nil {

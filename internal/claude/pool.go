@@ -34,6 +34,7 @@ type Pool struct {
 	lastActive time.Time   // when something last happened in any chat
 	look       *time.Timer // at the memory; nil = nothing is idle
 	closed     bool
+	suspended  bool // nothing starts, see [Pool.Suspend]
 }
 
 // PoolStats describes a pool's processes and turns.
@@ -365,6 +366,27 @@ func (pl *Pool) ofSession(session string) *Process {
 func (pl *Pool) Close() {
 	pl.mu.Lock()
 	pl.closed = true
+	pl.endAll()
+}
+
+// Suspend ends all processes as [Pool.Close] does, and lets none start before [Pool.Resume]: another bridge may take over
+// their chats. Turns wait meanwhile.
+func (pl *Pool) Suspend() {
+	pl.mu.Lock()
+	pl.suspended = true
+	pl.endAll()
+}
+
+// Resume ends what [Pool.Suspend] has begun.
+func (pl *Pool) Resume() {
+	pl.mu.Lock()
+	defer pl.mu.Unlock()
+	pl.suspended = false
+	pl.settle()
+}
+
+// endAll unlocks mu and waits until all processes have ended.
+func (pl *Pool) endAll() {
 	var left []*entry
 	for _, e := range pl.table {
 		if e.p != nil {

@@ -136,6 +136,37 @@ func TestCloseLeavesNoProcess(t *testing.T) {
 	}
 }
 
+// A suspended pool has no process, and starts none: neither for a turn nor ahead. Who waits goes on when it may.
+func TestASuspendedPoolHasNoProcess(t *testing.T) {
+	r := newRig(t, scripted(t))
+	a := fresh()
+	r.turn(t.Context(), "a", a, "hello")
+	working := r.acquire("b", fresh())
+	r.pool.Suspend()
+	if s := r.pool.Stats(); running(working) || s.Idle+s.Spare != 0 {
+		t.Errorf("suspended: a process is running: %v, %+v", running(working), s)
+	}
+	r.pool.Release(working)
+	if err := r.pool.StartAhead(t.Context(), "c", withDir(fresh(), r.cfg.Project)); !errors.Is(err, claude.ErrNoRoom) {
+		t.Errorf("started ahead: %v", err)
+	}
+	served := make(chan *claude.Process)
+	go func() { served <- r.acquire("a", withDir(a, r.cfg.Project)) }()
+	started := r.pool.Stats().Started
+	for wait := 0; r.pool.Stats().Waiting+r.pool.Stats().Running == 0 && wait < 1000; wait++ {
+		time.Sleep(5 * time.Millisecond)
+	}
+	if n := r.pool.Stats().Started; n != started {
+		t.Errorf("%d processes were started meanwhile", n-started)
+	}
+	r.pool.Resume()
+	p := <-served
+	if !running(p) {
+		t.Error("the turn that waited has no process")
+	}
+	r.pool.Release(p)
+}
+
 // A CLI that ignores signals is killed, idle or during a turn, together with the processes it started.
 func TestCloseIsBounded(t *testing.T) {
 	dir := t.TempDir()

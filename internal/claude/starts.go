@@ -109,7 +109,7 @@ func (pl *Pool) watchStart(e *entry, p *Process, early bool) {
 
 // takeSlot takes the slot of a process, if one is free. The caller holds mu, as of the functions that follow.
 func (pl *Pool) takeSlot(e *entry) bool {
-	e.slot = pl.slots() < pl.limits.Processes
+	e.slot = !pl.suspended && pl.slots() < pl.limits.Processes
 	return e.slot
 }
 
@@ -185,7 +185,7 @@ func (pl *Pool) tryRoom(e *entry, free int, own bool) error {
 	switch {
 	case pl.closed:
 		return ErrClosed
-	case now.isTight(free), pl.slots()+free > pl.limits.Processes, pl.turnsWaiting() > 0 && !own:
+	case pl.suspended, now.isTight(free), pl.slots()+free > pl.limits.Processes, pl.turnsWaiting() > 0 && !own:
 		return ErrNoRoom
 	case e.state == starting && pl.starts() >= pl.cores:
 		return ErrBusy
