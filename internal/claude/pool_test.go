@@ -147,12 +147,12 @@ func TestASuspendedPoolHasNoProcess(t *testing.T) {
 		t.Errorf("suspended: a process is running: %v, %+v", running(working), s)
 	}
 	r.pool.Release(working)
-	if err := r.pool.StartAhead(t.Context(), "c", withDir(fresh(), r.cfg.Project)); !errors.Is(err, claude.ErrNoRoom) {
+	started := r.pool.Stats().Started
+	if err := r.pool.StartAhead(t.Context(), "c", withDir(fresh(), r.cfg.Project)); err != nil && !errors.Is(err, claude.ErrNoRoom) {
 		t.Errorf("started ahead: %v", err)
 	}
 	served := make(chan *claude.Process)
 	go func() { served <- r.acquire("a", withDir(a, r.cfg.Project)) }()
-	started := r.pool.Stats().Started
 	for wait := 0; r.pool.Stats().Waiting+r.pool.Stats().Running == 0 && wait < 1000; wait++ {
 		time.Sleep(5 * time.Millisecond)
 	}
