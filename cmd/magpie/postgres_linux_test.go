@@ -113,6 +113,9 @@ func TestServingFromPostgres(t *testing.T) {
 			t.Errorf("%s shows the password: %s", what, text)
 		}
 	}
+	if log := service.logs.String(); strings.Contains(log, "failed to connect") {
+		t.Errorf("the log has the driver's words: %s", log)
+	}
 	must(t, filepath.WalkDir(filepath.Join(dir, "data"), func(path string, d fs.DirEntry, err error) error {
 		if err != nil || !d.Type().IsRegular() {
 			return err

@@ -12,7 +12,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -44,10 +43,6 @@ var parameters = []string{
 	"require_auth", "service", "servicefile", "sslcert", "sslcertmode", "sslkey", "sslmode", "sslnegotiation",
 	"sslpassword", "sslrootcert", "sslsni", "target_session_attrs", "user",
 }
-
-// patience is how long a server may take to answer, unless connect_timeout says otherwise: without a limit, one that is
-// switched off would be waited for until TCP gives up.
-const patience = 10 * time.Second
 
 // IsFile reports whether the database is a file of this machine, SQLite's; otherwise it is PostgreSQL's.
 func (d DSN) IsFile() bool {
@@ -114,9 +109,6 @@ func (d DSN) Postgres() (*pgx.ConnConfig, error) {
 	if to.Database == "" {
 		return nil, i18n.Mistakef("[db] url：没有写数据库的名字，应写成 postgres://user@host/database 的形式",
 			"[db] url: names no database: must be like postgres://user@host/database")
-	}
-	if to.ConnectTimeout == 0 {
-		to.ConnectTimeout = patience
 	}
 	if m[2] == "" && !strings.Contains(m[5], "password=") && d.Password != "" {
 		to.Password = d.Password

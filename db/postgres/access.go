@@ -84,7 +84,7 @@ func refusal(c *pgx.ConnConfig, err error) error {
 	case tooManyConnections:
 		return i18n.Mistakef("PostgreSQL 的连接数满了：调大它的 max_connections，鹊桥最多用 %d 个",
 			"PostgreSQL has no connection left: raise its max_connections; Magpie uses up to %d", writers+readers)
-	case cannotConnectNow:
+	case cannotConnectNow, adminShutdown, crashShutdown:
 		return i18n.Mistakef("PostgreSQL 正在启动或关闭：稍后再试", "PostgreSQL is starting or stopping: try again in a moment")
 	}
 	return nil

@@ -17,6 +17,7 @@ import (
 
 	"magpie/db"
 	"magpie/db/engine"
+	"magpie/internal/chat"
 	"magpie/internal/i18n"
 	"magpie/internal/pgtest"
 )
@@ -226,5 +227,33 @@ func TestWaysIntoADatabase(t *testing.T) {
 		"CREATE DATABASE swedish OWNER owner LOCALE_PROVIDER icu ICU_LOCALE 'sv' LOCALE 'C.UTF-8' TEMPLATE template0")
 	for _, database := range []string{"plain", "swedish"} {
 		h.opens(db.Open, db.Config{URL: h.as("owner", database, "")})
+	}
+}
+
+// What is only read says as well that the server has gone.
+func TestReadingWithoutAServer(t *testing.T) {
+	t.Setenv("HOME", t.TempDir())
+	server := pgtest.Start(t, pgtest.Config{})
+	d, err := db.Open(t.Context(), db.Config{URL: server.URL("postgres")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close() //nolint:errcheck // only read
+	key := chat.FeishuChat("oc_1")
+	get := func() error { _, err := d.Chats().Get(t.Context(), key); return err }
+	if err := get(); !errors.Is(err, db.ErrNotFound) {
+		t.Fatal(err)
+	}
+	if err := server.Stop(); err != nil {
+		t.Fatal(err)
+	}
+	// Each of the open connections fails once in its own way.
+	for range 20 {
+		err = get()
+	}
+	for l, want := range map[i18n.Lang]string{i18n.English: "cannot be reached", i18n.Chinese: "连不上"} {
+		if text := i18n.ErrorText(l, err); !strings.Contains(text, want) || strings.Contains(text, "failed to connect") {
+			t.Errorf("without a server: %q", text)
+		}
 	}
 }

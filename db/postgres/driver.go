@@ -76,7 +76,7 @@ func (c connector) Connect(ctx context.Context) (driver.Conn, error) {
 		return err
 	})
 	if err != nil {
-		return nil, err
+		return nil, explainAccess(c.config, err)
 	}
 	if err := c.fence.check(ctx, opened.(*stdlib.Conn)); err != nil {
 		return nil, errors.Join(err, opened.Close())
