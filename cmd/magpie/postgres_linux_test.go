@@ -91,6 +91,9 @@ func TestServingFromPostgres(t *testing.T) {
 	run(1, fmt.Sprintf("Magpie is running and uses the database %s (process %d)", place, service.cmd.Process.Pid),
 		"history", "import", "/dev/null")
 	run(1, fmt.Sprintf("database: %s is intact; process %d is using it", place, service.cmd.Process.Pid), "doctor")
+	run(0, "", "audit")
+	run(0, "", "memory", "export", "memories")
+	run(0, "你好", "context", "--chat", r.chat, "--message", "你好")
 	run(1, "pg_dump --format=custom --file="+filepath.Join(dir, "copy.dump")+" "+place, "backup", "copy.dump")
 	must(t, os.WriteFile(filepath.Join(dir, "terminal.toml"), fmt.Appendf(nil,
 		"data = \"data\"\n[terminal]\nenabled = true\n[claude]\ncommand = %q\n[db]\nurl = %q\n", "sh", at), 0o600))
@@ -108,6 +111,7 @@ func TestServingFromPostgres(t *testing.T) {
 	service.stop()
 	run(1, "database: "+place+" is intact; no process is using it", "doctor")
 	run(0, "0 read", "history", "import", "/dev/null")
+	run(0, "", "memory", "import", "memories")
 	for what, text := range map[string]string{"a command": said.String(), "the log": service.logs.String()} {
 		if strings.Contains(text, "-battery") {
 			t.Errorf("%s shows the password: %s", what, text)
