@@ -112,11 +112,17 @@ func (rc *receiver) storeQuestion(
 			}
 		}, err
 	}
-	start, queued := rc.turns.startParams(), e
+	start, queued, unsure := rc.turns.startParams(), e, false
 	e.Start = &start
-	if got, err = rc.history.accept(ctx, e); err != nil && ctx.Err() == nil {
-		// If the turn cannot be claimed, the message must be stored anyway.
-		got, err = rc.history.accept(ctx, queued)
+	if got, err = rc.history.accept(ctx, e); err != nil {
+		unsure = isUnsure(err)
+		if ctx.Err() == nil {
+			// If the turn cannot be claimed, the message must be stored anyway.
+			got, err = rc.history.accept(ctx, queued)
+		}
+	}
+	if unsure {
+		return got, func() { rc.turns.findReserved(e.Key, start) }, err
 	}
 	if c := got.Claim; c != nil {
 		rc.busy.claimed(e.Key, c.Turn.ID)

@@ -40,7 +40,9 @@ func (b *Bridge) HandlePress(ctx context.Context, p chat.Press) (toast string, e
 	if err := b.receiver.enterChat(ctx, &chat.Incoming{Key: p.Key, ID: p.Card, Actor: p.Actor}); err != nil {
 		return i18n.NotForYou.In(b.languages.OfChat(ctx, p.Key)), err
 	}
-	return b.presses.press(ctx, p)
+	toast, err = b.presses.press(ctx, p)
+	b.turns.wakeIfUnsure(p.Key, err)
+	return toast, err
 }
 
 // press handles a pressed button. It returns the toast to show, even with an error.

@@ -54,7 +54,9 @@ func (b *Bridge) HandleMessage(ctx context.Context, m chat.Incoming) error {
 	if err := chat.CheckActor(chat.Ref{Key: m.Key, ID: m.ID}, m.Actor); err != nil {
 		return err
 	}
-	return b.receiver.handleMessage(ctx, m)
+	err := b.receiver.handleMessage(ctx, m)
+	b.turns.wakeIfUnsure(m.Key, err)
+	return err
 }
 
 // HandleEdit receives a message that its author has edited.
@@ -63,7 +65,9 @@ func (b *Bridge) HandleEdit(ctx context.Context, m chat.Incoming) error {
 	if err := chat.CheckActor(chat.Ref{Key: m.Key, ID: m.ID}, m.Actor); err != nil {
 		return err
 	}
-	return b.receiver.handleEdit(ctx, m)
+	err := b.receiver.handleEdit(ctx, m)
+	b.turns.wakeIfUnsure(m.Key, err)
+	return err
 }
 
 // handleMessage receives a message from the platform, which redelivers it until this returns nil. So it returns as

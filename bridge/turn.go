@@ -240,10 +240,15 @@ func (r *turnRunner) prepare(ctx context.Context, t *turn) {
 // retryStore retries storing the end of the turn until it succeeds; during shutdown only a few times. Whatever is not
 // stored even then is recovered from the transcript.
 func (r *turnRunner) retryStore(ctx context.Context, t *turn, end turncard.Outcome, err error) error {
+	unsure := false
 	for tries := 0; err != nil && !errors.Is(err, db.ErrNotFound) && (ctx.Err() == nil || tries < 3); tries++ {
+		unsure = unsure || isUnsure(err)
 		zerolog.Ctx(ctx).Error().Err(err).Msg("end of the turn not stored; trying again")
 		workqueue.Sleep(context.WithoutCancel(ctx), workqueue.StoreRetry)
 		err = r.store(ctx, t, end)
+	}
+	if unsure && errors.Is(err, db.ErrNotFound) { // it was stored before
+		return nil
 	}
 	return err
 }

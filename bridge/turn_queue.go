@@ -12,6 +12,7 @@ import (
 
 	"magpie/bridge/workqueue"
 	"magpie/db"
+	"magpie/db/engine"
 	"magpie/internal/chat"
 	"magpie/internal/convo"
 	"magpie/internal/failpoint"
@@ -37,6 +38,17 @@ type turnQueue struct {
 func (q *turnQueue) wake(key chat.Key) {
 	if q.busy.Enter(key) {
 		q.jobs.Enqueue(func(ctx context.Context) { q.work(ctx, key) })
+	}
+}
+
+// isUnsure reports whether it is unknown if a write was stored. Repeating it does no harm.
+func isUnsure(err error) bool { return errors.Is(err, engine.ErrAway) }
+
+// wakeIfUnsure looks for a turn that may have been stored, although err says otherwise: the platform delivers its question
+// again, which is then known and starts nothing.
+func (q *turnQueue) wakeIfUnsure(key chat.Key, err error) {
+	if isUnsure(err) {
+		q.wake(key)
 	}
 }
 
@@ -67,6 +79,12 @@ func (q *turnQueue) runReserved(key chat.Key, claim *db.Claim) {
 	})
 }
 
+// findReserved uses the reservation when it is unknown whether a turn was claimed that way, or even stored.
+func (q *turnQueue) findReserved(key chat.Key, start db.Start) {
+	start.Again = true
+	q.jobs.Fill(func(ctx context.Context) { q.workFrom(ctx, key, start) })
+}
+
 // startParams returns the parameters of a claim.
 func (q *turnQueue) startParams() db.Start {
 	return db.Start{
@@ -87,15 +105,19 @@ func (q *turnQueue) runNext(ctx context.Context, claim db.Claim) (left bool) {
 }
 
 // work runs the chat's turns one by one until none are left. Between two turns it lets other chats go first.
-func (q *turnQueue) work(ctx context.Context, key chat.Key) {
+func (q *turnQueue) work(ctx context.Context, key chat.Key) { q.workFrom(ctx, key, q.startParams()) }
+
+// workFrom is work that claims the first turn with start.
+func (q *turnQueue) workFrom(ctx context.Context, key chat.Key, start db.Start) {
 	if !q.restart(ctx, key) {
 		return
 	}
 	for !q.busy.Closed() { // turns left at shutdown are found at the next start
 		failpoint.At("turn: claiming")
-		claim, err := q.turns.Claim(ctx, key, q.startParams())
+		claim, err := q.turns.Claim(ctx, key, start)
 		switch {
 		case err == nil:
+			start = q.startParams()
 			q.busy.claimed(key, claim.Turn.ID)
 			if q.runNext(ctx, claim) {
 				return
@@ -108,6 +130,7 @@ func (q *turnQueue) work(ctx context.Context, key chat.Key) {
 				return
 			}
 		default:
+			start.Again = start.Again || isUnsure(err)
 			q.log.Error().Err(err).Stringer("chat", key).Msg("next turn not found; trying again")
 			workqueue.Sleep(ctx, workqueue.StoreRetry)
 		}

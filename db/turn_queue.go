@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"time"
 
@@ -129,13 +130,25 @@ type Start struct {
 	Prompt  string
 	Node    string // this machine, whose own session is resumed; empty = the session that answered last
 	Resume  bool   // allows the chat's session
+	Again   bool   // an earlier claim of the chat with the same Prompt may have been stored, see [engine.ErrAway]
 }
+
+const selectClaimed = `SELECT ` + turnColumns + ` FROM turns INDEXED BY turns_open
+	WHERE chat_key = ?1 AND state = 'running' AND prompt_id = ?2 AND prompt_id <> ''`
 
 // Claim claims the chat's oldest queued turn and returns it, or [ErrNotFound]. The turn runs in the chat's session if
 // there is one and s allows it, otherwise in a new one.
 func (ts Turns) Claim(ctx context.Context, key chat.Key, s Start) (c Claim, err error) {
 	err = ts.db.chatTx(ctx, key, func(ctx context.Context, tx *sql.Tx) error {
 		c = Claim{}
+		if s.Again {
+			c.Turn, err = queryOne(ctx, tx, scanTurn, selectClaimed, key.String(), s.Prompt)
+			if err == nil {
+				return ts.fill(ctx, tx, &c, s)
+			} else if !errors.Is(err, ErrNotFound) {
+				return fmt.Errorf("claimed turn: %w", err)
+			}
+		}
 		effects, err := ts.db.decide(ctx, tx, key, convo.Claims{})
 		if err == nil && len(effects) == 0 {
 			return ErrNotFound
@@ -157,20 +170,26 @@ func (ts Turns) begin(ctx context.Context, tx *sql.Tx, key chat.Key, turn int64,
 	if err != nil {
 		return c, fmt.Errorf("claim turn: %w", err)
 	}
+	return c, ts.fill(ctx, tx, &c, s)
+}
+
+// fill reads what belongs to the turn of a claim.
+func (ts Turns) fill(ctx context.Context, tx *sql.Tx, c *Claim, s Start) (err error) {
+	key := c.Turn.Key
 	c.Resume = c.Turn.Session != s.Session
 	if c.Chat, err = loadChat(ctx, tx, key); err != nil {
-		return c, err
+		return err
 	}
 	// The turn belongs to a session that this machine had put aside.
 	if s := c.Turn.Session; c.Resume && s != c.Chat.Session.ID && c.Turn.Follows == 0 {
 		if c.Chat.Session, err = loadSessionAside(ctx, tx, key, s); err != nil {
-			return c, err
+			return err
 		}
 	}
 	if c.Asked, err = queryMessages(ctx, tx, key, selectAsked, key.String(), c.Turn.questionTurn()); err != nil {
-		return c, err
+		return err
 	}
-	return c, ts.db.Messages().loadInto(ctx, tx, key, c.Asked)
+	return ts.db.Messages().loadInto(ctx, tx, key, c.Asked)
 }
 
 // Requeue puts back a turn that has changed nothing yet. It will be claimed again in its old order, and runs in the
