@@ -12,7 +12,7 @@ import (
 
 // compared are the tables, and the columns that depend on the engine, or on what is written besides.
 var compared = map[string]string{
-	"chats": "no", "messages": "id actor_name", "turns": "draft part_ends", "sessions": "", "memories": "", "memory_versions": "",
+	"chats": "no owner fence", "messages": "id actor_name", "turns": "draft part_ends", "sessions": "", "memories": "", "memory_versions": "",
 	"embeddings": "", "approvals": "", "rules": "", "files": "id", "grants": "", "ledger": "id", "file_deliveries": "id", "owners": "",
 	"outbox": "file_delivery_id", "agent_folders": "", "titles": "", "steers": "", "silenced": "", "digests": "", "limits": "",
 	"events": "", "answer_pages": "answer",
