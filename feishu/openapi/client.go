@@ -111,6 +111,10 @@ func New(cfg Config, log zerolog.Logger) *Client {
 	return c
 }
 
+// SetShare limits this program to a part of the app's rates, because other programs make calls of the same app. The limits
+// of each chat and card stay: one program at a time writes there.
+func (c *Client) SetShare(share float64) { c.limits.setShare(share) }
+
 // Call makes a request when the app's limits allow, and returns the whole JSON of the answer. Its errors are those of
 // ctx and [Error].
 func (c *Client) Call(ctx context.Context, r Request) (answer gjson.Result, err error) {

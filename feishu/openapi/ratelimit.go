@@ -15,10 +15,11 @@ import (
 // limits keeps the app below the platform's rate limits (pages "Frequency control", im-v1/message/create and
 // cardkit-v1/card/update): the platform counts an app's calls to each API separately, and the messages of a chat.
 type limits struct {
-	pace    float64 // multiplies the platform's rates
 	started time.Time
 
 	mu    sync.Mutex
+	pace  float64               // multiplies the platform's rates
+	share float64               // this program's part of the rates, see [Client.SetShare]
 	apis  map[string]*apiLimits // by method and path, without the ids in it
 	chats map[string]slots
 }
@@ -125,7 +126,17 @@ func (t fifo) wait(ctx context.Context, limiters ...*rate.Limiter) error {
 
 // newLimits returns the limits of an app; pace multiplies the platform's rates.
 func newLimits(pace float64) limits {
-	return limits{pace: pace, started: time.Now(), apis: map[string]*apiLimits{}, chats: map[string]slots{}}
+	return limits{pace: pace, share: 1, started: time.Now(), apis: map[string]*apiLimits{}, chats: map[string]slots{}}
+}
+
+// setShare changes the rates of all APIs, also for the calls that wait.
+func (l *limits) setShare(share float64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.share = share
+	for _, api := range l.apis {
+		api.setPace(l.pace * share)
+	}
 }
 
 // limiterFor returns the limits of the API to which a call goes.
@@ -134,17 +145,35 @@ func (l *limits) limiterFor(method, path string) *apiLimits {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.apis[name] == nil {
-		l.apis[name] = newAPILimits(l.pace)
+		l.apis[name] = newAPILimits(l.pace * l.share)
 	}
 	return l.apis[name]
 }
 
 func newAPILimits(pace float64) *apiLimits {
+	second, burst := perSecond(pace)
+	minute, longBurst := perMinute(pace)
 	return &apiLimits{
-		second: rate.NewLimiter(rate.Limit(40*pace), int(math.Ceil(8*pace))),
-		minute: rate.NewLimiter(rate.Limit(14*pace), int(math.Ceil(120*pace))),
-		fifo:   newFIFO(),
+		second: rate.NewLimiter(second, burst), minute: rate.NewLimiter(minute, longBurst), fifo: newFIFO(),
 	}
+}
+
+func perSecond(pace float64) (rate.Limit, int) {
+	return rate.Limit(40 * pace), int(math.Ceil(8 * pace))
+}
+func perMinute(pace float64) (rate.Limit, int) {
+	return rate.Limit(14 * pace), int(math.Ceil(120 * pace))
+}
+
+func (l *apiLimits) setPace(pace float64) {
+	set := func(l *rate.Limiter, limit rate.Limit, burst int) {
+		l.SetLimit(limit)
+		l.SetBurst(burst)
+	}
+	second, burst := perSecond(pace)
+	set(l.second, second, burst)
+	minute, burst := perMinute(pace)
+	set(l.minute, minute, burst)
 }
 
 // pathTemplate is a path without the IDs in it. After the service and its version, names and IDs alternate:
@@ -251,11 +280,12 @@ func wait(ctx context.Context, l *rate.Limiter) error {
 	return ctx.Err()
 }
 
-// waitForRoom waits until the limiter would allow that many events, without taking them. Its only error is ctx's. (A
-// reservation that is canceled at once would not work: once its time has come, it keeps its token.)
+// waitForRoom waits until the limiter would allow that many events, or its burst if that has become smaller, without
+// taking them. Its only error is ctx's. (A reservation that is canceled at once would not work: once its time has come, it
+// keeps its token.)
 func waitForRoom(ctx context.Context, l *rate.Limiter, room int) error {
 	for {
-		missing := float64(room) - l.Tokens()
+		missing := float64(min(room, l.Burst())) - l.Tokens()
 		if missing <= 0 {
 			return ctx.Err()
 		}

@@ -212,6 +212,86 @@ func TestThePaceIsAMultipleOfTheRates(t *testing.T) {
 	})
 }
 
+// Several programs of an app keep its limits together, also while one comes and goes.
+func TestProgramsShareTheRatesOfTheirApp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const path = "/open-apis/im/v1/chats"
+		var (
+			mu    sync.Mutex
+			at    []time.Time
+			calls sync.WaitGroup
+		)
+		ctx, cancel := context.WithCancel(t.Context())
+		start := func(share float64) *limits {
+			l := newLimits(1)
+			l.setShare(share)
+			for range 3 {
+				calls.Go(func() {
+					for l.limiterFor("GET", path).wait(ctx) == nil {
+						mu.Lock()
+						at = append(at, time.Now())
+						mu.Unlock()
+					}
+				})
+			}
+			return &l
+		}
+		first := start(1)
+		time.Sleep(2 * time.Minute)
+		second := start(0.2)
+		time.Sleep(5 * time.Second)
+		first.setShare(0.5)
+		second.setShare(0.5)
+		time.Sleep(2 * time.Minute)
+		shared := len(at)
+		time.Sleep(time.Minute)
+		if n := len(at) - shared; n < 13*60 {
+			t.Errorf("two programs made %d calls in a minute", n)
+		}
+		first.setShare(1)
+		before := len(at)
+		second.setShare(0.01)
+		time.Sleep(time.Minute)
+		if n := len(at) - before; n < 13*60 {
+			t.Errorf("one that is left made %d calls in a minute", n)
+		}
+		cancel()
+		calls.Wait()
+		slices.SortFunc(at, time.Time.Compare)
+		if n := most(at, time.Second); n > 50 {
+			t.Errorf("%d calls within a second, the platform takes 50", n)
+		}
+		if n := most(at, time.Minute); n > 1000 {
+			t.Errorf("%d calls within a minute, the platform takes 1000", n)
+		}
+	})
+}
+
+// A call of low priority that waits for room does not wait for more than there will ever be.
+func TestWaitingForRoomKnowsASmallerBurst(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLimits(1)
+		api := l.limiterFor("GET", "/open-apis/im/v1/chats")
+		for range api.minute.Burst() {
+			if err := api.wait(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		spare := make(chan error, 1)
+		go func() { spare <- api.waitForSpare(t.Context()) }()
+		synctest.Wait()
+		l.setShare(0.1)
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		if len(spare) != 1 {
+			t.Fatal("still waiting")
+		}
+		if err := <-spare; err != nil {
+			t.Error(err)
+		}
+	})
+}
+
 // After the machine was suspended, the waiting calls do not all start at once.
 func TestOneCallWaitsForItsTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
