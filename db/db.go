@@ -74,6 +74,7 @@ func (c Config) DSN() dsn.DSN {
 // DB is the store. Its methods are safe for concurrent use; each is one transaction.
 type DB struct {
 	engine.Upkeep
+	*place // among the programs that serve the database; nil if it is the only one
 
 	engine  engine.Engine
 	locking lockWords // of the engine
@@ -85,7 +86,6 @@ type DB struct {
 	hotTurns *turnCache
 
 	folder *filelock.Lock // on the data folder; nil if nothing is locked
-	place  *place         // among the programs that serve the database; nil if it is the only one
 
 	terms    termIndex
 	indexing *indexer // the index of SQLite; nil with another engine

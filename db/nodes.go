@@ -7,6 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"magpie/db/postgres"
@@ -24,20 +26,24 @@ const (
 
 // place is what this program has among those that serve the database.
 type place struct {
+	db     *DB
 	server *postgres.DB
 	run    int64
 	good   time.Duration // when the last renewal that has succeeded was sent, by [bootTime]
+	seen   atomic.Pointer[bridges]
 }
 
 const (
 	placesName = "nodes" // see [locks]
 
-	declareDead = `UPDATE nodes SET dead = 1 WHERE dead = 0 AND (until < clock_timestamp() OR instance = ?1 AND ?1 <> '') RETURNING session`
+	declareDead = `UPDATE nodes SET dead = 1 WHERE dead = 0 AND (until < clock_timestamp() OR instance = ?1 AND ?1 <> '')`
 	livingNodes = `SELECT name FROM nodes WHERE dead = 0 ORDER BY run`
 	insertNode  = `INSERT INTO nodes (name, instance, session, until, joined_at)
 		VALUES (?1, ?2, ?3, clock_timestamp() + make_interval(secs => ?4), ?5) RETURNING run`
-	renewNode = `UPDATE nodes SET until = clock_timestamp() + make_interval(secs => ?2) WHERE run = ?1 AND dead = 0`
-	leaveNode = `UPDATE nodes SET dead = 1 WHERE run = ?1 AND dead = 0`
+	renewNode = `UPDATE nodes SET until = clock_timestamp() + make_interval(secs => ?2) WHERE run = ?1 AND dead = 0
+		RETURNING (SELECT COUNT(*) FROM nodes n WHERE n.dead = 0), (SELECT MIN(n.run) FROM nodes n WHERE n.dead = 0),
+			(SELECT COUNT(*) FROM nodes n WHERE n.dead = 0 AND n.until < clock_timestamp() AND n.run <> ?1)`
+	leaveNode = `UPDATE nodes SET dead = 1, until = clock_timestamp() WHERE run = ?1 AND dead = 0`
 	sweepNode = `DELETE FROM nodes WHERE dead = 1 AND until < clock_timestamp() - make_interval(days => 30)
 		AND NOT EXISTS (SELECT 1 FROM chats WHERE owner = run)`
 )
@@ -49,27 +55,18 @@ var ErrPlaceLost = i18n.Mistakef("另一个鹊桥已接管：本进程太久没�
 // errStopped is why a place was not renewed although nothing has failed.
 var errStopped = errors.New("this process or its machine was stopped for a while")
 
-// join takes a place for this program. Those of bridges that are gone are ended first: of those that have not renewed
-// theirs, and of an earlier process of this machine, whose lock this one holds.
+// join takes a place for this program. Those of bridges that are gone are ended first.
 func (d *DB) join(ctx context.Context, server *postgres.DB, c Config, session string) error {
 	at := c.DSN()
 	own := ""
 	if at.Data != "" { // its lock is held
 		own = at.Instance()
 	}
-	var gone []string
-	err := d.namedTx(ctx, placesName, func(ctx context.Context, tx *sql.Tx) (err error) {
-		gone, err = queryAll(ctx, tx, scanText, declareDead, own)
-		return err
-	})
-	for _, dead := range gone { // after the commit: from then on it gets no connection
-		err = errors.Join(err, server.EndSessions(ctx, dead))
-	}
-	if err != nil {
+	if err := d.endDead(ctx, server, own); err != nil {
 		return err
 	}
-	p := &place{server: server}
-	err = d.namedTx(ctx, placesName, func(ctx context.Context, tx *sql.Tx) error {
+	p := &place{db: d, server: server}
+	err := d.namedTx(ctx, placesName, func(ctx context.Context, tx *sql.Tx) error {
 		others, err := queryAll(ctx, tx, scanText, livingNodes)
 		if err != nil {
 			return err
@@ -80,6 +77,7 @@ func (d *DB) join(ctx context.Context, server *postgres.DB, c Config, session st
 				strings.Join(others, ", "), placeTTL)
 		}
 		p.good = bootTime()
+		p.seen.Store(&bridges{living: len(others) + 1, leads: len(others) == 0, at: p.good})
 		return tx.QueryRowContext(ctx, insertNode, c.Node, own, session, placeTTL.Seconds(), millis(d.now())).Scan(&p.run)
 	})
 	if err != nil {
@@ -88,6 +86,15 @@ func (d *DB) join(ctx context.Context, server *postgres.DB, c Config, session st
 	server.Fence()
 	d.place = p
 	return nil
+}
+
+// endDead declares those dead that have not renewed their place in time, and an earlier process of this machine, whose lock
+// this one holds if own names it. Then it ends their connections.
+func (d *DB) endDead(ctx context.Context, server *postgres.DB, own string) error {
+	if _, err := d.namedExec(ctx, placesName, declareDead, own); err != nil {
+		return err
+	}
+	return server.EndDead(ctx) // after the commit: from then on they get no connection
 }
 
 // leave gives the place back, so that others need not wait.
@@ -105,17 +112,23 @@ func (d *DB) leave() error {
 
 // KeepPlace renews this program's place among those that serve the database until ctx is done. tell is called with the
 // reason when it could not for so long that others may take over soon: no agent may work from then on. It is called with nil
-// when the place is renewed again. KeepPlace returns [ErrPlaceLost] when another bridge has taken over. With SQLite there is
-// only one program.
-func (d *DB) KeepPlace(ctx context.Context, tell func(error)) error {
-	p := d.place
+// when the place is renewed again. living is called with the number of bridges after the first renewal, and when it has
+// changed. KeepPlace returns [ErrPlaceLost] when another bridge has taken over. With SQLite there is only one program.
+func (p *place) KeepPlace(ctx context.Context, tell func(error), living func(bridges int)) error {
 	if p == nil {
 		<-ctx.Done()
 		return nil
 	}
+	ctx, stop := context.WithCancel(ctx)
+	overdue := make(chan struct{}, 1)
+	var watch sync.WaitGroup
+	defer watch.Wait()
+	defer stop()
+	watch.Go(func() { p.endOverdue(ctx, overdue) })
 	tick := time.NewTicker(renewEvery / 5)
 	defer tick.Stop()
-	lapsed, failed := false, error(nil)
+	lapsed, failed, told := false, error(nil), 0
+	steady := bootTime() // since then every renewal was in time
 	for next := p.good + renewEvery; ; {
 		select {
 		case <-ctx.Done():
@@ -130,30 +143,67 @@ func (d *DB) KeepPlace(ctx context.Context, tell func(error)) error {
 		if now < next {
 			continue
 		}
-		var is bool
-		if is, failed = p.renew(ctx); failed == nil && !is {
+		var seen bridges
+		if seen, failed = p.renew(ctx); failed == nil && seen.living == 0 {
 			if !lapsed {
 				tell(ErrPlaceLost)
 			}
 			return ErrPlaceLost
 		}
-		if failed == nil {
-			if lapsed {
-				lapsed = false
-				tell(nil)
+		if failed != nil || lapsed {
+			steady = now
+		}
+		if failed != nil {
+			continue
+		}
+		if lapsed {
+			lapsed = false
+			tell(nil)
+		}
+		p.good, next = now, now+renewEvery
+		p.seen.Store(&seen)
+		if seen.living != told {
+			told = seen.living
+			living(told)
+		}
+		// When the database was away, all are overdue: they are given the time to renew theirs.
+		if seen.overdue > 0 && now-steady > placeTTL {
+			select {
+			case overdue <- struct{}{}:
+			default: // it is known
 			}
-			p.good, next = now, now+renewEvery
 		}
 	}
 }
 
-// renew reports whether the place is still this program's.
-func (p *place) renew(ctx context.Context) (bool, error) {
+// renew renews the place, and looks who else is there. No bridge lives if the place is not this program's any more.
+func (p *place) renew(ctx context.Context) (b bridges, err error) {
 	ctx, cancel := context.WithTimeout(ctx, renewEvery/2)
 	defer cancel()
-	rows, err := p.server.Do(ctx, renewNode, p.run, placeTTL.Seconds())
-	if errors.Is(err, postgres.ErrShutOut) {
-		return false, nil
+	b.at = bootTime()
+	var first int64
+	err = p.server.Row(ctx, renewNode, p.run, placeTTL.Seconds()).Scan(&b.living, &first, &b.overdue)
+	if err = p.server.Explain(err); errors.Is(err, sql.ErrNoRows) || errors.Is(err, postgres.ErrShutOut) {
+		return bridges{}, nil
 	}
-	return rows > 0, err
+	b.leads = first == p.run
+	return b, err
+}
+
+// endOverdue ends the bridges that have not renewed their place whenever there are some, until ctx is done. It is no part of
+// the renewal, which must not wait for it.
+func (p *place) endOverdue(ctx context.Context, some <-chan struct{}) {
+	for {
+		select {
+		case <-some:
+		case <-ctx.Done():
+			return
+		}
+		for p.db.endDead(ctx, p.server, "") != nil && ctx.Err() == nil {
+			select {
+			case <-time.After(renewEvery):
+			case <-ctx.Done():
+			}
+		}
+	}
 }

@@ -143,6 +143,9 @@ func newProgram(
 	p.pool = claude.NewPool(p.cfg.Claude)
 	if c.HasFeishu() {
 		p.feishu = feishu.New(c.FeishuConfig(), log)
+		if others := p.store.Living() - 1; others > 0 {
+			p.feishu.SetShare(1 / float64(firstShare*others))
+		}
 		p.doors = door.Doors{p.feishu}
 	}
 	if err := p.openTerminal(); err != nil {
@@ -285,7 +288,7 @@ func (p *program) run(ctx context.Context) error {
 		return nil
 	})
 	g.Go(func() error { p.store.Guard(ctx, p.logStoreLoss); return nil })
-	g.Go(func() error { return p.store.KeepPlace(ctx, p.suspendAgents) })
+	g.Go(func() error { return p.store.KeepPlace(ctx, p.suspendAgents, p.shareRates) })
 	if p.http != nil {
 		pages := healthServer(knownHosts(p.cfg.HTTP, p.http.Addr(), p.healthPages()))
 		g.Go(func() error { return serveHTTP(ctx, p.http, pages) })
@@ -362,6 +365,18 @@ func (p *program) suspendAgents(why error) {
 	}
 	p.log.Warn().Msg("the place in the database is renewed: the agents go on")
 	p.pool.Resume()
+}
+
+// firstShare divides the rates of the app for a bridge that joins others, until all know of each other. The platform allows
+// a fifth more than what the others then use together.
+const firstShare = 5
+
+// shareRates divides the rates of the app among the bridges that live. Who comes is told with its first renewal, when the
+// others have renewed their places, too; the part of who goes is used after their next renewals.
+func (p *program) shareRates(bridges int) {
+	if p.feishu != nil {
+		p.feishu.SetShare(1 / float64(bridges))
+	}
 }
 
 // snapshot reads the state for the metrics.

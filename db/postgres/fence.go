@@ -50,12 +50,12 @@ func (d *DB) Fence() { d.fence.session.Store(&d.options.Run) }
 // Refused is how many connections were refused, see [DB.Fence].
 func (d *DB) Refused() int64 { return d.fence.refused.Load() }
 
-const endSessions = `SELECT COUNT(pg_terminate_backend(pid, 5000)) FROM pg_stat_activity
-	WHERE application_name = ?1 AND pid <> pg_backend_pid()`
+const endSessions = `SELECT COUNT(pg_terminate_backend(pid, 5000)) FROM pg_stat_activity JOIN nodes ON application_name = ?1 || session
+	WHERE dead = 1 AND pid <> pg_backend_pid()`
 
-// EndSessions ends the connections of another program, after it was declared dead in a transaction that is committed.
-func (d *DB) EndSessions(ctx context.Context, run string) error {
-	if err := d.write.QueryRowContext(ctx, endSessions, sessionName(run)).Scan(new(int64)); err != nil {
+// EndDead ends the connections of the programs that were declared dead in a transaction that is committed.
+func (d *DB) EndDead(ctx context.Context) error {
+	if err := d.write.QueryRowContext(ctx, endSessions, sessionName("")).Scan(new(int64)); err != nil {
 		return fmt.Errorf("end the connections of a dead bridge: %w", d.Explain(err))
 	}
 	return nil
@@ -68,4 +68,9 @@ func (d *DB) Do(ctx context.Context, statement string, args ...any) (rows int64,
 		rows, err = res.RowsAffected()
 	}
 	return rows, d.Explain(err)
+}
+
+// Row is [DB.Do] for a statement that returns a row. The caller explains its error.
+func (d *DB) Row(ctx context.Context, statement string, args ...any) *sql.Row {
+	return d.write.QueryRowContext(ctx, statement, args...)
 }

@@ -1,0 +1,113 @@
+package db_test
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"magpie/db"
+	"magpie/db/dbtest"
+)
+
+// beside opens the database as another bridge, while those that serve it live on.
+func beside(t *testing.T, path, node string) *db.DB {
+	t.Helper()
+	side := dbtest.Side(t, path)
+	hide := func(from, to int) {
+		t.Helper()
+		if _, err := side.Exec(`UPDATE nodes SET dead = $2 WHERE dead = $1 AND name <> $3`, from, to, node); err != nil {
+			t.Fatal(err)
+		}
+	}
+	hide(0, 2)
+	d, err := bridge(t, path, node)
+	hide(2, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+// kept is a bridge that keeps its place.
+type kept struct {
+	*db.DB
+	living atomic.Int64 // as it was told
+	stop   func() error
+}
+
+func keep(t *testing.T, d *db.DB) *kept {
+	k := &kept{DB: d}
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() {
+		done <- d.KeepPlace(ctx, func(err error) { t.Errorf("lapsed: %v", err) }, func(n int) { k.living.Store(int64(n)) })
+	}()
+	k.stop = func() error { cancel(); return <-done }
+	return k
+}
+
+// await waits until something is the case.
+func await(t *testing.T, what string, is func() bool) {
+	t.Helper()
+	for range 1200 {
+		if is() {
+			return
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+	t.Fatalf("%s: not within a minute", what)
+}
+
+// Of several bridges the first one leads, and its successor when it has left, or was declared dead because it does not renew
+// its place.
+func TestOneBridgeLeads(t *testing.T) {
+	dbtest.OfPostgres(t)
+	t.Parallel()
+	path := dbtest.Create(t)
+	first, err := bridge(t, path, "a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !first.Leads() || first.Living() != 1 {
+		t.Errorf("alone: leads %v, %d live", first.Leads(), first.Living())
+	}
+	a := keep(t, first)
+	b := keep(t, beside(t, path, "b"))
+	c := keep(t, beside(t, path, "c"))
+	await(t, "three", func() bool { return a.living.Load() == 3 && b.living.Load() == 3 && c.living.Load() == 3 })
+	if !a.Leads() || b.Leads() || c.Leads() || a.Living() != 3 {
+		t.Errorf("a leads %v, b %v, c %v; %d live", a.Leads(), b.Leads(), c.Leads(), a.Living())
+	}
+	if err := errors.Join(a.stop(), a.Close()); err != nil {
+		t.Fatal(err)
+	}
+	await(t, "b leads", b.Leads)
+	if c.Leads() || b.Living() != 2 {
+		t.Errorf("c leads %v; %d live", c.Leads(), b.Living())
+	}
+	if err := b.stop(); err != nil { // it does not renew its place, but has its connections
+		t.Fatal(err)
+	}
+	await(t, "c leads", c.Leads)
+	if b.Leads() {
+		t.Error("b still leads")
+	}
+	if err := b.Tx(t.Context(), func(context.Context, *sql.Tx) error { return nil }); err == nil {
+		t.Error("a dead bridge writes")
+	}
+	await(t, "one", func() bool { return c.living.Load() == 1 })
+	_ = b.Close()
+	if err := errors.Join(c.stop(), c.Close()); err != nil {
+		t.Error(err)
+	}
+}
+
+// With SQLite the only program leads.
+func TestTheOnlyProgramLeads(t *testing.T) {
+	if d := fresh(t); !d.Leads() || d.Living() != 1 {
+		t.Errorf("leads %v, %d live", d.Leads(), d.Living())
+	}
+}
