@@ -291,7 +291,7 @@ func TestHintsInASilentChat(t *testing.T) {
 				r.Helper()
 				r.until(fmt.Sprint(want, " starts"), func() bool { return r.started() == want })
 			}
-			r.sql(`UPDATE chats SET turned_at = turned_at - ? WHERE key = ?`, hours*60*60*1000, key)
+			r.sql(`UPDATE chats SET turned_at = turned_at - ?1 WHERE key = ?2`, hours*60*60*1000, key)
 			<-r.pool().Drop(key)
 			r.awaitReceived(r.sim.Say(group, r.user, "大家早"))
 			if counts {

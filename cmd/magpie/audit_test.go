@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -19,7 +20,7 @@ import (
 func (r *rig) output(args ...string) string {
 	r.Helper()
 	cmd := magpie(r, r.TempDir(), args...)
-	cmd.Env = append(cmd.Env, "MAGPIE_DB_URL="+r.cfg.DB.URL, "MAGPIE_CLAUDE_PROJECT="+r.inProject())
+	cmd.Env = append(cmd.Env, "MAGPIE_DB_URL="+r.cfg.DB.URL, "MAGPIE_DATA="+filepath.Dir(databaseOf(r.cfg)), "MAGPIE_CLAUDE_PROJECT="+r.inProject())
 	out, err := cmd.Output()
 	must(r, err)
 	return string(out)
@@ -115,7 +116,7 @@ func TestTheRecordOfWhatAgentsDid(t *testing.T) {
 		t.Errorf("another chat: %q", out)
 	}
 	cmd := magpie(t, t.TempDir(), "audit", "--chat", "oc_other")
-	cmd.Env = append(cmd.Env, "MAGPIE_DB_URL="+r.cfg.DB.URL, "MAGPIE_CLAUDE_PROJECT="+r.inProject())
+	cmd.Env = append(cmd.Env, "MAGPIE_DB_URL="+r.cfg.DB.URL, "MAGPIE_DATA="+filepath.Dir(databaseOf(r.cfg)), "MAGPIE_CLAUDE_PROJECT="+r.inProject())
 	if out, err := cmd.CombinedOutput(); err == nil || !strings.Contains(string(out), "feishu:chat:oc_other") ||
 		strings.Contains(string(out), "No decisions") {
 		t.Errorf("an unknown chat: %s, %v", out, err)

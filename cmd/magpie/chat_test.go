@@ -10,6 +10,7 @@ import (
 	"sync"
 	"testing"
 
+	"magpie/db/dbtest"
 	"magpie/internal/claude/claudetest"
 	"magpie/internal/feishusim"
 	"magpie/internal/modelsim"
@@ -34,10 +35,11 @@ func chatPlace(t *testing.T) (place func(*config.Config), file string) {
 	dir, err := os.MkdirTemp("", "chat")
 	must(t, err)
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	url := "sqlite://" + filepath.Join(dir, "m.db")
+	path := filepath.Join(dir, "magpie.db")
+	must(t, dbtest.Write(path))
 	file = filepath.Join(dir, "magpie.toml")
-	must(t, os.WriteFile(file, []byte("[db]\nurl = \""+url+"\"\n"), 0o600))
-	return func(c *config.Config) { c.DB.URL = url }, file
+	must(t, os.WriteFile(file, fmt.Appendf(nil, "data = %q\n[db]\nurl = %q\n", dir, dbtest.URL(path)), 0o600))
+	return func(c *config.Config) { inDatabase(c, path) }, file
 }
 
 // command is magpie chat with these arguments, as a process of its own.

@@ -13,6 +13,7 @@ import (
 
 	"magpie/bridge"
 	"magpie/bridge/access"
+	"magpie/db/dbtest"
 	"magpie/internal/claude/claudetest"
 	"magpie/internal/feishusim"
 	"magpie/internal/modelsim"
@@ -207,11 +208,9 @@ func TestLoginThroughTheChat(t *testing.T) {
 // everything is all that the program has in its folder and has logged.
 func (r *rig) everything() string {
 	r.Helper()
-	files, err := filepath.Glob(filepath.Join(filepath.Dir(r.cfg.DB.DSN().File()), "*"))
-	if err != nil || len(files) == 0 {
-		r.Fatalf("%v %v", files, err)
-	}
-	all := r.logs.String()
+	files, err := filepath.Glob(filepath.Join(filepath.Dir(databaseOf(r.cfg)), "*"))
+	must(r, err)
+	all := r.logs.String() + dbtest.Content(r, databaseOf(r.cfg))
 	for _, path := range files {
 		if info, err := os.Stat(path); err != nil || info.IsDir() {
 			continue

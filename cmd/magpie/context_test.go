@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -22,7 +23,7 @@ import (
 func (r *rig) context(chatID string, args ...string) *exec.Cmd {
 	r.Helper()
 	cmd := magpie(r, r.TempDir(), append([]string{"context", "--chat", chatID}, args...)...)
-	cmd.Env = append(cmd.Env, "MAGPIE_DB_URL="+r.cfg.DB.URL, "MAGPIE_CLAUDE_PROJECT="+r.inProject())
+	cmd.Env = append(cmd.Env, "MAGPIE_DB_URL="+r.cfg.DB.URL, "MAGPIE_DATA="+filepath.Dir(databaseOf(r.cfg)), "MAGPIE_CLAUDE_PROJECT="+r.inProject())
 	for _, v := range r.cfg.Claude.Environ {
 		if strings.HasPrefix(v, "HOME=") || strings.HasPrefix(v, "CLAUDE_CONFIG_DIR=") {
 			cmd.Env = append(cmd.Env, v)

@@ -55,7 +55,7 @@ func newTerminalHouse(t *testing.T, o doortest.Options) terminalHouse {
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	path := filepath.Join(dir, "magpie.db")
 	must(t, dbtest.Write(path))
-	h := newHouse(t, o, func(c *config.Config) { c.DB.URL = dbtest.URL(path) })
+	h := newHouse(t, o, func(c *config.Config) { inDatabase(c, path) })
 	return terminalHouse{h, filepath.Join(dir, terminalFolder), &news{more: make(chan struct{})}}
 }
 

@@ -42,7 +42,7 @@ func (r *rig) endedWith(id, said string) {
 	if n := r.count(`SELECT COUNT(*) FROM turns WHERE state <> 'cancelled'`); n != 0 {
 		r.Errorf("%d turns have not ended with their conversation", n)
 	}
-	stored := r.count(`SELECT COUNT(*) FROM messages WHERE role = 'assistant' AND class = 'talk' AND content = ?`, said)
+	stored := r.count(`SELECT COUNT(*) FROM messages WHERE role = 'assistant' AND class = 'talk' AND content = ?1`, said)
 	if said != "" && stored != 1 {
 		r.Errorf("the History holds what the agent has said %d times", stored)
 	}

@@ -18,7 +18,7 @@ func TestABareReadDoesNotReachTheProgram(t *testing.T) {
 	own := map[string]string{"config": filepath.Join(dir, "magpie.toml"), "secret": filepath.Join(dir, "secret")}
 	free := filepath.Join(dir, "free.txt")
 	r := newRig(t, realCLI(t), func(c *config.Config) {
-		data := filepath.Dir(strings.TrimPrefix(c.DB.URL, "sqlite://"))
+		data := filepath.Dir(databaseOf(*c))
 		own["data"], own["another chat"] = filepath.Join(data, "notes.txt"),
 			filepath.Join(data, "files", "0a1b2c3d4e5f", "notes.txt")
 		c.File, c.Claude.AllowedTools = own["config"], []string{"Read"}

@@ -21,6 +21,7 @@ import (
 
 	"magpie/bridge"
 	"magpie/db"
+	"magpie/db/dbtest"
 	"magpie/db/sqlite"
 	"magpie/feishu"
 	"magpie/internal/claude"
@@ -159,23 +160,25 @@ func TestReadinessNamesTheCircuit(t *testing.T) {
 	}
 }
 
+// becomes waits until /readyz says so.
+func (r *rig) becomes(want int, cond func(readiness) bool) (got readiness) {
+	r.Helper()
+	r.until(fmt.Sprintf("readiness %d", want), func() bool {
+		var status int
+		status, got = r.readiness()
+		return status == want && cond(got)
+	})
+	return got
+}
+
 func TestHealthAndReadiness(t *testing.T) {
 	r := newRig(t, withPages)
-	ready := func(want int, cond func(readiness) bool) (got readiness) {
-		t.Helper()
-		r.until(fmt.Sprintf("readiness %d", want), func() bool {
-			var status int
-			status, got = r.readiness()
-			return status == want && cond(got)
-		})
-		return got
-	}
-	ready(http.StatusOK, func(got readiness) bool { return got.Ready && got.Platform.Since != nil && got.Store.OK })
+	r.becomes(http.StatusOK, func(got readiness) bool { return got.Ready && got.Platform.Since != nil && got.Store.OK })
 
 	r.sim.RefuseEndpoint(1, "busy")
 	r.sim.DropConnections(true)
 	r.await("the end of the connection", func(v *feishusim.View) bool { return v.Connections() == 0 })
-	got := ready(http.StatusServiceUnavailable, func(got readiness) bool {
+	got := r.becomes(http.StatusServiceUnavailable, func(got readiness) bool {
 		return strings.Contains(got.Platform.Error, "busy")
 	})
 	if got.Ready || got.Platform.Connected || got.Platform.Since == nil || !got.Store.OK {
@@ -188,7 +191,14 @@ func TestHealthAndReadiness(t *testing.T) {
 	})
 
 	r.sim.RefuseEndpoint(0, "")
-	ready(http.StatusOK, func(got readiness) bool { return got.Ready })
+	r.becomes(http.StatusOK, func(got readiness) bool { return got.Ready })
+}
+
+// A store that takes no writes is not healthy. PostgreSQL has no lock of all of it: TestHealthOfAServerThatIsAway.
+func TestHealthOfAStoreThatTakesNoWrites(t *testing.T) {
+	dbtest.OfSQLite(t)
+	r := newRig(t, withPages)
+	r.becomes(http.StatusOK, func(got readiness) bool { return got.Ready })
 	raw, err := sql.Open("sqlite3", databaseOf(r.cfg)+"?_txlock=immediate")
 	must(t, err)
 	defer raw.Close() //nolint:errcheck // only for the lock
@@ -201,7 +211,7 @@ func TestHealthAndReadiness(t *testing.T) {
 		}
 	}
 	must(t, lock.Rollback())
-	ready(http.StatusOK, func(got readiness) bool { return got.Ready })
+	r.becomes(http.StatusOK, func(got readiness) bool { return got.Ready })
 }
 
 // If the store does not respond, the check fails after a timeout.

@@ -94,7 +94,7 @@ func TestPicturesAndFilesReachTheModel(t *testing.T) {
 		return strings.Contains(all[len(all)-1].LastUser(), "总结一下")
 	})
 	req := r.lastRequest()
-	path := filepath.Join(filepath.Dir(r.cfg.DB.DSN().File()), "files", r.folder(key))
+	path := filepath.Join(filepath.Dir(databaseOf(r.cfg)), "files", r.folder(key))
 	if !strings.Contains(req.LastUser(), "> 引用 小红 的消息：\n> [文件 a.txt]") ||
 		!strings.Contains(req.LastUser(), "引用的消息里的[文件 a.txt] "+path) {
 		t.Errorf("in a topic the model was asked %q", req.LastUser())
@@ -105,7 +105,7 @@ func TestTheAgentReadsWhatWasSent(t *testing.T) {
 	r := newRig(t, withFiles)
 	report := r.sim.Upload("a.txt", "text/plain", []byte("the secret word is heron"))
 	// the folder of a chat's files before its agents had folders: the file is found and used
-	dir := filepath.Join(filepath.Dir(r.cfg.DB.DSN().File()), "files", chat.FeishuChat(r.chat).StableID(""))
+	dir := filepath.Join(filepath.Dir(databaseOf(r.cfg)), "files", chat.FeishuChat(r.chat).StableID(""))
 	must(t, os.MkdirAll(dir, 0o700))
 	path := filepath.Join(dir, "1-1-a.txt")
 	r.model.Script(modelsim.Rule{Times: 1, Steps: []modelsim.Step{

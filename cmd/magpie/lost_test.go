@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"magpie/db"
+	"magpie/db/dbtest"
 	"magpie/internal/chat"
 	"magpie/internal/feishusim"
 )
@@ -18,6 +19,7 @@ import (
 // The database is deleted while the program runs. Acknowledged messages are in the copy beside it. Later ones are not
 // acknowledged, and are answered once after the copy was put back.
 func TestADeletedDatabaseLosesNothing(t *testing.T) {
+	dbtest.OfSQLite(t)
 	t.Parallel()
 	redeliver := slices.Repeat([]time.Duration{200 * time.Millisecond}, 2000)
 	r := makeRig(t, feishusim.Config{Redeliver: redeliver}, withPages)

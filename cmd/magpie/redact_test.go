@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"magpie/db/dbtest"
 	"magpie/internal/chat"
 	"magpie/internal/feishusim"
 	"magpie/internal/modelsim"
@@ -78,7 +79,7 @@ func everythingStored(r *rig) []string {
 	r.Helper()
 	side := r.side()
 	defer side.Close()
-	names := column(r, side, `SELECT name FROM sqlite_master WHERE type = 'table'`)
+	names := column(r, side, dbtest.SelectTables())
 	if len(names) < 5 {
 		r.Fatalf("tables %q", names)
 	}

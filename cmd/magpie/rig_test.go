@@ -106,7 +106,8 @@ func makeRig(t testing.TB, platform feishusim.Config, change ...func(*config.Con
 	r.cfg.Feishu.AckTimeout, r.cfg.Feishu.NameWait = platform.AckTimeout, busy
 	r.cfg.Waits, r.cfg.Memory.EmbeddingsWait = bridge.Waits{Words: busy, Overheard: busy}, busy
 	r.cfg.Claude = claudetest.ModelConfig(t, model.URL())
-	r.cfg.DB.URL, r.cfg.DB.Verify = dbtest.URL(dbtest.Create(t)), dbtest.Verifies(t)
+	inDatabase(&r.cfg, dbtest.Create(t))
+	r.cfg.DB.Verify = dbtest.Verifies(t)
 	r.cfg.Context.Titles = false // titles are model requests, which most tests count
 	r.cfg.Access = access.Config{Allow: []string{"*"}}
 	r.cfg.Shutdown.Duration = 4 * time.Second // a quarter of it is for final notices
@@ -409,22 +410,33 @@ func must(t testing.TB, err error) {
 	}
 }
 
-// databaseOf is the file of the database.
-func databaseOf(c config.Config) string { return strings.TrimPrefix(c.DB.URL, "sqlite://") }
+// inDatabase sets a database of package dbtest. The folder of its path is the program's data folder with either engine.
+func inDatabase(c *config.Config, path string) {
+	c.DB.URL = dbtest.URL(path)
+	if dbtest.OnPostgres() {
+		c.Data = filepath.Dir(path)
+	}
+}
+
+// databaseOf is the path of the database, see [inDatabase]: the file, with SQLite.
+func databaseOf(c config.Config) string {
+	if dbtest.OnPostgres() {
+		return filepath.Join(c.Data, "magpie.db")
+	}
+	return c.DB.DSN().File()
+}
 
 // side opens the database beside the program.
 func (r *rig) side() *sql.DB {
 	r.Helper()
-	side, err := sql.Open("sqlite3", databaseOf(r.cfg)+"?_busy_timeout=5000")
-	must(r, err)
-	return side
+	return dbtest.Side(r, databaseOf(r.cfg))
 }
 
 // sql changes the database without the program.
 func (r *rig) sql(query string, args ...any) {
 	r.Helper()
 	side := r.side()
-	_, err := side.ExecContext(r.Context(), query, args...)
+	_, err := side.ExecContext(r.Context(), dbtest.Statement(query), args...)
 	must(r, errors.Join(err, side.Close()))
 }
 
@@ -432,6 +444,6 @@ func (r *rig) sql(query string, args ...any) {
 func (r *rig) count(query string, args ...any) (n int) {
 	r.Helper()
 	side := r.side()
-	must(r, errors.Join(side.QueryRowContext(r.Context(), query, args...).Scan(&n), side.Close()))
+	must(r, errors.Join(side.QueryRowContext(r.Context(), dbtest.Statement(query), args...).Scan(&n), side.Close()))
 	return n
 }

@@ -19,6 +19,7 @@ import (
 	"magpie/bridge/budget"
 	"magpie/contextmgr"
 	"magpie/contextmgr/redact"
+	"magpie/db/dbtest"
 	"magpie/internal/chat"
 	"magpie/internal/feishusim"
 	"magpie/internal/modelsim"
@@ -327,13 +328,19 @@ func TestSecretsStayInside(t *testing.T) {
 
 // agentsFolder is where the CLI keeps its files, in a folder per chat.
 func (r *rig) agentsFolder() string {
-	return filepath.Join(filepath.Dir(r.cfg.DB.DSN().File()), "agents")
+	return filepath.Join(filepath.Dir(databaseOf(r.cfg)), "agents")
 }
 
 // inDataFolder searches for secrets in all files of the program, except for the CLI's own.
 func (r *rig) inDataFolder(secrets []string) {
 	r.Helper()
-	dir := filepath.Dir(r.cfg.DB.DSN().File())
+	stored := dbtest.Content(r, databaseOf(r.cfg))
+	for _, secret := range secrets {
+		if strings.Contains(stored, secret) {
+			r.Errorf("the database has %s", secret)
+		}
+	}
+	dir := filepath.Dir(databaseOf(r.cfg))
 	must(r, filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
 			if path == r.agentsFolder() {

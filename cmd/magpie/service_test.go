@@ -92,7 +92,7 @@ func (s *service) run(vars ...string) {
 		"CLAUDE_SPARE":         fmt.Sprint(c.Claude.Spare), "CLAUDE_SUGGESTIONS": fmt.Sprint(c.Claude.Suggestions),
 		"CONTEXT_TITLES": fmt.Sprint(c.Context.Titles), "CONTEXT_KEEP_RECENT": fmt.Sprint(c.Context.KeepRecent),
 		"TEST_PACE": fmt.Sprint(c.Feishu.Pace), "TEST_NAME_WAIT": c.Feishu.NameWait.String(),
-		"TEST_ACK_WAIT": c.Feishu.AckTimeout.String(), "DB_URL": c.DB.URL, "ACCESS_ALLOW": "*",
+		"TEST_ACK_WAIT": c.Feishu.AckTimeout.String(), "DB_URL": c.DB.URL, "DATA": filepath.Dir(databaseOf(c)), "ACCESS_ALLOW": "*",
 		"SHUTDOWN_TIMEOUT": c.Shutdown.String(), "HTTP_LISTEN": c.HTTP.Listen,
 	} {
 		s.cmd.Env = append(s.cmd.Env, config.EnvPrefix+name+"="+value)

@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -20,6 +19,7 @@ import (
 	"github.com/rs/zerolog"
 	"github.com/tidwall/gjson"
 
+	"magpie/db/dbtest"
 	"magpie/db/engine"
 	"magpie/feishu"
 	"magpie/internal/claude/claudetest"
@@ -452,6 +452,7 @@ var retold = []time.Duration{
 // The disk is full for a while: a message that cannot be stored is not acknowledged, so it is redelivered and answered
 // later.
 func TestAFullDisk(t *testing.T) {
+	dbtest.OfSQLite(t)
 	t.Parallel()
 	smalldisk.Run(t, "8m", fullDisk)
 }
@@ -511,11 +512,10 @@ func TestALockedDatabase(t *testing.T) {
 // lockDatabase holds the database's lock for the duration d, and then closes free.
 func lockDatabase(t *testing.T, path string, d time.Duration) (free <-chan struct{}) {
 	t.Helper()
-	raw, err := sql.Open("sqlite3", path+"?_busy_timeout=60000")
-	must(t, err)
+	raw := dbtest.Side(t, path)
 	conn, err := raw.Conn(t.Context())
 	must(t, err)
-	_, err = conn.ExecContext(t.Context(), "BEGIN IMMEDIATE")
+	_, err = conn.ExecContext(t.Context(), dbtest.KeepOut())
 	must(t, err)
 	done := make(chan struct{})
 	time.AfterFunc(d, func() {

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"magpie/db/dbtest"
 	"magpie/internal/chat"
 	"magpie/internal/feishusim"
 )
@@ -73,6 +74,7 @@ func approvalRow(key, askers, created string) string {
 
 // Whatever a row contains, the program starts, works, and logs the row.
 func TestABadRowBlocksNothingElse(t *testing.T) {
+	dbtest.OfSQLite(t)
 	t.Parallel()
 	r := makeRig(t, feishusim.Config{})
 	r.start()

@@ -99,7 +99,7 @@ func TestALimitOfTheSubscription(t *testing.T) {
 		r.model.Reset()
 		r.stop()
 		r.sql(`UPDATE turns SET due_at = 2 WHERE due_at > 0`) // the time has come
-		r.sql(`UPDATE limits SET ends_at = 2 WHERE reached`)
+		r.sql(`UPDATE limits SET ends_at = 2 WHERE reached = 1`)
 		r.start()
 		r.await("both answers", func(v *feishusim.View) bool {
 			a, b := replies(v, r.chat, first), replies(v, room, second)
@@ -167,7 +167,7 @@ func TestALimitIsWaitedForAfterAKill(t *testing.T) {
 			s.model.Reset()
 			s.kill()
 			s.sql(`UPDATE turns SET due_at = 2 WHERE due_at > 0`) // the time has come
-			s.sql(`UPDATE limits SET ends_at = 2 WHERE reached`)
+			s.sql(`UPDATE limits SET ends_at = 2 WHERE reached = 1`)
 			s.run()
 			s.connected()
 			if stopped {

@@ -9,6 +9,14 @@ import (
 	"testing"
 )
 
+// SelectTables is a query for the names of all tables.
+func SelectTables() string {
+	if OnPostgres() {
+		return `SELECT tablename FROM pg_tables WHERE schemaname = current_schema()`
+	}
+	return `SELECT name FROM sqlite_master WHERE type = 'table'`
+}
+
 // Content is all that a database holds, for a test of what it must not hold: the content of SQLite's files, or the rows
 // of all tables of PostgreSQL.
 func Content(t testing.TB, path string) string {
@@ -30,8 +38,7 @@ func Content(t testing.TB, path string) string {
 	}
 	side := Side(t, path)
 	defer side.Close() //nolint:errcheck // only read
-	rows, err := side.QueryContext(t.Context(),
-		`SELECT quote_ident(tablename) FROM pg_tables WHERE schemaname = current_schema()`)
+	rows, err := side.QueryContext(t.Context(), SelectTables())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -40,7 +47,7 @@ func Content(t testing.TB, path string) string {
 		var table, content string
 		err := rows.Scan(&table)
 		if err == nil {
-			err = side.QueryRowContext(t.Context(), `SELECT COALESCE(string_agg(r::text, E'\n'), '') FROM `+table+` AS r`).Scan(&content)
+			err = side.QueryRowContext(t.Context(), `SELECT COALESCE(string_agg(r::text, E'\n'), '') FROM "`+table+`" AS r`).Scan(&content)
 		}
 		if err != nil {
 			t.Fatal(err)

@@ -30,6 +30,11 @@ var ofSQLite = []struct{ folder, test, why string }{
 	{"db", "TestLongWorkIsReported", "its migrations, and copies of the file"},
 	{"db", "TestFrequentStatementsUseAnIndex", "its plans"},
 	{"db", "TestFrequentStatementsReadNoWholeChat", "its plans"},
+
+	{"cmd/magpie", "TestADeletedDatabaseLosesNothing", "a file that is lost"},
+	{"cmd/magpie", "TestAFullDisk", "the disk of the file"},
+	{"cmd/magpie", "TestHealthOfAStoreThatTakesNoWrites", "one lock of all writes"},
+	{"cmd/magpie", "TestABadRowBlocksNothingElse", "texts in columns of numbers, which PostgreSQL refuses"},
 }
 
 // OfSQLite skips a test of what only SQLite has, which must be in the list.

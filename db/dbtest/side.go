@@ -2,6 +2,7 @@ package dbtest
 
 import (
 	"database/sql"
+	"regexp"
 	"testing"
 )
 
@@ -23,6 +24,16 @@ func Side(t testing.TB, path string) *sql.DB {
 		}
 	})
 	return side
+}
+
+var parameter = regexp.MustCompile(`\?(\d+)`)
+
+// Statement is a statement for [Side] with the parameters ?1 and so on, in the words of its engine.
+func Statement(s string) string {
+	if OnPostgres() {
+		return parameter.ReplaceAllString(s, "$$$1")
+	}
+	return s
 }
 
 // KeepOut begins a transaction that lets nobody else write.
