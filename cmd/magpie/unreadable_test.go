@@ -94,7 +94,7 @@ func TestABadRowBlocksNothingElse(t *testing.T) {
 			id := r.sim.Say(r.chat, r.user, "/help")
 			r.await("an answer", func(v *feishusim.View) bool { return len(replies(v, r.chat, id)) == 1 })
 			if table, row, ok := strings.Cut(bad.name, " "); ok {
-				r.awaitLog(`"table":"` + table + `","row":` + row + ",")
+				r.awaitLog(`"table":"` + table + `","row":"` + row + `",`)
 			}
 			r.stop()
 		})
