@@ -99,6 +99,9 @@ func TestServingFromPostgres(t *testing.T) {
 		"data = \"data\"\n[terminal]\nenabled = true\n[claude]\ncommand = %q\n[db]\nurl = %q\n", "sh", at), 0o600))
 	run(1, fmt.Sprintf("the data folder %s is in use by process %d", filepath.Join(dir, "data"), service.cmd.Process.Pid),
 		"serve", "--config", "terminal.toml")
+	must(t, os.WriteFile(filepath.Join(dir, "open.toml"), fmt.Appendf(nil,
+		"data = \"data\"\n[terminal]\nenabled = true\n[db]\nurl = %q\n", server.URL("bot")), 0o600))
+	run(1, "takes no password, so agents can log in as well", "doctor", "--config", "open.toml")
 	noneHasPassword(t, service.cmd.Process.Pid)
 
 	must(t, server.Stop())

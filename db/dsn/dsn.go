@@ -116,6 +116,33 @@ func (d DSN) Postgres() (*pgx.ConnConfig, error) {
 	return to, nil
 }
 
+// IsOpen reports whether this machine is let into PostgreSQL with nothing that only Magpie has: no password, key or ticket.
+func (d DSN) IsOpen() bool {
+	if d.IsFile() {
+		return false
+	}
+	to, err := d.Postgres()
+	if err != nil || to.Password != "" || to.KerberosSrvName != "" || to.KerberosSpn != "" {
+		return false
+	}
+	return to.TLSConfig == nil || !d.hasKey()
+}
+
+// usualKey is where PostgreSQL's own programs look for a key, in the home folder.
+const usualKey = ".postgresql/postgresql.key"
+
+// hasKey reports whether there is a key that a server may ask for.
+func (d DSN) hasKey() bool {
+	if strings.Contains(d.URL, "sslkey=") || os.Getenv("PGSSLKEY") != "" {
+		return true
+	}
+	home, err := os.UserHomeDir()
+	if err == nil {
+		_, err = os.Stat(filepath.Join(home, filepath.FromSlash(usualKey)))
+	}
+	return err == nil
+}
+
 // reason is what a URL's error says behind the URL, which it repeats.
 func (d DSN) reason(err error) string {
 	text := err.Error()
@@ -204,7 +231,7 @@ func (d DSN) credentials() (files []string, err error) {
 		}
 	}
 	if home, err := os.UserHomeDir(); err == nil {
-		for _, name := range []string{".pgpass", ".pg_service.conf", ".postgresql/postgresql.key"} {
+		for _, name := range []string{".pgpass", ".pg_service.conf", usualKey} {
 			add(filepath.Join(home, filepath.FromSlash(name)))
 		}
 	}

@@ -147,6 +147,9 @@ func TestPasswordsOutsideOfTheURL(t *testing.T) {
 			if err != nil || !slices.Contains(files, filepath.Join(home, ".pgpass")) {
 				t.Errorf("private files: %v, %v", files, err)
 			}
+			if c.IsOpen() != (tc.want == "") {
+				t.Errorf("anybody is let in: %t", c.IsOpen())
+			}
 			if used := tc.want == "from the file"; used && !slices.Contains(files, passfile) {
 				t.Errorf("the password file is not private: %v", files)
 			}
@@ -154,6 +157,20 @@ func TestPasswordsOutsideOfTheURL(t *testing.T) {
 				t.Errorf("secrets: %q", c.Secrets())
 			}
 		})
+	}
+}
+
+// A key counts as a password does, but only where it is used.
+func TestAKeyInPlaceOfAPassword(t *testing.T) {
+	withoutPostgres(t)
+	t.Setenv("PGSSLKEY", "/etc/magpie/client.key")
+	for mode, want := range map[string]bool{"disable": true, "require": false} {
+		if got := (DSN{URL: "postgres://magpie@127.0.0.1/magpie?sslmode=" + mode}).IsOpen(); got != want {
+			t.Errorf("sslmode=%s: anybody is let in: %t", mode, got)
+		}
+	}
+	if (DSN{URL: "sqlite://magpie.db"}).IsOpen() {
+		t.Error("a file lets anybody in")
 	}
 }
 

@@ -118,6 +118,14 @@ var (
 		"先用 pg_dump 备份并停止鹊桥，再用 psql %s 改正或删除这些行",
 		"make a backup with pg_dump, stop Magpie, then correct or delete these rows with psql %s",
 	}
+	DoctorDBOpen = Phrase{
+		"数据库：%s 不用密码就能登录，助手也可以，能读写所有聊天",
+		"database: %s takes no password, so agents can log in as well, and read and change every chat",
+	}
+	DoctorDemandPassword = Phrase{
+		"让 PostgreSQL 要求密码（pg_hba.conf 里用 scram-sha-256），写进 [db] url",
+		"have PostgreSQL demand a password (scram-sha-256 in pg_hba.conf), and write it into [db] url",
+	}
 	DoctorReachDB = Phrase{"照提示处理；连接方式在 [db] url 里", "do what it says; [db] url says how to connect"}
 	DoctorDBLater = Phrase{
 		"数据库：%s 会在第一次启动时创建",

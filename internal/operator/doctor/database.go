@@ -91,6 +91,9 @@ func checkServer(ctx context.Context, r *Report, c db.Config) {
 		return
 	}
 	reportWhole(r, c, c.DSN().String())
+	if c.DSN().IsOpen() {
+		r.AddFinding(Warn, r.text(i18n.DoctorDemandPassword), i18n.DoctorDBOpen, c.DSN())
+	}
 	checkRows(reads, r, c, c.DSN().String())
 }
 
