@@ -88,16 +88,6 @@ func (s Search) Err() error { return s.db.terms.err() }
 // Merge merges the index, so that searches in it are faster.
 func (s Search) Merge(ctx context.Context) error { return s.db.terms.merge(ctx) }
 
-const indexSize = `SELECT COALESCE((SELECT SUM(LENGTH(block)) FROM terms_data), 0)
-	+ COALESCE((SELECT SUM(LENGTH(sz) + 8) FROM terms_docsize), 0)
-	+ COALESCE((SELECT SUM(LENGTH(term) + 8) FROM terms_idx), 0)`
-
-// Size is the size of the index in bytes.
-func (s Search) Size(ctx context.Context) (bytes int64, err error) {
-	err = s.db.read.QueryRowContext(ctx, indexSize).Scan(&bytes)
-	return bytes, err
-}
-
 const findTerms = `SELECT (SELECT group_concat(rowid - ?2, ' ') FROM
 	(SELECT rowid FROM terms WHERE terms MATCH json_each.value AND rowid BETWEEN ?2 + ?3 AND ?2 + 2147483647
 	ORDER BY rowid DESC LIMIT ?4))

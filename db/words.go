@@ -53,7 +53,6 @@ var wordsOfPostgres = map[string]string{
 	findWords: `SELECT seq FROM postings WHERE chat = ?2::bigint >> 32 AND term = ANY(string_to_array(btrim(?1, '"'), '" "'))
 		GROUP BY seq HAVING COUNT(*) = cardinality(string_to_array(btrim(?1, '"'), '" "')) ORDER BY seq DESC LIMIT ?3`,
 	notIndexed: `SELECT ` + messageColumns + ` FROM messages WHERE chat_key = ?1 AND FALSE`,
-	indexSize:  `SELECT pg_total_relation_size('postings')`,
 }
 
 // locksOfPostgres are its locks of what belongs to no chat, and of rows. What refers to a chat's row may be inserted

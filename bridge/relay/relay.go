@@ -1,0 +1,136 @@
+// Package relay has each event handled by the bridge that has its room, where several bridges serve an app: the platform
+// brings an event to any of them. What arrives at another one is stored, acknowledged, and handled soon after by the right
+// one, or by whoever takes the room after that one is gone.
+//
+// It does not decide who has a room, nor what an event means.
+package relay
+
+import (
+	"context"
+	"crypto/cipher"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"magpie/db/forwarded"
+	"magpie/internal/chat"
+	"magpie/internal/door"
+)
+
+// Config is what a relay needs.
+type Config struct {
+	// Take takes the room of a chat for this bridge, and reports whether it has it.
+	Take func(ctx context.Context, key chat.Key) (mine bool, err error)
+	// Queue keeps events for other bridges.
+	Queue forwarded.Queue
+	// Secret is known to all bridges, and not to the database.
+	Secret string
+	// Local are the channels whose people only this bridge can answer, such as those at a terminal of its machine.
+	Local []string
+	Log   zerolog.Logger
+}
+
+// Relay takes in what arrives at the doors. It hands to the bridge what that has the room of.
+type Relay struct {
+	door.Handler // the bridge; events of no chat are its own
+
+	config Config
+	seal   cipher.AEAD
+	pause  time.Duration // after the first failure
+
+	mu    sync.Mutex
+	lanes map[string]*lane // by room
+}
+
+// New returns a relay for a bridge. [Relay.Run] must run beside it.
+func New(bridge door.Handler, c Config) (*Relay, error) {
+	seal, err := newSeal(c.Secret)
+	if err != nil {
+		return nil, err
+	}
+	return &Relay{Handler: bridge, config: c, seal: seal, pause: firstPause, lanes: map[string]*lane{}}, nil
+}
+
+// HandleMessage implements [door.Handler].
+func (r *Relay) HandleMessage(ctx context.Context, m chat.Incoming) error {
+	if here, err := r.isHere(ctx, message, chat.Ref{Key: m.Key, ID: m.ID}, m); !here || err != nil {
+		return err
+	}
+	return r.Handler.HandleMessage(ctx, m)
+}
+
+// HandleEdit implements [door.Handler].
+func (r *Relay) HandleEdit(ctx context.Context, m chat.Incoming) error {
+	if here, err := r.isHere(ctx, edit, chat.Ref{Key: m.Key, ID: m.ID}, m); !here || err != nil {
+		return err
+	}
+	return r.Handler.HandleEdit(ctx, m)
+}
+
+// HandleRecall implements [door.Handler].
+func (r *Relay) HandleRecall(ctx context.Context, room chat.Key, id string) error {
+	if here, err := r.isHere(ctx, recall, chat.Ref{Key: room, ID: id}, recalled{room, id}); !here || err != nil {
+		return err
+	}
+	return r.Handler.HandleRecall(ctx, room, id)
+}
+
+// HandlePress implements [door.Handler]. Of a press that another bridge handles there is no toast.
+func (r *Relay) HandlePress(ctx context.Context, p chat.Press) (toast string, err error) {
+	if here, err := r.isHere(ctx, press, chat.Ref{Key: p.Key, ID: p.Card}, p); !here || err != nil {
+		return "", err
+	}
+	return r.Handler.HandlePress(ctx, p)
+}
+
+// HandleMembership implements [door.Handler].
+func (r *Relay) HandleMembership(ctx context.Context, c chat.Change) error {
+	if here, err := r.isHere(ctx, membership, chat.Ref{Key: c.Key}, c); !here || err != nil {
+		return err
+	}
+	return r.Handler.HandleMembership(ctx, c)
+}
+
+// HandleRead implements [door.Handler].
+func (r *Relay) HandleRead(ctx context.Context, key chat.Key, reader chat.Actor) {
+	here, err := r.isHere(ctx, read, chat.Ref{Key: key}, receipt{key, reader})
+	if err != nil {
+		r.config.Log.Warn().Err(err).Stringer("chat", key).Msg("read receipt not handled")
+	} else if here {
+		r.Handler.HandleRead(ctx, key, reader)
+	}
+}
+
+// isHere reports whether this bridge handles an event now. Otherwise the event is stored. While events of the room wait
+// that another bridge has stored, a further one waits behind them, unless it may overtake.
+func (r *Relay) isHere(ctx context.Context, k kind, at chat.Ref, event any) (bool, error) {
+	mine, err := r.config.Take(ctx, at.Key)
+	if err != nil {
+		return false, err
+	}
+	if slices.Contains(r.config.Local, at.Channel()) {
+		if !mine {
+			return false, chat.ErrNoChat // the answer would be shown at the other bridge's machine
+		}
+		return true, nil
+	}
+	if mine && !k.overtakes() {
+		waits, err := r.config.Queue.Has(ctx, at.Key)
+		if err != nil {
+			return false, err
+		}
+		mine = !waits
+	}
+	if mine {
+		return true, nil
+	}
+	data, err := json.Marshal(event)
+	if err != nil {
+		return false, fmt.Errorf("forward an event: %w", err)
+	}
+	return false, r.config.Queue.Add(ctx, at.Key, string(k), r.seal.Seal(nil, nil, data, label(at.Key.Parent(), k)))
+}
