@@ -193,6 +193,8 @@ func TestAPartOfTheTestsInstallsOnlyWhatItNeeds(t *testing.T) {
 	for _, tt := range []struct{ script, args, runs, installs string }{
 		{"test", "-run TestX ./internal/text", "go test -timeout 40m -vet off -race -run TestX ./internal/text", ""},
 		{"test", "./bridge ./db", "-race ./bridge ./db", ""},
+		{"test", "-run TestX ./feishu ./db",
+			"go run ./internal/pgtest/pgrun eatmydata go test -timeout 40m -vet off -run TestX magpie/db\n", ""},
 		{"test", "./internal/modelsim", "", "npm in "},
 		{"test", "-run TestX ./internal/claude", "", "npm in "},
 		{"quick", "", "go test -vet off -short", ""},
@@ -205,11 +207,11 @@ func TestAPartOfTheTestsInstallsOnlyWhatItNeeds(t *testing.T) {
 			copied := t.TempDir()
 			must(t, os.MkdirAll(filepath.Join(copied, "scripts", "cli", "oldest"), 0o700))
 			for _, name := range []string{
-				"common.sh", "test", "quick", "cli/package.json", "cli/oldest/package.json",
+				"common.sh", "test", "quick", "postgres", "cli/package.json", "cli/oldest/package.json",
 			} {
 				data, err := os.ReadFile(filepath.Join(root, "scripts", name))
 				must(t, err)
-				must(t, os.WriteFile(filepath.Join(copied, "scripts", name), data, 0o600))
+				must(t, os.WriteFile(filepath.Join(copied, "scripts", name), data, 0o700)) //nolint:gosec // programs
 			}
 			for _, name := range []string{"go.mod", "go.sum", "bridge", "cmd", "contextmgr", "db", "feishu", "internal"} {
 				must(t, os.Symlink(filepath.Join(root, name), filepath.Join(copied, name)))
