@@ -90,6 +90,9 @@ func TestTheDoctorNamesServersThatDoNotWork(t *testing.T) {
 		if r.URL.Path == "/" && r.Header.Get("Mcp-Session-Id") == "" {
 			sessions.Add(1)
 		}
+		if r.URL.Path == "/there" {
+			time.Sleep(5 * time.Millisecond) // longer than the wait of a slow one below
+		}
 		serves.ServeHTTP(w, r)
 	}))
 	t.Cleanup(network.Close)
