@@ -127,15 +127,41 @@ func optionsOf(d *DB, c Config) sqlite.Options {
 func (d *DB) use(e engine.Engine) { d.Upkeep, d.engine, d.read = e, e, e.Readers() }
 
 // Open opens the database for serving, and upgrades its schema. A file and its folder are created if necessary, the file is
-// checked, and nobody else can open it for serving meanwhile; see [sqlite.LockedError], [sqlite.CorruptError] and
-// [engine.ErrNewerSchema].
-func Open(ctx context.Context, c Config) (_ *DB, err error) {
+// checked, and nobody else can open it for serving meanwhile; see [sqlite.LockedError], [sqlite.CorruptError],
+// [engine.ErrNewerSchema] and [engine.ErrUnfinishedCopy].
+func Open(ctx context.Context, c Config) (*DB, error) {
+	run := uuid.NewString()
+	d, err := open(ctx, c, run)
+	if err != nil {
+		return nil, err
+	}
+	err = d.checkComplete(ctx)
+	if server, ok := d.engine.(*postgres.DB); ok && err == nil {
+		err = d.join(ctx, server, c, run)
+	}
+	if err == nil { // before anything is stored: the index must be complete when the first search runs
+		err = d.terms.build(ctx, c.Progress)
+	}
+	if err != nil {
+		return nil, errors.Join(d.engine.Explain(err), d.Close())
+	}
+	if file, ok := d.engine.(*sqlite.DB); ok {
+		if err := file.RecordOpenFiles(); err != nil {
+			return nil, errors.Join(err, d.Close())
+		}
+		d.indexing.start()
+	}
+	return d, nil
+}
+
+// open opens the database for writing. With PostgreSQL run names the connections.
+func open(ctx context.Context, c Config, run string) (*DB, error) {
 	at := c.DSN()
 	if err := at.Check(); err != nil {
 		return nil, err
 	}
 	if !at.IsFile() {
-		return openPostgres(ctx, c)
+		return openPostgres(ctx, c, run)
 	}
 	d := &DB{now: time.Now, verify: c.Verify, chats: newChatCache(hotChats), hotTurns: newTurnCache()}
 	d.indexing = newIndexer(d)
@@ -144,19 +170,11 @@ func Open(ctx context.Context, c Config) (_ *DB, err error) {
 	if err != nil {
 		return nil, err
 	}
-	// Before anything is stored: the index must be complete when the first search runs.
 	d.use(file)
-	if err := d.terms.build(ctx, c.Progress); err != nil {
-		return nil, errors.Join(file.Explain(err), d.Close())
-	}
-	if err := file.RecordOpenFiles(); err != nil {
-		return nil, errors.Join(err, d.Close())
-	}
-	d.indexing.start()
 	return d, nil
 }
 
-func openPostgres(ctx context.Context, c Config) (*DB, error) {
+func openPostgres(ctx context.Context, c Config, run string) (*DB, error) {
 	at := c.DSN()
 	to, err := at.Postgres()
 	if err != nil {
@@ -166,20 +184,12 @@ func openPostgres(ctx context.Context, c Config) (*DB, error) {
 	if err != nil {
 		return nil, err
 	}
-	o := postgresOptions(at)
-	o.Run = uuid.NewString()
-	server, err := postgres.Open(ctx, to, o)
+	server, err := postgres.Open(ctx, to, postgresOptions(at, run))
 	if err != nil {
 		return nil, errors.Join(err, folder.Release())
 	}
 	d := ofPostgres(server)
 	d.verify, d.folder = c.Verify, folder
-	if err := d.join(ctx, server, c, o.Run); err != nil {
-		return nil, errors.Join(server.Explain(err), d.Close())
-	}
-	if err := d.terms.build(ctx, c.Progress); err != nil {
-		return nil, errors.Join(server.Explain(err), d.Close())
-	}
 	return d, nil
 }
 
@@ -191,12 +201,12 @@ func ofPostgres(server *postgres.DB) *DB {
 	return d
 }
 
-func postgresOptions(at dsn.DSN) postgres.Options {
+func postgresOptions(at dsn.DSN, run string) postgres.Options {
 	migrations, err := fs.Sub(schema, "schema/postgres")
 	if err != nil {
 		panic(err) // the schema is part of the program
 	}
-	return postgres.Options{Schema: migrations, Words: wordsOfPostgres, Instance: at.Instance()}
+	return postgres.Options{Schema: migrations, Words: wordsOfPostgres, Run: run, Instance: at.Instance()}
 }
 
 // Close closes the database after the running write.
@@ -208,6 +218,17 @@ func (d *DB) Close() error {
 // OpenReadOnly opens a database that another process may be serving, for backups and checks. It takes no lock, changes
 // nothing, and every write through it fails. It accepts an older schema than that of [Open].
 func OpenReadOnly(ctx context.Context, c Config) (*DB, error) {
+	d, err := openReadOnly(ctx, c, "")
+	if err != nil {
+		return nil, err
+	}
+	if err := d.checkComplete(ctx); err != nil {
+		return nil, errors.Join(d.engine.Explain(err), d.Close())
+	}
+	return d, nil
+}
+
+func openReadOnly(ctx context.Context, c Config, run string) (*DB, error) {
 	at := c.DSN()
 	if err := at.Check(); err != nil {
 		return nil, err
@@ -217,7 +238,7 @@ func OpenReadOnly(ctx context.Context, c Config) (*DB, error) {
 		if err != nil {
 			return nil, err
 		}
-		server, err := postgres.OpenReadOnly(ctx, to, postgresOptions(at))
+		server, err := postgres.OpenReadOnly(ctx, to, postgresOptions(at, run))
 		if err != nil {
 			return nil, err
 		}

@@ -46,6 +46,15 @@ var wordsOfPostgres = map[string]string{
 	selectKeys: `SELECT column_name FROM information_schema.columns WHERE table_schema = current_schema() AND table_name = ?1
 		AND (column_name = 'chat_key' OR ?1 = 'chats' AND column_name = 'key') AND ?1 <> 'grants'`,
 
+	hasCopying: `SELECT COUNT(*) FROM pg_tables WHERE schemaname = current_schema() AND tablename = 'copying'`,
+	selectCopied: `SELECT tablename FROM pg_tables WHERE schemaname = current_schema() AND tablename NOT LIKE 'goose_%'
+		AND tablename NOT IN ('postings', 'indexed', 'copying') ORDER BY tablename`,
+	selectColumns: `SELECT a.attname, format_type(a.atttypid, NULL), COALESCE(array_position(i.indkey::int2[], a.attnum) + 1, 0)
+		FROM pg_attribute a LEFT JOIN pg_index i ON i.indrelid = a.attrelid AND i.indisprimary
+		WHERE a.attrelid = to_regclass(quote_ident(?1)) AND a.attnum > 0 AND NOT a.attisdropped ORDER BY a.attname`,
+	selectGiven: `SELECT regexp_replace(sequencename, '_(id_seq|numbers)$', ''), MAX(COALESCE(last_value, 0))
+		FROM pg_sequences WHERE schemaname = current_schema() GROUP BY 1`,
+
 	// The row of a message in SQLite's index names its chat and its seq, see [indexRow].
 	findTerms: `SELECT (SELECT string_agg(seq::text, ' ' ORDER BY seq DESC) FROM (SELECT seq FROM postings
 		WHERE chat = ?2::bigint >> 32 AND term = btrim(list.value, '"') AND seq >= ?3 ORDER BY seq DESC LIMIT ?4) AS newest)

@@ -49,6 +49,8 @@ const (
 	Copying   Work = "copy"    // bytes of the copy; it may become smaller than the original
 	Upgrading Work = "upgrade" // steps of the schema
 	Indexing  Work = "index"   // messages
+	Moving    Work = "move"    // rows, to another database
+	Comparing Work = "compare" // rows of two databases
 )
 
 var (
@@ -76,4 +78,8 @@ var (
 	// ErrOlderSchema means that this program has not served the database yet.
 	ErrOlderSchema = i18n.Mistakef("数据库由较早版本的鹊桥写成：先运行一次 magpie serve，它会升级数据库",
 		"the database was written by an older version of Magpie: run magpie serve once to upgrade it")
+
+	// ErrUnfinishedCopy means that not everything has been copied into the database yet.
+	ErrUnfinishedCopy = i18n.Mistakef("往这个数据库的复制还没有完成：再运行一次同样的 magpie db copy，它会接着做完",
+		"the copy into this database is not finished: run the same magpie db copy again, which goes on with it")
 )

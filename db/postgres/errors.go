@@ -18,6 +18,7 @@ const (
 	adminShutdown        = "57P01"
 	crashShutdown        = "57P02"
 	connectionException  = "08" // and three more characters
+	lockNotAvailable     = "55P03"
 )
 
 func codeOf(err error) string {

@@ -286,7 +286,7 @@ func refuseAfterLoss(path string) error {
 	if err != nil || len(copies) == 0 {
 		return err
 	}
-	if l, err := lock(path); err == nil { // otherwise its program is still running, or the folder is gone
+	if l, err := Lock(path); err == nil { // otherwise its program is still running, or the folder is gone
 		if err := errors.Join(setLogAside(path), l.Release()); err != nil {
 			return fmt.Errorf("log of the lost database: %w", err)
 		}

@@ -8,10 +8,10 @@ import (
 	"magpie/internal/i18n"
 )
 
-// lock makes this process the only one that serves the database at path, until the lock is released or the process ends
+// Lock makes this process the only one that serves the database at path, until the lock is released or the process ends
 // in any way. Two processes would run each other's turns. The lock is on a separate file: closing the database file,
 // which SQLite locks, would drop SQLite's locks.
-func lock(path string) (*filelock.Lock, error) {
+func Lock(path string) (*filelock.Lock, error) {
 	l, err := filelock.Take(path + ".lock")
 	var held *filelock.HeldError
 	switch {

@@ -100,7 +100,7 @@ func Open(ctx context.Context, path string, o Options) (_ *DB, err error) {
 	path = RealPath(path)
 	d := &DB{path: path, options: o}
 	// Locked before anything is read: another process may be upgrading the schema.
-	if d.lock, err = lock(path); err != nil {
+	if d.lock, err = Lock(path); err != nil {
 		return nil, err
 	}
 	isNew := isMissing(path)
