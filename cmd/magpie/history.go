@@ -15,8 +15,6 @@ import (
 	"time"
 
 	"magpie/db"
-	"magpie/db/dsn"
-	"magpie/db/sqlite"
 	"magpie/internal/chat"
 	"magpie/internal/i18n"
 	"magpie/internal/operator/config"
@@ -72,15 +70,7 @@ func openForImport(ctx context.Context, c db.Config) (*db.DB, error) {
 	defer end()
 	c.Progress = show
 	store, err := db.Open(ctx, c)
-	var file *sqlite.LockedError
-	var folder *dsn.FolderLockedError
-	switch {
-	case errors.As(err, &file):
-		return nil, errInUse(file.Path, file.PID)
-	case errors.As(err, &folder):
-		return nil, errInUse(c.DSN().String(), folder.PID)
-	}
-	return store, err
+	return store, inUse(err, c)
 }
 
 // errInUse says that a bridge must be stopped first, which is process pid; 0 = it is not known.

@@ -35,6 +35,7 @@ type cli struct {
 	History historyCmd `cmd:"" group:"data" help:"Import and export the conversation history."`
 	Memory  memoryCmd  `cmd:"" group:"data" help:"Export and import memories."`
 	Context contextCmd `cmd:"" group:"data" help:"Show the context that a question would be sent with, without sending it."`
+	DB      dbCmd      `cmd:"" name:"db" group:"data" help:"Move the database to PostgreSQL, and back."`
 	Audit   auditCmd   `cmd:"" group:"data" help:"List who allowed or denied what, when, and by which rule."`
 	aboutCmds
 

@@ -102,9 +102,11 @@ func (p *progress) line(after time.Duration, done, count int64) string {
 var (
 	textsOfWork = map[engine.Work]i18n.Phrase{
 		engine.Copying: i18n.CmdCopying, engine.Upgrading: i18n.CmdUpgrading, engine.Indexing: i18n.CmdIndexing,
+		engine.Moving: i18n.CmdMoving, engine.Comparing: i18n.CmdComparing,
 	}
 	unitsOfWork = map[engine.Work]i18n.Phrase{
 		engine.Copying: i18n.CmdInMB, engine.Upgrading: i18n.CmdInSteps, engine.Indexing: i18n.CmdInMessages,
+		engine.Moving: i18n.CmdInRows, engine.Comparing: i18n.CmdInRows,
 	}
 )
 

@@ -120,6 +120,7 @@ func TestCommandsShowTheirProgress(t *testing.T) {
 		{"history import in.jsonl", "importing [####################] 100 %  8 messages"},
 		{"history export out.jsonl", "exporting [....................]   0 %  0 messages"},
 		{"backup copy.db", "backing up ["},
+		{"db copy --to sqlite://other.db", "copying [#"},
 		{"memory import docs", "importing ["},
 		{"memory export out", "exporting ["},
 	} {
@@ -132,7 +133,7 @@ func TestCommandsShowTheirProgress(t *testing.T) {
 
 // Each kind of work has a text.
 func TestEachKindOfWorkHasAText(t *testing.T) {
-	for _, w := range []engine.Work{engine.Copying, engine.Upgrading, engine.Indexing} {
+	for _, w := range []engine.Work{engine.Copying, engine.Upgrading, engine.Indexing, engine.Moving, engine.Comparing} {
 		if textsOfWork[w].ZH == "" || unitsOfWork[w].ZH == "" {
 			t.Errorf("%s has no text", w)
 		}

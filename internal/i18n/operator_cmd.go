@@ -74,6 +74,9 @@ var (
 	CmdCopying     = Phrase{"备份", "backing up"}
 	CmdUpgrading   = Phrase{"升级数据库", "upgrading"}
 	CmdIndexing    = Phrase{"建立索引", "indexing"}
+	CmdMoving      = Phrase{"复制", "copying"}
+	CmdComparing   = Phrase{"比对", "comparing"}
+	CmdInRows      = Phrase{"%d 行", "%d row(s)"}
 	CmdInMessages  = Phrase{"%d 条", "%d message(s)"}
 	CmdInMemories  = Phrase{"%d 条记忆", "%d memor(y|ies)"}
 	CmdInMB        = Phrase{"%d MB", "%d MB"}
@@ -82,6 +85,14 @@ var (
 	CmdTimeLeft    = Phrase{"，还需 %s", ", %s left"}
 	CmdNoDecisions = Phrase{"没有任何决定。", "No decisions."}
 	CmdCopied      = Phrase{"%s：%.1f MB，用时 %v", "%s: %.1f MB in %v"}
+	CmdMoved       = Phrase{
+		"已复制 %d 行，两边逐表比对一致，用时 %v。在 magpie.toml 里写上下面几行，然后启动鹊桥（网址里的密码这里不显示）：",
+		"%d row(s) copied, and equal on both sides, in %v. Write this to magpie.toml, and start Magpie (a password in the URL is not shown here):",
+	}
+	CmdMovedFrom = Phrase{
+		"原来的数据库 %s 没有改动。确认一切正常之后再删掉它。",
+		"The database %s is as it was. Remove it once you have seen that all is well.",
+	}
 	CmdMemoriesOut = Phrase{"%s：%d 条记忆", "%s: %d memor(y|ies)"}
 	CmdMemoriesIn  = Phrase{
 		"%s：新增 %d，更改 %d，已有 %d",
