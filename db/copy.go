@@ -175,8 +175,8 @@ func (c *copier) run(ctx context.Context, place string) (rows int64, err error) 
 		return 0, err
 	}
 	if different != "" {
-		return 0, errors.Join(i18n.Mistakef("两边的表 %s 不一样，可能复制开始后有鹊桥写过原来的数据库：再运行一次，会从头复制",
-			"the tables %s of both databases differ; a Magpie may have written to the first one since the copy began: run it again, and it begins anew",
+		return 0, errors.Join(i18n.Mistakef("两边的表 %s 不一样，可能复制开始后有鹊桥写过原来的数据库：再运行一次，会把全部再复制一遍",
+			"the tables %s of both databases differ; a Magpie may have written to the first one since the copy began: run it again to copy everything once more",
 			different), c.empty(ctx))
 	}
 	return c.total, c.finish(ctx)

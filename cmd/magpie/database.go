@@ -47,9 +47,7 @@ func (d dbCopyCmd) Run(ctx context.Context) error {
 	} else if err != nil {
 		return inUse(err, from)
 	}
-	fmt.Println(i18n.CmdMoved.Sprintf(userLang(), rows, time.Since(began)))
-	fmt.Printf("\ndata = %q\n\n[db]\nurl = %q\n\n", from.Data, urlWithoutPassword(to.DSN()))
-	fmt.Println(i18n.CmdMovedFrom.Sprintf(userLang(), from.DSN()))
+	fmt.Println(i18n.CmdMoved.Sprintf(userLang(), rows, time.Since(began), from.Data, urlWithoutPassword(to.DSN()), from.DSN()))
 	return nil
 }
 

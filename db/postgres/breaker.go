@@ -63,6 +63,7 @@ func isAway(err error) bool {
 // breaker keeps callers from waiting for a server that is away.
 type breaker struct {
 	config  *pgx.ConnConfig
+	silence time.Duration // see [silence]
 	circuit *gobreaker.CircuitBreaker[struct{}]
 	changed chan struct{} // has an element after a change of the state
 
@@ -73,7 +74,7 @@ type breaker struct {
 }
 
 func newBreaker(c *pgx.ConnConfig) *breaker {
-	b := &breaker{config: c, changed: make(chan struct{}, 1)}
+	b := &breaker{config: c, silence: silence, changed: make(chan struct{}, 1)}
 	b.era, b.end = context.WithCancel(context.Background())
 	b.circuit = gobreaker.NewCircuitBreaker[struct{}](gobreaker.Settings{
 		Timeout:      pause,

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/stdlib"
@@ -30,7 +31,9 @@ func (d *DB) OpenBulk(ctx context.Context) (_ *Bulk, err error) {
 		delete(config.RuntimeParams, name)
 	}
 	config.RuntimeParams["lock_timeout"] = limits["lock_timeout"]
-	b := &Bulk{db: d, pool: sql.OpenDB(connector{stdlib.GetConnector(*config), newTranslator(d.options.Words), d.breaker, nil})}
+	patient := newBreaker(config)
+	patient.silence = 24 * time.Hour
+	b := &Bulk{db: d, pool: sql.OpenDB(connector{stdlib.GetConnector(*config), newTranslator(d.options.Words), patient, nil})}
 	defer func() {
 		if err != nil {
 			err = errors.Join(d.Explain(err), b.Close())

@@ -114,7 +114,7 @@ func (c *conn) ExecContext(ctx context.Context, statement string, args []driver.
 	if s == "" {
 		return driver.RowsAffected(0), nil
 	}
-	within := newCall(ctx, c.era, silence)
+	within := newCall(ctx, c.era, c.breaker.silence)
 	defer within.end()
 	err = c.breaker.try(within, func() (err error) {
 		res, err = c.Conn.ExecContext(within, s, args)
@@ -125,7 +125,7 @@ func (c *conn) ExecContext(ctx context.Context, statement string, args []driver.
 
 func (c *conn) QueryContext(ctx context.Context, statement string, args []driver.NamedValue) (driver.Rows, error) {
 	s := c.translator.translate(statement)
-	within := newCall(ctx, c.era, silence)
+	within := newCall(ctx, c.era, c.breaker.silence)
 	var opened driver.Rows
 	err := c.breaker.try(within, func() (err error) {
 		opened, err = c.Conn.QueryContext(within, s, args)
@@ -188,7 +188,7 @@ type transaction struct {
 	within  *call
 }
 
-func (t *transaction) Commit() error   { return t.finish(silence, t.Tx.Commit) }
+func (t *transaction) Commit() error   { return t.finish(t.breaker.silence, t.Tx.Commit) }
 func (t *transaction) Rollback() error { return t.finish(greeting, t.Tx.Rollback) }
 
 func (t *transaction) finish(within time.Duration, how func() error) error {

@@ -86,12 +86,10 @@ var (
 	CmdNoDecisions = Phrase{"没有任何决定。", "No decisions."}
 	CmdCopied      = Phrase{"%s：%.1f MB，用时 %v", "%s: %.1f MB in %v"}
 	CmdMoved       = Phrase{
-		"已复制 %d 行，两边逐表比对一致，用时 %v。在 magpie.toml 里写上下面几行，然后启动鹊桥（网址里的密码这里不显示）：",
-		"%d row(s) copied, and equal on both sides, in %v. Write this to magpie.toml, and start Magpie (a password in the URL is not shown here):",
-	}
-	CmdMovedFrom = Phrase{
-		"原来的数据库 %s 没有改动。确认一切正常之后再删掉它。",
-		"The database %s is as it was. Remove it once you have seen that all is well.",
+		"已复制 %d 行，两边逐表比对一致，用时 %v。把下面几行写进 magpie.toml（网址里的密码这里不显示），然后启动鹊桥：\n\n" +
+			"data = %q\n\n[db]\nurl = %q\n\n原来的数据库 %s 没有改动。确认一切正常之后再删掉它。",
+		"%d row(s) copied, and equal on both sides, in %v. Write this to magpie.toml (a password in the URL is not shown here), and start Magpie:\n\n" +
+			"data = %q\n\n[db]\nurl = %q\n\nThe database %s is as it was. Remove it once you have seen that all is well.",
 	}
 	CmdMemoriesOut = Phrase{"%s：%d 条记忆", "%s: %d memor(y|ies)"}
 	CmdMemoriesIn  = Phrase{
