@@ -1,11 +1,18 @@
 package db
 
-import "magpie/db/forwarded"
+import (
+	"context"
+
+	"magpie/db/forwarded"
+)
 
 // Forwarded is the queue of what arrived at a bridge and another one handles; nil = there is only this bridge.
 func (d *DB) Forwarded() *forwarded.Queue {
-	if d.place == nil {
+	server, ok := d.engine.(interface {
+		Listen(ctx context.Context, channel string, heard func())
+	})
+	if !ok {
 		return nil
 	}
-	return &forwarded.Queue{Tx: d.namedTx, Readers: d.read, Listen: d.place.server.Listen}
+	return &forwarded.Queue{Tx: d.namedTx, Readers: d.read, Listen: server.Listen}
 }
