@@ -179,6 +179,9 @@ func (c *copier) run(ctx context.Context, place string) (rows int64, err error) 
 			"the tables %s of both databases differ; a Magpie may have written to the first one since the copy began: run it again to copy everything once more",
 			different), c.empty(ctx))
 	}
+	if err := c.from.checkUnused(ctx); err != nil { // somebody may have begun to serve it
+		return 0, err
+	}
 	return c.total, c.finish(ctx)
 }
 
