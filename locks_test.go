@@ -62,5 +62,5 @@ func beginsTransaction(o types.Object, folder string) bool {
 		return false
 	}
 	of := strings.TrimPrefix(f.Pkg().Path(), "magpie/")
-	return path.Dir(of) == "db" && of != folder
+	return path.Dir(of) == "db" && of != folder && folder != "db/cluster" // whose tables have locks of their own
 }

@@ -12,25 +12,6 @@ import (
 	"magpie/db/dbtest"
 )
 
-// beside opens the database as another bridge, while those that serve it live on.
-func beside(t *testing.T, path, node string) *db.DB {
-	t.Helper()
-	side := dbtest.Side(t, path)
-	hide := func(from, to int) {
-		t.Helper()
-		if _, err := side.Exec(`UPDATE nodes SET dead = $2 WHERE dead = $1 AND name <> $3`, from, to, node); err != nil {
-			t.Fatal(err)
-		}
-	}
-	hide(0, 2)
-	d, err := bridge(t, path, node)
-	hide(2, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return d
-}
-
 // kept is a bridge that keeps its place.
 type kept struct {
 	*db.DB
@@ -43,7 +24,7 @@ func keep(t *testing.T, d *db.DB) *kept {
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() {
-		done <- d.KeepPlace(ctx, func(err error) { t.Errorf("lapsed: %v", err) }, func(n int) { k.living.Store(int64(n)) })
+		done <- d.Place().Keep(ctx, func(err error) { t.Errorf("lapsed: %v", err) }, func(n int) { k.living.Store(int64(n)) })
 	}()
 	k.stop = func() error { cancel(); return <-done }
 	return k
@@ -71,28 +52,28 @@ func TestOneBridgeLeads(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !first.Leads() || first.Living() != 1 {
-		t.Errorf("alone: leads %v, %d live", first.Leads(), first.Living())
+	if !first.Place().Leads() || first.Place().Living() != 1 {
+		t.Errorf("alone: leads %v, %d live", first.Place().Leads(), first.Place().Living())
 	}
 	a := keep(t, first)
 	b := keep(t, beside(t, path, "b"))
 	c := keep(t, beside(t, path, "c"))
 	await(t, "three", func() bool { return a.living.Load() == 3 && b.living.Load() == 3 && c.living.Load() == 3 })
-	if !a.Leads() || b.Leads() || c.Leads() || a.Living() != 3 {
-		t.Errorf("a leads %v, b %v, c %v; %d live", a.Leads(), b.Leads(), c.Leads(), a.Living())
+	if !a.Place().Leads() || b.Place().Leads() || c.Place().Leads() || a.Place().Living() != 3 {
+		t.Errorf("a leads %v, b %v, c %v; %d live", a.Place().Leads(), b.Place().Leads(), c.Place().Leads(), a.Place().Living())
 	}
 	if err := errors.Join(a.stop(), a.Close()); err != nil {
 		t.Fatal(err)
 	}
-	await(t, "b leads", b.Leads)
-	if c.Leads() || b.Living() != 2 {
-		t.Errorf("c leads %v; %d live", c.Leads(), b.Living())
+	await(t, "b leads", b.Place().Leads)
+	if c.Place().Leads() || b.Place().Living() != 2 {
+		t.Errorf("c leads %v; %d live", c.Place().Leads(), b.Place().Living())
 	}
 	if err := b.stop(); err != nil { // it does not renew its place, but has its connections
 		t.Fatal(err)
 	}
-	await(t, "c leads", c.Leads)
-	if b.Leads() {
+	await(t, "c leads", c.Place().Leads)
+	if b.Place().Leads() {
 		t.Error("b still leads")
 	}
 	if err := b.Tx(t.Context(), func(context.Context, *sql.Tx) error { return nil }); err == nil {
@@ -107,7 +88,7 @@ func TestOneBridgeLeads(t *testing.T) {
 
 // With SQLite the only program leads.
 func TestTheOnlyProgramLeads(t *testing.T) {
-	if d := fresh(t); !d.Leads() || d.Living() != 1 {
-		t.Errorf("leads %v, %d live", d.Leads(), d.Living())
+	if d := fresh(t); !d.Place().Leads() || d.Place().Living() != 1 {
+		t.Errorf("leads %v, %d live", d.Place().Leads(), d.Place().Living())
 	}
 }

@@ -96,7 +96,7 @@ const awaitedCompactions = `SELECT key FROM chats WHERE compact_for <> ''`
 
 // AwaitedCompactions lists the chats with an open request for a summary.
 func (cs Chats) AwaitedCompactions(ctx context.Context) ([]chat.Key, error) {
-	return chatKeys(ctx, cs.db.read, awaitedCompactions)
+	return cs.db.ownKeys(ctx, awaitedCompactions)
 }
 
 const restartContext = `UPDATE chats SET restart_seq = ?3, summary = '', summary_seq = 0, summary_at = 0, ` + noSession + `

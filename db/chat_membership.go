@@ -49,7 +49,7 @@ func (cs Chats) Join(ctx context.Context, c chat.Change, greeting *Post) (fresh 
 	if c.Did == chat.Opened {
 		note, at = setGreeted, cs.db.now()
 	}
-	l := locks{room: c.Key}
+	l := locks{own: c.Key, room: c.Key}
 	if greeting != nil { // perhaps to the person who has added it
 		l.chats = []chat.Key{greeting.Key}
 	}
@@ -169,7 +169,7 @@ const silentChats = `SELECT key FROM chats WHERE turned_at > ?1 AND turned_at <=
 // SilentBetween names the chats whose last turn ended after one time and not after another, but none where the bot is
 // not any more.
 func (cs Chats) SilentBetween(ctx context.Context, after, until time.Time) ([]chat.Key, error) {
-	return chatKeys(ctx, cs.db.read, silentChats, after.UnixMilli(), until.UnixMilli())
+	return cs.db.ownKeys(ctx, silentChats, after.UnixMilli(), until.UnixMilli())
 }
 
 func scanActivity(scan scanner) (a chat.Activity, err error) {

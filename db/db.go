@@ -14,6 +14,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"magpie/db/cluster"
 	"magpie/db/dsn"
 	"magpie/db/engine"
 	"magpie/db/postgres"
@@ -36,6 +37,8 @@ type Config struct {
 	// opens the database for serving with this folder. The caller sets them; empty = nobody else may be in the way.
 	Data string `toml:"-" env:"-"`
 	Node string `toml:"-" env:"-"`
+	// Several allows other bridges beside this one.
+	Several bool `toml:"-" env:"-"`
 	// Progress reports the progress of work that may take minutes, see [sqlite.Options]. The caller sets it; nil = no
 	// reports.
 	Progress func(w engine.Work, done, total int64) `toml:"-" env:"-"`
@@ -74,7 +77,6 @@ func (c Config) DSN() dsn.DSN {
 // DB is the store. Its methods are safe for concurrent use; each is one transaction.
 type DB struct {
 	engine.Upkeep
-	*place // among the programs that serve the database; nil if it is the only one
 
 	engine  engine.Engine
 	locking lockWords // of the engine
@@ -86,6 +88,7 @@ type DB struct {
 	hotTurns *turnCache
 
 	folder *filelock.Lock // on the data folder; nil if nothing is locked
+	place  *cluster.Place // among the bridges that serve the database; nil if it is the only one
 
 	terms    termIndex
 	indexing *indexer // the index of SQLite; nil with another engine
@@ -193,6 +196,16 @@ func openPostgres(ctx context.Context, c Config, run string) (*DB, error) {
 	return d, nil
 }
 
+// join takes the place of this bridge among those that serve the database.
+func (d *DB) join(ctx context.Context, server *postgres.DB, c Config, run string) (err error) {
+	m := cluster.Member{Name: c.Node, Session: run, Several: c.Several}
+	if c.Data != "" { // its lock is held
+		m.Instance = c.DSN().Instance()
+	}
+	d.place, err = cluster.Join(ctx, server, m)
+	return err
+}
+
 // ofPostgres returns the store in a database that others may write, too: nothing of it is kept in memory.
 func ofPostgres(server *postgres.DB) *DB {
 	d := &DB{now: time.Now, locking: locksOfPostgres}
@@ -209,10 +222,13 @@ func postgresOptions(at dsn.DSN, run string) postgres.Options {
 	return postgres.Options{Schema: migrations, Words: wordsOfPostgres, Run: run, Instance: at.Instance()}
 }
 
+// Place is the place of this bridge among those that serve the database; nil if it is the only one.
+func (d *DB) Place() *cluster.Place { return d.place }
+
 // Close closes the database after the running write.
 func (d *DB) Close() error {
 	d.terms.close()
-	return errors.Join(d.leave(), d.engine.Close(), d.folder.Release())
+	return errors.Join(d.place.Leave(), d.engine.Close(), d.folder.Release())
 }
 
 // OpenReadOnly opens a database that another process may be serving, for backups and checks. It takes no lock, changes

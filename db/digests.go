@@ -40,7 +40,7 @@ const endDigestDay = `UPDATE digests SET day = ?2 WHERE chat_key = ?1 AND day < 
 // FinishDigest records that the digest of a day is done, and enqueues its text unless it is empty. It returns
 // [ErrNotFound] if the day was done before, or the digest was cancelled.
 func (cs Chats) FinishDigest(ctx context.Context, key chat.Key, day, text string) error {
-	err := cs.db.chatTx(ctx, key, func(ctx context.Context, tx *sql.Tx) error {
+	err := cs.db.chatsTx(ctx, []chat.Key{key}, func(ctx context.Context, tx *sql.Tx) error {
 		res, err := tx.ExecContext(ctx, endDigestDay, key.String(), day)
 		if err != nil {
 			return err

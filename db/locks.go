@@ -20,6 +20,7 @@ import (
 
 // locks are what a transaction needs for itself.
 type locks struct {
+	own   chat.Key   // whose room this bridge must have; zero = none
 	names []string   // of what belongs to no chat
 	room  chat.Key   // a chat with all its topics, and those that would be new; zero = none
 	chats []chat.Key // each with everything that has its key
@@ -37,6 +38,11 @@ type txFunc = func(ctx context.Context, tx *sql.Tx) error
 
 // tx runs f in a write transaction, as [engine.Engine] does, after taking its locks.
 func (d *DB) tx(ctx context.Context, l locks, f txFunc) error {
+	if l.own != (chat.Key{}) {
+		if err := d.place.Require(ctx, l.own); err != nil {
+			return err
+		}
+	}
 	if d.locking == (lockWords{}) {
 		return d.engine.Tx(ctx, f)
 	}
@@ -48,17 +54,17 @@ func (d *DB) tx(ctx context.Context, l locks, f txFunc) error {
 	})
 }
 
-// chatTx is for what is written of one chat.
+// chatTx is for what is written of one chat, by the bridge that has its room.
 func (d *DB) chatTx(ctx context.Context, key chat.Key, f txFunc) error {
-	return d.tx(ctx, locks{chats: []chat.Key{key}}, f)
+	return d.tx(ctx, locks{own: key, chats: []chat.Key{key}}, f)
 }
 
 // roomTx is for what is written of a chat and its topics. Meanwhile no topic is added.
 func (d *DB) roomTx(ctx context.Context, key chat.Key, f txFunc) error {
-	return d.tx(ctx, locks{room: key}, f)
+	return d.tx(ctx, locks{own: key, room: key}, f)
 }
 
-// chatsTx is for what is written of several chats.
+// chatsTx is for what is written of several chats, or of one by whichever bridge.
 func (d *DB) chatsTx(ctx context.Context, keys []chat.Key, f txFunc) error {
 	return d.tx(ctx, locks{chats: keys}, f)
 }
@@ -79,7 +85,7 @@ func (d *DB) exec(ctx context.Context, l locks, query string, args ...any) (res 
 
 // chatExec is [DB.chatTx] for one statement.
 func (d *DB) chatExec(ctx context.Context, key chat.Key, query string, args ...any) error {
-	_, err := d.exec(ctx, locks{chats: []chat.Key{key}}, query, args...)
+	_, err := d.exec(ctx, locks{own: key, chats: []chat.Key{key}}, query, args...)
 	return err
 }
 

@@ -72,7 +72,7 @@ func (e Inbound) replyTarget() string {
 
 // locks are those of the message's chat, and of what its effects change besides.
 func (e Inbound) locks() locks {
-	l := locks{chats: []chat.Key{e.Key}}
+	l := locks{own: e.Key, chats: []chat.Key{e.Key}}
 	for _, f := range e.Effects {
 		switch f := f.(type) {
 		case SetAccess:

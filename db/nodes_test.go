@@ -4,13 +4,18 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"fmt"
 	"path/filepath"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"magpie/db"
+	"magpie/db/cluster"
 	"magpie/db/dbtest"
+	"magpie/internal/chat"
 )
 
 // bridge opens a database for serving, as the bridge of a machine does.
@@ -112,8 +117,8 @@ func TestABridgeLearnsThatItIsDead(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	go func() { kept <- late.KeepPlace(t.Context(), func(err error) { ended <- err }, ignore) }()
-	if err := <-kept; !errors.Is(err, db.ErrPlaceLost) {
+	go func() { kept <- late.Place().Keep(t.Context(), func(err error) { ended <- err }, ignore) }()
+	if err := <-kept; !errors.Is(err, cluster.ErrPlaceLost) {
 		t.Errorf("kept: %v", err)
 	}
 	if len(ended) != 1 {
@@ -134,7 +139,7 @@ func TestARenewedPlaceStays(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	kept := make(chan error, 1)
-	go func() { kept <- d.KeepPlace(ctx, func(err error) { t.Errorf("lapsed: %v", err) }, ignore) }()
+	go func() { kept <- d.Place().Keep(ctx, func(err error) { t.Errorf("lapsed: %v", err) }, ignore) }()
 	side := dbtest.Side(t, path)
 	began := until(t, side)
 	for wait := 0; !until(t, side).After(began); wait++ {
@@ -180,6 +185,90 @@ func until(t *testing.T, side *sql.DB) (at time.Time) {
 		t.Fatal(err)
 	}
 	return at
+}
+
+// beside opens a database for a bridge that lives beside others.
+func beside(t *testing.T, path, node string) *db.DB {
+	t.Helper()
+	d, err := db.Open(t.Context(), db.Config{URL: dbtest.URL(path), Node: node, Data: filepath.Join(t.TempDir(), node), Verify: true,
+		Several: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = d.Close() })
+	return d
+}
+
+// A room has one bridge: whoever writes there first, with all topics. Others neither write there nor see its work.
+func TestARoomHasOneBridge(t *testing.T) {
+	dbtest.OfPostgres(t)
+	path := dbtest.Create(t)
+	a, b := beside(t, path, "a"), beside(t, path, "b")
+	accept(t, a, say("om_1", "mine"))
+	if _, err := b.Messages().Accept(t.Context(), say("om_2", "not mine")); !errors.Is(err, cluster.ErrElsewhere) {
+		t.Errorf("accepted: %v", err)
+	}
+	topic := say("om_3", "in a topic")
+	topic.Key.Thread = "omt_1"
+	if _, err := b.Messages().Accept(t.Context(), topic); !errors.Is(err, cluster.ErrElsewhere) {
+		t.Errorf("accepted in a topic: %v", err)
+	}
+	if _, err := b.Turns().Claim(t.Context(), oc, startIn("s")); !errors.Is(err, cluster.ErrElsewhere) {
+		t.Errorf("claimed: %v", err)
+	}
+	for d, want := range map[*db.DB]int{a: 1, b: 0} {
+		queued, err := d.Turns().Queued(t.Context())
+		if err != nil || len(queued) != want {
+			t.Errorf("queued: %v, %v, want %d", queued, err, want)
+		}
+	}
+	other := say("om_4", "another chat")
+	other.Key = chat.FeishuChat("oc_2")
+	accept(t, b, other)
+	if mine, err := a.Place().Take(t.Context(), other.Key); err != nil || mine {
+		t.Errorf("taken from a living bridge: %v, %v", mine, err)
+	}
+}
+
+// Whoever takes a room is told before anything is written there. Rooms of a bridge that has stopped, or was declared dead,
+// are free; at a time one bridge gets each.
+func TestRoomsOfADeadBridgeAreTaken(t *testing.T) {
+	dbtest.OfPostgres(t)
+	path := dbtest.Create(t)
+	dead := beside(t, path, "dead")
+	keys := make([]chat.Key, 20)
+	for i := range keys {
+		keys[i] = chat.FeishuChat(fmt.Sprint("oc_", i))
+		e := say(fmt.Sprint("om_", i), "hi")
+		e.Key = keys[i]
+		accept(t, dead, e)
+	}
+	outdate(t, path)
+	var took [2]atomic.Int64
+	var all sync.WaitGroup
+	var others [2]*db.DB
+	for i := range others {
+		others[i] = beside(t, path, fmt.Sprint("b", i))
+		others[i].Place().OnTake(func(context.Context, chat.Key) error { took[i].Add(1); return nil })
+	}
+	for i, d := range others {
+		for _, key := range keys {
+			all.Go(func() {
+				for range 2 {
+					if _, err := d.Place().Take(t.Context(), key); err != nil {
+						t.Errorf("bridge %d: %v", i, err)
+					}
+				}
+			})
+		}
+	}
+	all.Wait()
+	if n := took[0].Load() + took[1].Load(); n != int64(len(keys)) {
+		t.Errorf("%d and %d rooms were taken, of %d", took[0].Load(), took[1].Load(), len(keys))
+	}
+	if _, err := dead.Turns().Claim(t.Context(), keys[0], startIn("s")); err == nil {
+		t.Error("the dead one has claimed a turn")
+	}
 }
 
 // ignore is told how many bridges live.

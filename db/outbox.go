@@ -87,7 +87,7 @@ func (o Outbox) insert(ctx context.Context, tx *sql.Tx, p Post) error {
 // Enqueue adds a post that belongs to no message or turn; of a file, Text is the content. While a post with the same Idem
 // is waiting, or a file with it is known, it adds nothing.
 func (o Outbox) Enqueue(ctx context.Context, p Post) error {
-	err := o.db.chatTx(ctx, p.Key, func(ctx context.Context, tx *sql.Tx) (err error) {
+	err := o.db.chatsTx(ctx, []chat.Key{p.Key}, func(ctx context.Context, tx *sql.Tx) (err error) {
 		if p.File != nil {
 			_, err = o.postFile(ctx, tx, p)
 			return err
@@ -340,7 +340,16 @@ const duePosts = `SELECT chat_key FROM outbox o WHERE next_at <= ?1
 
 // Due lists at most most chats with a post that is due now.
 func (o Outbox) Due(ctx context.Context, most int) ([]chat.Key, error) {
-	return chatKeys(ctx, o.db.read, duePosts, millis(o.db.now()), most)
+	return o.db.ownKeys(ctx, duePosts, millis(o.db.now()), most)
+}
+
+// ownKeys is [chatKeys] without the chats that another bridge has.
+func (d *DB) ownKeys(ctx context.Context, query string, args ...any) ([]chat.Key, error) {
+	keys, err := chatKeys(ctx, d.read, query, args...)
+	if err != nil {
+		return nil, err
+	}
+	return d.place.Free(ctx, keys)
 }
 
 // chatKeys runs a query for chat keys.

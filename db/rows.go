@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 
+	"magpie/db/cluster"
 	"magpie/internal/chat"
 )
 
@@ -90,9 +91,12 @@ var (
 	ErrRepeated = errors.New("the event is known already")
 )
 
-// Permanent reports whether repeating the query would always fail the same way: the row is gone, or cannot be read. A
+// Permanent reports whether repeating the query would always fail the same way: the row is gone, or cannot be read, or
+// belongs to another bridge. A
 // retry loop would never end.
-func Permanent(err error) bool { return errors.Is(err, ErrUnreadable) || errors.Is(err, ErrNotFound) }
+func Permanent(err error) bool {
+	return errors.Is(err, ErrUnreadable) || errors.Is(err, ErrNotFound) || errors.Is(err, cluster.ErrElsewhere)
+}
 
 const insertEvent = `INSERT INTO events (id, seen_at) VALUES (?1, ?2) ON CONFLICT (id) DO NOTHING`
 

@@ -82,7 +82,7 @@ const countContinued = `UPDATE approvals SET continued = continued + 1 WHERE id 
 // Decide carries out a decision. It returns [ErrNotFound] if there is nothing left to decide, and [ErrRepeated] if the
 // press is known.
 func (ts Turns) Decide(ctx context.Context, w Decision) error {
-	l := locks{chats: []chat.Key{w.Key}}
+	l := locks{own: w.Key, chats: []chat.Key{w.Key}}
 	if !w.Until.IsZero() { // as in Postpone
 		l.names = []string{theLimits}
 	}

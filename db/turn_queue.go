@@ -215,7 +215,7 @@ const queuedChats = `SELECT DISTINCT chat_key FROM turns INDEXED BY turns_open W
 
 // Queued lists the chats with waiting turns.
 func (ts Turns) Queued(ctx context.Context) ([]chat.Key, error) {
-	return chatKeys(ctx, ts.db.read, queuedChats)
+	return ts.db.ownKeys(ctx, queuedChats)
 }
 
 const waitingMessages = `SELECT COUNT(*) FROM messages WHERE chat_key = ?1 AND turn_id > 0

@@ -127,7 +127,7 @@ func (ts Turns) Lift(ctx context.Context, model string, before time.Time) (lifte
 // Postpone puts a claimed turn back that has not begun, until a time. Its card says so.
 func (ts Turns) Postpone(ctx context.Context, t Turn, until time.Time, card chat.Card) error {
 	// Otherwise it could miss that the limit is lifted meanwhile, and wait for nothing.
-	l := locks{names: []string{theLimits}, chats: []chat.Key{t.Key}}
+	l := locks{own: t.Key, names: []string{theLimits}, chats: []chat.Key{t.Key}}
 	err := ts.db.tx(ctx, l, func(ctx context.Context, tx *sql.Tx) error {
 		return ts.wait(ctx, tx, t, convo.PutBack{Turn: t.ID, Until: dueAt(until)}, until, card)
 	})
@@ -173,7 +173,7 @@ const dueChats = `SELECT DISTINCT chat_key FROM turns INDEXED BY turns_due WHERE
 // Due lists the chats with turns whose wait is over, and says when that of the next one ends; zero = none waits.
 func (ts Turns) Due(ctx context.Context) (keys []chat.Key, next time.Time, err error) {
 	now := millis(ts.db.now())
-	if keys, err = chatKeys(ctx, ts.db.read, dueChats, now); err != nil {
+	if keys, err = ts.db.ownKeys(ctx, dueChats, now); err != nil {
 		return nil, next, err
 	}
 	at, err := queryOne(ctx, ts.db.read, scanNumber, nextDue, now)

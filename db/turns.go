@@ -161,7 +161,7 @@ const leftChats = `SELECT chat_key FROM turns INDEXED BY turns_open WHERE (state
 // Left lists the chats in which a dead process has left something that ends, or goes on, without being asked for: turns
 // with an agent, what people were asked, and what waits for a decision though its conversation has ended.
 func (ts Turns) Left(ctx context.Context) ([]chat.Key, error) {
-	return chatKeys(ctx, ts.db.read, leftChats)
+	return ts.db.ownKeys(ctx, leftChats)
 }
 
 const selectAnswer = `SELECT content FROM messages WHERE chat_key = ?1 AND message_id = ?2`

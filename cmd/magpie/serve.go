@@ -143,7 +143,7 @@ func newProgram(
 	p.pool = claude.NewPool(p.cfg.Claude)
 	if c.HasFeishu() {
 		p.feishu = feishu.New(c.FeishuConfig(), log)
-		if others := p.store.Living() - 1; others > 0 {
+		if others := p.store.Place().Living() - 1; others > 0 {
 			p.feishu.SetShare(1 / float64(firstShare*others))
 		}
 		p.doors = door.Doors{p.feishu}
@@ -288,7 +288,7 @@ func (p *program) run(ctx context.Context) error {
 		return nil
 	})
 	g.Go(func() error { p.store.Guard(ctx, p.logStoreLoss); return nil })
-	g.Go(func() error { return p.store.KeepPlace(ctx, p.suspendAgents, p.shareRates) })
+	g.Go(func() error { return p.store.Place().Keep(ctx, p.suspendAgents, p.shareRates) })
 	if p.http != nil {
 		pages := healthServer(knownHosts(p.cfg.HTTP, p.http.Addr(), p.healthPages()))
 		g.Go(func() error { return serveHTTP(ctx, p.http, pages) })

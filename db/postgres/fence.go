@@ -50,12 +50,17 @@ func (d *DB) Fence() { d.fence.session.Store(&d.options.Run) }
 // Refused is how many connections were refused, see [DB.Fence].
 func (d *DB) Refused() int64 { return d.fence.refused.Load() }
 
-const endSessions = `SELECT COUNT(pg_terminate_backend(pid, 5000)) FROM pg_stat_activity JOIN nodes ON application_name = ?1 || session
-	WHERE dead = 1 AND pid <> pg_backend_pid()`
+const endSessions = `SELECT COALESCE(bool_and(pg_terminate_backend(pid, 5000)), TRUE)
+	FROM pg_stat_activity JOIN nodes ON application_name = ?1 || session WHERE dead = 1 AND pid <> pg_backend_pid()`
 
 // EndDead ends the connections of the programs that were declared dead in a transaction that is committed.
 func (d *DB) EndDead(ctx context.Context) error {
-	if err := d.write.QueryRowContext(ctx, endSessions, sessionName("")).Scan(new(int64)); err != nil {
+	var ended bool
+	err := d.write.QueryRowContext(ctx, endSessions, sessionName("")).Scan(&ended)
+	if err == nil && !ended {
+		err = errors.New("they do not end")
+	}
+	if err != nil {
 		return fmt.Errorf("end the connections of a dead bridge: %w", d.Explain(err))
 	}
 	return nil

@@ -37,9 +37,7 @@ CREATE TABLE chats (
   left_at BIGINT NOT NULL DEFAULT 0, -- when it was last removed, or the chat dissolved; it is out while this is later
   greeted_at BIGINT NOT NULL DEFAULT 0, -- when the bot introduced itself in a private chat
   bot_turns BIGINT NOT NULL DEFAULT 0, -- questions of other bots since a person has spoken
-  compact_reply TEXT COLLATE "C" NOT NULL DEFAULT '', -- the message that the outcome of compact_for answers; empty = none
-  owner BIGINT NOT NULL DEFAULT 0, -- the node that answers in it; 0 = nobody yet
-  fence BIGINT NOT NULL DEFAULT 0 -- how often it was taken over: what a former owner writes late is refused
+  compact_reply TEXT COLLATE "C" NOT NULL DEFAULT '' -- the message that the outcome of compact_for answers; empty = none
 );
 CREATE UNIQUE INDEX chats_no ON chats (no);
 CREATE SEQUENCE chats_numbers;
@@ -53,10 +51,17 @@ CREATE TABLE nodes (
   instance TEXT COLLATE "C" NOT NULL, -- of its data folder, which one program at a time can lock
   session TEXT COLLATE "C" NOT NULL UNIQUE, -- names its connections
   until TIMESTAMPTZ NOT NULL,
-  dead BIGINT NOT NULL DEFAULT 0, -- 1 = declared dead, or it has left
+  dead BIGINT NOT NULL DEFAULT 0, -- 1 = declared dead: it gets no connection; 2 = it has none any more, so nothing of it can follow
   joined_at BIGINT NOT NULL
 );
-CREATE INDEX nodes_alive ON nodes (until) WHERE dead = 0;
+CREATE INDEX nodes_alive ON nodes (until) WHERE dead < 2;
+
+-- Which of them handles what happens in a chat with its topics.
+CREATE TABLE leases (
+  room TEXT COLLATE "C" NOT NULL PRIMARY KEY, -- the key of the chat
+  run BIGINT NOT NULL,
+  fence BIGINT NOT NULL -- grows when another one takes it
+);
 
 -- What arrived at a program that does not have the room, until the one that has it has handled it.
 CREATE TABLE forwarded (

@@ -1,4 +1,4 @@
-package db
+package cluster
 
 import "time"
 
@@ -12,7 +12,7 @@ type bridges struct {
 
 // Leads reports whether this bridge does what one bridge does for all chats: the living one that has joined first. Another
 // one leads only after this one was declared dead, so what was seen at the last renewal is true for as long as that is valid.
-func (p *place) Leads() bool {
+func (p *Place) Leads() bool {
 	if p == nil {
 		return true
 	}
@@ -21,7 +21,7 @@ func (p *place) Leads() bool {
 }
 
 // Living is how many bridges serve the database, as of the last renewal.
-func (p *place) Living() int {
+func (p *Place) Living() int {
 	if p == nil {
 		return 1
 	}

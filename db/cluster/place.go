@@ -1,4 +1,8 @@
-package db
+// Package cluster is about the bridges that serve one database of PostgreSQL: the place of each among them, and which of
+// them has which rooms.
+//
+// It does not know what is stored in a room. With SQLite there is one bridge, which has no place and all rooms: nil.
+package cluster
 
 import (
 	"cmp"
@@ -15,7 +19,7 @@ import (
 	"magpie/internal/i18n"
 )
 
-// Several bridges may serve a database of PostgreSQL. Each has a place, which it renews. Who has not renewed it in time may
+// Each bridge has a place, which it renews. Who has not renewed it in time may
 // be declared dead by another bridge, which then ends its connections, and only then takes over its chats. A bridge that
 // cannot renew ends its agents before that.
 const (
@@ -24,28 +28,29 @@ const (
 	placeValid = placeTTL * 2 / 3 // since before the last renewal was sent, by a clock that also runs while the machine sleeps
 )
 
-// place is what this program has among those that serve the database.
-type place struct {
-	db     *DB
+// Place is what this bridge has among those that serve the database.
+type Place struct {
 	server *postgres.DB
 	run    int64
 	good   time.Duration // when the last renewal that has succeeded was sent, by [bootTime]
 	seen   atomic.Pointer[bridges]
+	rooms  rooms
+
+	renewed func(ctx context.Context) // see [Place.OnRenewal]
 }
 
 const (
-	placesName = "nodes" // see [locks]
-
+	lockPlaces  = `SELECT pg_advisory_xact_lock(hashtextextended('nodes', 0))`
 	declareDead = `UPDATE nodes SET dead = 1 WHERE dead = 0 AND (until < clock_timestamp() OR instance = ?1 AND ?1 <> '')`
+	deadNodes   = `SELECT CAST(run AS TEXT) FROM nodes WHERE dead = 1`
+	endNode     = `UPDATE nodes SET dead = 2 WHERE CAST(run AS TEXT) = ?1 AND dead = 1`
 	livingNodes = `SELECT name FROM nodes WHERE dead = 0 ORDER BY run`
 	insertNode  = `INSERT INTO nodes (name, instance, session, until, joined_at)
 		VALUES (?1, ?2, ?3, clock_timestamp() + make_interval(secs => ?4), ?5) RETURNING run`
 	renewNode = `UPDATE nodes SET until = clock_timestamp() + make_interval(secs => ?2) WHERE run = ?1 AND dead = 0
 		RETURNING (SELECT COUNT(*) FROM nodes n WHERE n.dead = 0), (SELECT MIN(n.run) FROM nodes n WHERE n.dead = 0),
 			(SELECT COUNT(*) FROM nodes n WHERE n.dead = 0 AND n.until < clock_timestamp() AND n.run <> ?1)`
-	leaveNode = `UPDATE nodes SET dead = 1, until = clock_timestamp() WHERE run = ?1 AND dead = 0`
-	sweepNode = `DELETE FROM nodes WHERE dead = 1 AND until < clock_timestamp() - make_interval(days => 30)
-		AND NOT EXISTS (SELECT 1 FROM chats WHERE owner = run)`
+	leaveNode = `UPDATE nodes SET dead = 2, until = clock_timestamp() WHERE run = ?1 AND dead = 0`
 )
 
 // ErrPlaceLost means that another bridge has declared this one dead, and answers in its chats.
@@ -55,66 +60,124 @@ var ErrPlaceLost = i18n.Mistakef("另一个鹊桥已接管：本进程太久没�
 // errStopped is why a place was not renewed although nothing has failed.
 var errStopped = errors.New("this process or its machine was stopped for a while")
 
-// join takes a place for this program. Those of bridges that are gone are ended first.
-func (d *DB) join(ctx context.Context, server *postgres.DB, c Config, session string) error {
-	at := c.DSN()
-	own := ""
-	if at.Data != "" { // its lock is held
-		own = at.Instance()
+// Member is who takes a place.
+type Member struct {
+	Name     string // of the machine
+	Instance string // of the data folder whose lock this process holds; empty = none
+	Session  string // names its connections, see [postgres.Options]
+	Several  bool   // other bridges may live beside it
+}
+
+// Join takes a place for this bridge. Those of bridges that are gone are ended first: of those that have not renewed theirs,
+// and of an earlier process of this machine, whose lock this one holds.
+func Join(ctx context.Context, server *postgres.DB, m Member) (*Place, error) {
+	p := &Place{server: server}
+	if err := p.bury(ctx, m.Instance); err != nil {
+		return nil, err
 	}
-	if err := d.endDead(ctx, server, own); err != nil {
-		return err
-	}
-	p := &place{db: d, server: server}
-	err := d.namedTx(ctx, placesName, func(ctx context.Context, tx *sql.Tx) error {
-		others, err := queryAll(ctx, tx, scanText, livingNodes)
+	err := p.tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
+		others, err := texts(ctx, tx, livingNodes)
 		if err != nil {
 			return err
 		}
-		if len(others) > 0 {
+		if len(others) > 0 && !m.Several {
 			return i18n.Mistakef("数据库正被另一台机器上的鹊桥使用（%s）：先停掉它；如果它刚刚异常退出，请在 %v 后再试",
 				"the database is in use by a bridge on another machine (%s): stop that one first; if it has just crashed, try again in %v",
 				strings.Join(others, ", "), placeTTL)
 		}
 		p.good = bootTime()
 		p.seen.Store(&bridges{living: len(others) + 1, leads: len(others) == 0, at: p.good})
-		return tx.QueryRowContext(ctx, insertNode, c.Node, own, session, placeTTL.Seconds(), millis(d.now())).Scan(&p.run)
+		return tx.QueryRowContext(ctx, insertNode, m.Name, m.Instance, m.Session, placeTTL.Seconds(), time.Now().UnixMilli()).Scan(&p.run)
 	})
 	if err != nil {
-		return fmt.Errorf("take a place: %w", err)
+		return nil, fmt.Errorf("take a place: %w", err)
 	}
 	server.Fence()
-	d.place = p
+	return p, nil
+}
+
+// tx runs f while no other bridge changes places.
+func (p *Place) tx(ctx context.Context, f func(ctx context.Context, tx *sql.Tx) error) error {
+	return p.server.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
+		if _, err := tx.ExecContext(ctx, lockPlaces); err != nil {
+			return err
+		}
+		return f(ctx, tx)
+	})
+}
+
+// querier has the methods that *sql.DB and *sql.Tx share.
+type querier interface {
+	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
+}
+
+// texts runs a query for one column.
+func texts(ctx context.Context, q querier, query string, args ...any) (list []string, err error) {
+	rows, err := q.QueryContext(ctx, query, args...)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	for rows.Next() {
+		var s string
+		if err := rows.Scan(&s); err != nil {
+			return nil, err
+		}
+		list = append(list, s)
+	}
+	return list, rows.Err()
+}
+
+// bury ends the places of bridges that have not renewed them, or that have had the lock of the data folder that own names. It
+// declares them dead, and ends their connections after the commit, from which on they get no new ones. Only then do their
+// rooms count as free.
+func (p *Place) bury(ctx context.Context, own string) error {
+	var dead []string
+	err := p.tx(ctx, func(ctx context.Context, tx *sql.Tx) (err error) {
+		if _, err = tx.ExecContext(ctx, declareDead, own); err == nil {
+			dead, err = texts(ctx, tx, deadNodes)
+		}
+		return err
+	})
+	if err == nil && len(dead) > 0 {
+		err = p.server.EndDead(ctx)
+	}
+	for _, run := range dead {
+		if err == nil {
+			_, err = p.server.Do(ctx, endNode, run)
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("end the places of bridges that are gone: %w", err)
+	}
 	return nil
 }
 
-// endDead declares those dead that have not renewed their place in time, and an earlier process of this machine, whose lock
-// this one holds if own names it. Then it ends their connections.
-func (d *DB) endDead(ctx context.Context, server *postgres.DB, own string) error {
-	if _, err := d.namedExec(ctx, placesName, declareDead, own); err != nil {
-		return err
+// OnRenewal sets what is done after each renewal of this bridge's place: another one may have left something.
+func (p *Place) OnRenewal(f func(ctx context.Context)) {
+	if p != nil {
+		p.renewed = f
 	}
-	return server.EndDead(ctx) // after the commit: from then on they get no connection
 }
 
-// leave gives the place back, so that others need not wait.
-func (d *DB) leave() error {
-	if d.place == nil {
+// Leave gives the place back, so that others need not wait. Nothing may be written after it.
+func (p *Place) Leave() error {
+	if p == nil {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), renewEvery)
 	defer cancel()
-	if _, err := d.place.server.Do(ctx, leaveNode, d.place.run); err != nil && !errors.Is(err, postgres.ErrShutOut) {
+	if _, err := p.server.Do(ctx, leaveNode, p.run); err != nil && !errors.Is(err, postgres.ErrShutOut) {
 		return fmt.Errorf("leave the place in the database: %w", err)
 	}
 	return nil
 }
 
-// KeepPlace renews this program's place among those that serve the database until ctx is done. tell is called with the
+// Keep renews this bridge's place among those that serve the database until ctx is done. tell is called with the
 // reason when it could not for so long that others may take over soon: no agent may work from then on. It is called with nil
 // when the place is renewed again. living is called with the number of bridges after the first renewal, and when it has
-// changed. KeepPlace returns [ErrPlaceLost] when another bridge has taken over. With SQLite there is only one program.
-func (p *place) KeepPlace(ctx context.Context, tell func(error), living func(bridges int)) error {
+// changed. Keep returns [ErrPlaceLost] when another bridge has taken over.
+func (p *Place) Keep(ctx context.Context, tell func(error), living func(bridges int)) error {
 	if p == nil {
 		<-ctx.Done()
 		return nil
@@ -173,11 +236,14 @@ func (p *place) KeepPlace(ctx context.Context, tell func(error), living func(bri
 			default: // it is known
 			}
 		}
+		if p.renewed != nil {
+			p.renewed(ctx)
+		}
 	}
 }
 
 // renew renews the place, and looks who else is there. No bridge lives if the place is not this program's any more.
-func (p *place) renew(ctx context.Context) (b bridges, err error) {
+func (p *Place) renew(ctx context.Context) (b bridges, err error) {
 	ctx, cancel := context.WithTimeout(ctx, renewEvery/2)
 	defer cancel()
 	b.at = bootTime()
@@ -192,14 +258,14 @@ func (p *place) renew(ctx context.Context) (b bridges, err error) {
 
 // endOverdue ends the bridges that have not renewed their place whenever there are some, until ctx is done. It is no part of
 // the renewal, which must not wait for it.
-func (p *place) endOverdue(ctx context.Context, some <-chan struct{}) {
+func (p *Place) endOverdue(ctx context.Context, some <-chan struct{}) {
 	for {
 		select {
 		case <-some:
 		case <-ctx.Done():
 			return
 		}
-		for p.db.endDead(ctx, p.server, "") != nil && ctx.Err() == nil {
+		for p.bury(ctx, "") != nil && ctx.Err() == nil {
 			select {
 			case <-time.After(renewEvery):
 			case <-ctx.Done():

@@ -1,0 +1,140 @@
+package cluster
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+
+	"golang.org/x/sync/singleflight"
+
+	"magpie/internal/chat"
+)
+
+// What happens in a chat and its topics, its room, is handled by one bridge. It keeps a room until it stops or is declared
+// dead: its connections are ended before others take its rooms, so it need not ask again for each write whether a room is
+// still its own.
+
+// ErrElsewhere means that another living bridge has the room of a chat.
+var ErrElsewhere = errors.New("another bridge has the chat")
+
+// rooms are those that this bridge has.
+type rooms struct {
+	mu     sync.Mutex
+	own    map[string]bool
+	taking singleflight.Group
+	taken  func(ctx context.Context, room chat.Key) error // see [Place.OnTake]
+}
+
+func (r *rooms) has(room string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.own[room]
+}
+
+func (r *rooms) add(room string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.own == nil {
+		r.own = map[string]bool{}
+	}
+	r.own[room] = true
+}
+
+// takeRoom returns nothing if a bridge has the room that is not gone.
+const takeRoom = `INSERT INTO leases (room, run, fence) VALUES (?1, ?2, 1) ON CONFLICT (room) DO UPDATE SET run = excluded.run,
+	fence = leases.fence + CASE WHEN leases.run = excluded.run THEN 0 ELSE 1 END
+	WHERE leases.run = excluded.run OR NOT EXISTS (SELECT 1 FROM nodes WHERE nodes.run = leases.run AND nodes.dead < 2)
+	RETURNING fence`
+
+// OnTake sets what is done when this bridge takes a room, before anything is written there: an earlier bridge may have left
+// something.
+func (p *Place) OnTake(f func(ctx context.Context, room chat.Key) error) {
+	if p != nil {
+		p.rooms.taken = f
+	}
+}
+
+// Take takes the room of a chat for this bridge, and reports whether it has it: another living bridge may. With SQLite it has
+// all.
+func (p *Place) Take(ctx context.Context, key chat.Key) (mine bool, err error) {
+	if p == nil {
+		return true, nil
+	}
+	room := key.Parent()
+	if p.rooms.has(room.String()) {
+		return true, nil
+	}
+	taken, err, _ := p.rooms.taking.Do(room.String(), func() (any, error) {
+		if p.rooms.has(room.String()) {
+			return true, nil
+		}
+		_, err := p.claim(ctx, room)
+		if errors.Is(err, sql.ErrNoRows) {
+			return false, nil
+		} else if err != nil {
+			return false, err
+		}
+		if p.rooms.taken != nil {
+			if err := p.rooms.taken(ctx, room); err != nil {
+				return false, err
+			}
+		}
+		p.rooms.add(room.String())
+		return true, nil
+	})
+	if err != nil {
+		return false, fmt.Errorf("take %v: %w", room, err)
+	}
+	return taken.(bool), nil
+}
+
+// claim returns how often the room was taken over, or [sql.ErrNoRows].
+func (p *Place) claim(ctx context.Context, room chat.Key) (fence int64, err error) {
+	err = p.server.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
+		return tx.QueryRowContext(ctx, takeRoom, room.String(), p.run).Scan(&fence)
+	})
+	return fence, err
+}
+
+// Require returns [ErrElsewhere] unless this bridge has the room of a chat.
+func (p *Place) Require(ctx context.Context, key chat.Key) error {
+	mine, err := p.Take(ctx, key)
+	if err == nil && !mine {
+		err = ErrElsewhere
+	}
+	return err
+}
+
+const roomsElsewhere = `SELECT room FROM leases JOIN nodes ON nodes.run = leases.run
+	WHERE room IN (SELECT value FROM json_each(?1)) AND leases.run <> ?2 AND nodes.dead < 2`
+
+// Free leaves out the chats that another bridge has.
+func (p *Place) Free(ctx context.Context, keys []chat.Key) ([]chat.Key, error) {
+	if p == nil {
+		return keys, nil
+	}
+	var unknown []string
+	for _, key := range keys {
+		if room := key.Parent().String(); !p.rooms.has(room) {
+			unknown = append(unknown, room)
+		}
+	}
+	if len(unknown) == 0 {
+		return keys, nil
+	}
+	list, err := json.Marshal(unknown)
+	if err != nil {
+		return nil, err
+	}
+	elsewhere, err := texts(ctx, p.server.Readers(), roomsElsewhere, string(list), p.run)
+	if err != nil {
+		return nil, fmt.Errorf("chats of other bridges: %w", err)
+	}
+	return slices.DeleteFunc(keys, func(key chat.Key) bool {
+		return slices.Contains(elsewhere, key.Parent().String())
+	}), nil
+}
