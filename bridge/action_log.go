@@ -82,7 +82,9 @@ func (l *actionLog) write(ctx context.Context, done chan struct{}) {
 			return
 		}
 		if err := l.store.RecordActions(ctx, list); err != nil {
-			zerolog.Ctx(ctx).Error().Err(err).Int("actions", len(list)).Msg("tool calls not stored; trying again later")
+			if !isUnsure(err) {
+				zerolog.Ctx(ctx).Error().Err(err).Int("actions", len(list)).Msg("tool calls not stored; trying again later")
+			}
 			l.mu.Lock()
 			l.waiting, l.writing = append(list, l.waiting...), nil
 			l.mu.Unlock()

@@ -106,7 +106,7 @@ func (d turnDisplay) paint(turn context.Context, t *turn) (stopPainting func()) 
 			draft = parts
 			failpoint.At("draft: storing")
 			defer failpoint.At("draft: stored")
-			if err := d.store.Turns().SetDraft(ctx, id, parts...); err != nil && ctx.Err() == nil {
+			if err := d.store.Turns().SetDraft(ctx, id, parts...); err != nil && ctx.Err() == nil && !isUnsure(err) {
 				zerolog.Ctx(ctx).Error().Err(err).Msg("draft of the answer not stored")
 			}
 		},

@@ -242,8 +242,11 @@ func (r *turnRunner) prepare(ctx context.Context, t *turn) {
 func (r *turnRunner) retryStore(ctx context.Context, t *turn, end turncard.Outcome, err error) error {
 	unsure := false
 	for tries := 0; err != nil && !errors.Is(err, db.ErrNotFound) && (ctx.Err() == nil || tries < 3); tries++ {
-		unsure = unsure || isUnsure(err)
-		zerolog.Ctx(ctx).Error().Err(err).Msg("end of the turn not stored; trying again")
+		if isUnsure(err) {
+			unsure = true
+		} else {
+			zerolog.Ctx(ctx).Error().Err(err).Msg("end of the turn not stored; trying again")
+		}
 		workqueue.Sleep(context.WithoutCancel(ctx), workqueue.StoreRetry)
 		err = r.store(ctx, t, end)
 	}

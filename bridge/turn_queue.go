@@ -41,7 +41,8 @@ func (q *turnQueue) wake(key chat.Key) {
 	}
 }
 
-// isUnsure reports whether it is unknown if a write was stored. Repeating it does no harm.
+// isUnsure reports whether it is unknown if a write was stored: the database server is away, of which the operator is told
+// once. Repeating the write does no harm.
 func isUnsure(err error) bool { return errors.Is(err, engine.ErrAway) }
 
 // wakeIfUnsure looks for a turn that may have been stored, although err says otherwise: the platform delivers its question
@@ -131,7 +132,9 @@ func (q *turnQueue) workFrom(ctx context.Context, key chat.Key, start db.Start) 
 			}
 		default:
 			start.Again = start.Again || isUnsure(err)
-			q.log.Error().Err(err).Stringer("chat", key).Msg("next turn not found; trying again")
+			if !isUnsure(err) {
+				q.log.Error().Err(err).Stringer("chat", key).Msg("next turn not found; trying again")
+			}
 			workqueue.Sleep(ctx, workqueue.StoreRetry)
 		}
 	}
@@ -148,7 +151,9 @@ func (q *turnQueue) restart(ctx context.Context, key chat.Key) bool {
 		return false
 	}
 	if err := first.(func(context.Context) error)(ctx); err != nil {
-		q.log.Error().Err(err).Stringer("chat", key).Msg("chat not recovered; trying again")
+		if !isUnsure(err) {
+			q.log.Error().Err(err).Stringer("chat", key).Msg("chat not recovered; trying again")
+		}
 		time.AfterFunc(workqueue.StoreRetry, func() {
 			q.jobs.Enqueue(func(ctx context.Context) { q.work(ctx, key) })
 		})

@@ -11,6 +11,7 @@ import (
 
 	"magpie/bridge/workqueue"
 	"magpie/db"
+	"magpie/db/engine"
 	"magpie/internal/chat"
 	"magpie/internal/failpoint"
 	"magpie/internal/i18n"
@@ -131,7 +132,7 @@ func (o *Outbox) poll(ctx context.Context, stop <-chan struct{}) {
 	defer t.Stop()
 	for {
 		keys, err := o.posts.Due(ctx, batch)
-		if err != nil && ctx.Err() == nil {
+		if err != nil && ctx.Err() == nil && !errors.Is(err, engine.ErrAway) { // of which the operator is told once
 			o.log.Error().Err(err).Msg("pending deliveries not found; trying again")
 		}
 		for _, key := range keys {
@@ -159,7 +160,9 @@ func (o *Outbox) work(ctx context.Context, key chat.Key) {
 				return
 			}
 		case err != nil:
-			o.log.Error().Err(err).Stringer("chat", key).Msg("next delivery not found; trying again")
+			if !errors.Is(err, engine.ErrAway) {
+				o.log.Error().Err(err).Stringer("chat", key).Msg("next delivery not found; trying again")
+			}
 			workqueue.Sleep(ctx, workqueue.StoreRetry)
 		default:
 			o.deliver(ctx, p)
@@ -253,7 +256,9 @@ func (o *Outbox) readdress(ctx context.Context, log zerolog.Logger, p db.Post) b
 	if err == nil {
 		log.Info().Msg("the question, or its topic, is gone; the answer is shown with the previous question")
 	} else if !errors.Is(err, db.ErrNotFound) {
-		log.Error().Err(err).Msg("answer not readdressed; trying again")
+		if !errors.Is(err, engine.ErrAway) {
+			log.Error().Err(err).Msg("answer not readdressed; trying again")
+		}
 		workqueue.Sleep(ctx, workqueue.StoreRetry)
 		return true
 	}
@@ -263,7 +268,9 @@ func (o *Outbox) readdress(ctx context.Context, log zerolog.Logger, p db.Post) b
 // recordOutcome stores the outcome of a delivery. If that fails, the delivery is repeated, which does no harm.
 func (o *Outbox) recordOutcome(ctx context.Context, log zerolog.Logger, f func(context.Context) error) {
 	if err := f(context.WithoutCancel(ctx)); err != nil {
-		log.Error().Err(err).Msg("delivery not recorded; it will be repeated")
+		if !errors.Is(err, engine.ErrAway) {
+			log.Error().Err(err).Msg("delivery not recorded; it will be repeated")
+		}
 		workqueue.Sleep(ctx, workqueue.StoreRetry)
 	}
 }

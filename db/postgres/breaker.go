@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"database/sql/driver"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"strings"
@@ -38,7 +39,8 @@ var errSilent = errors.New("no answer")
 
 // away returns [engine.ErrAway] with what an operator can do about err.
 func away(c *pgx.ConnConfig, err error) error {
-	say := i18n.Mistakef("%v（%v）", "%v (%v)", engine.ErrAway, err)
+	at := net.JoinHostPort(c.Host, fmt.Sprint(c.Port))
+	say := i18n.Mistakef("%v：%s（%v）", "%v: %s (%v)", engine.ErrAway, at, err)
 	if e, ok := errors.AsType[*accessError](explainAccess(c, err)); ok {
 		say = e.say
 	}

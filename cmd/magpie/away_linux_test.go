@@ -1,0 +1,215 @@
+package main
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"magpie/internal/chat"
+	"magpie/internal/feishusim"
+	"magpie/internal/modelsim"
+	"magpie/internal/operator/config"
+	"magpie/internal/pgtest"
+)
+
+// outage is a bridge whose database server goes away while people write.
+type outage struct {
+	*rig
+	server *pgtest.Server
+	times  int // that the server has been away
+	chats  []string
+	said   map[string][]string // by chat
+	ids    map[string]string   // of the messages, by text
+}
+
+func newOutage(t *testing.T) *outage {
+	t.Helper()
+	server := pgtest.Start(t, pgtest.Config{})
+	proxy := pgtest.NewProxy(t, server)
+	o := &outage{server: server, said: map[string][]string{}, ids: map[string]string{}}
+	every := time.Second
+	if *full {
+		every = 5 * time.Second
+	}
+	redeliver := slices.Repeat([]time.Duration{every}, 600)
+	o.rig = makeRig(t, feishusim.Config{AckTimeout: 3 * time.Second, Redeliver: redeliver}, func(c *config.Config) {
+		c.DB.URL, c.Data = proxy.URL("postgres"), t.TempDir()
+	})
+	o.start()
+	t.Cleanup(func() { o.stop() })
+	for i := range 4 {
+		o.chats = append(o.chats, o.sim.PrivateChat(o.sim.AddUser(fmt.Sprintf("用户%d", i))))
+	}
+	return o
+}
+
+// say has somebody write in a chat, and returns the message.
+func (o *outage) say(in string) (id string) {
+	o.Helper()
+	text := fmt.Sprintf("第 %d 条", len(o.ids))
+	o.said[in] = append(o.said[in], text)
+	o.ids[text] = o.sim.Say(in, o.memberOf(in), text)
+	return o.ids[text]
+}
+
+// stored counts rows of the database.
+func (o *outage) stored(query string) (n int) {
+	o.Helper()
+	side, err := sql.Open("pgx", o.server.URL("postgres"))
+	must(o, err)
+	must(o, errors.Join(side.QueryRowContext(o.Context(), query).Scan(&n), side.Close()))
+	return n
+}
+
+// deliveries are those of a message with this answer of the bridge.
+func deliveries(v *feishusim.View, id string, code int) (n int) {
+	for _, d := range v.Deliveries() {
+		if d.MessageID == id && d.AckCode == code {
+			n++
+		}
+	}
+	return n
+}
+
+// readiness is the status of /readyz, and what it says.
+func (o *outage) readiness() (status int, body string) {
+	w := httptest.NewRecorder()
+	o.prog.healthPages().ServeHTTP(w, httptest.NewRequestWithContext(o.Context(), http.MethodGet, "/readyz", nil))
+	return w.Code, w.Body.String()
+}
+
+// away lets people write while the server is away: at least once in each chat, and until enough has happened.
+func (o *outage) away(leave func() error, enough func() bool) {
+	o.Helper()
+	must(o, leave())
+	o.times++
+	if !o.logs.await(isAway, o.times) {
+		o.Fatal("nobody is told that the server is away")
+	}
+	var ids []string
+	for round := 0; round == 0 || !enough(); round++ {
+		for _, in := range o.chats {
+			ids = append(ids, o.say(in))
+		}
+		o.await("refusals", func(v *feishusim.View) bool {
+			return !slices.ContainsFunc(ids, func(id string) bool { return deliveries(v, id, http.StatusInternalServerError) == 0 })
+		})
+		if code, body := o.readiness(); code != http.StatusServiceUnavailable || !strings.Contains(body, `"store":{"ok":false,"error":"write to the database`) {
+			o.Errorf("ready: %d %s", code, body)
+		}
+	}
+	o.await("anything", func(v *feishusim.View) bool {
+		for _, id := range ids {
+			if deliveries(v, id, http.StatusOK) > 0 {
+				o.Errorf("%s is acknowledged, and not stored", id)
+			}
+		}
+		return true
+	})
+}
+
+// settle waits until everything is answered, and checks that it is answered once.
+func (o *outage) settle() {
+	o.Helper()
+	o.until("all messages", func() bool { return o.stored(`SELECT COUNT(*) FROM messages WHERE role = 'user'`) == len(o.ids) })
+	o.until("all answers", func() bool {
+		return o.stored(`SELECT COUNT(*) FROM turns WHERE state IN ('queued', 'running')`)+o.stored(`SELECT COUNT(*) FROM outbox`) == 0
+	})
+	if n := o.stored(`SELECT COUNT(*) FROM turns WHERE state <> 'done'`); n > 0 {
+		o.Errorf("%d turns have not ended well", n)
+	}
+	if code, body := o.readiness(); code != http.StatusOK {
+		o.Errorf("not ready: %d %s", code, body)
+	}
+	asked := map[string]int{}
+	for _, q := range o.model.Requests() {
+		_, prompt, _ := readPrompt(q.LastUser())
+		for text := range strings.SplitSeq(prompt, "\n\n") {
+			asked[text]++
+		}
+	}
+	for in, texts := range o.said {
+		for _, text := range texts {
+			if asked[text] != 1 {
+				o.Errorf("the agent was asked %q %d times", text, asked[text])
+			}
+		}
+		turns := o.stored(`SELECT COUNT(*) FROM turns WHERE chat_key = '` + chat.FeishuChat(in).String() + `'`)
+		shown := 0
+		for _, m := range o.sim.Messages(in) {
+			if m.FromBot && !m.Deleted {
+				shown++
+			}
+			if m.Last().Streaming {
+				o.Errorf("a card streams on: %q", m.Text())
+			}
+		}
+		if shown != turns {
+			o.Errorf("%d answers of %d turns are visible", shown, turns)
+		}
+	}
+}
+
+// What the operator is told when the server goes away, and when it is back.
+const (
+	isAway = "the database server does not answer: nothing is stored"
+	isBack = "the database server answers again"
+)
+
+// checkLog checks that the operator is told once each time, and nothing again and again.
+func (o *outage) checkLog() {
+	o.Helper()
+	log := o.logs.String()
+	for _, says := range []string{isAway, isBack} {
+		if n := strings.Count(log, says); n != o.times {
+			o.Errorf("%q is said %d times, want %d", says, n, o.times)
+		}
+	}
+	if strings.Contains(log, "trying again") {
+		o.Error("each try is logged")
+	}
+}
+
+// The database server is away while an answer is written and people go on writing, with [full] for 20 seconds and for two
+// minutes: the answer is shown to its end, nothing is acknowledged before it is stored, everything is answered once, and
+// nobody has to restart the bridge.
+func TestAnOutageOfTheDatabase(t *testing.T) {
+	t.Parallel()
+	o := newOutage(t)
+	for _, in := range o.chats {
+		o.say(in)
+	}
+	o.settle()
+	outages := []struct {
+		leave func() error
+		least time.Duration
+	}{{o.server.Stop, 0}, {o.server.Kill, 0}}
+	if *full {
+		outages[0].least, outages[1].least = 20*time.Second, 2*time.Minute
+	}
+	for _, outage := range outages {
+		more := make(chan struct{})
+		o.model.Script(modelsim.Rule{Times: 1, Match: asksFor(fmt.Sprintf("第 %d 条", len(o.ids))), Steps: []modelsim.Step{
+			modelsim.Text("前半，"), modelsim.Hold(more), modelsim.Text("后半。"),
+		}})
+		id := o.say(o.chats[0])
+		o.shows(o.chats[0], id, "前半")
+		began := time.Now()
+		o.away(outage.leave, func() bool { return time.Since(began) > outage.least })
+		close(more)
+		o.shows(o.chats[0], id, "前半，后半。") // although it is not stored yet
+		t.Logf("away for %v: %d messages, %d goroutines, %d bytes of logs", time.Since(began), len(o.ids),
+			runtime.NumGoroutine(), len(o.logs.String()))
+		must(t, o.server.Start(context.WithoutCancel(t.Context())))
+		o.settle()
+		o.checkLog()
+	}
+}
