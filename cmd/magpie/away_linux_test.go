@@ -24,6 +24,7 @@ import (
 type outage struct {
 	*rig
 	server *pgtest.Server
+	proxy  *pgtest.Proxy
 	times  int // that the server has been away
 	chats  []string
 	said   map[string][]string // by chat
@@ -33,15 +34,14 @@ type outage struct {
 func newOutage(t *testing.T) *outage {
 	t.Helper()
 	server := pgtest.Start(t, pgtest.Config{})
-	proxy := pgtest.NewProxy(t, server)
-	o := &outage{server: server, said: map[string][]string{}, ids: map[string]string{}}
+	o := &outage{server: server, proxy: pgtest.NewProxy(t, server), said: map[string][]string{}, ids: map[string]string{}}
 	every := time.Second
 	if *full {
 		every = 5 * time.Second
 	}
 	redeliver := slices.Repeat([]time.Duration{every}, 600)
 	o.rig = makeRig(t, feishusim.Config{AckTimeout: 3 * time.Second, Redeliver: redeliver}, func(c *config.Config) {
-		c.DB.URL, c.Data = proxy.URL("postgres"), t.TempDir()
+		c.DB.URL, c.Data = o.proxy.URL("postgres"), t.TempDir()
 	})
 	o.start()
 	t.Cleanup(func() { o.stop() })
@@ -211,5 +211,20 @@ func TestAnOutageOfTheDatabase(t *testing.T) {
 		must(t, o.server.Start(context.WithoutCancel(t.Context())))
 		o.settle()
 		o.checkLog()
+	}
+}
+
+// The connection breaks after a commit, again and again, so that the bridge does not know whether it took effect:
+// everything is answered once.
+func TestLostCommits(t *testing.T) {
+	t.Parallel()
+	o := newOutage(t)
+	for range 5 {
+		for n := range int64(4) { // of a message, its answer and its delivery
+			o.proxy.LoseCommits(1 + n%2)
+			o.say(o.chats[n])
+			o.until("the commits", func() bool { return o.proxy.Left() == 0 })
+		}
+		o.settle()
 	}
 }

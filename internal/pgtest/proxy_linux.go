@@ -52,8 +52,8 @@ func (p *Proxy) URL(database string) string {
 // LoseCommits has the next n commits take effect, but breaks the connection before the program learns that.
 func (p *Proxy) LoseCommits(n int64) { p.cuts.Store(n) }
 
-// Lost is how many commits of [Proxy.LoseCommits] are still to come.
-func (p *Proxy) Lost() (left int64) { return max(0, p.cuts.Load()) }
+// Left is how many commits of [Proxy.LoseCommits] are still to come.
+func (p *Proxy) Left() int64 { return max(0, p.cuts.Load()) }
 
 // Break breaks all connections.
 func (p *Proxy) Break() {
