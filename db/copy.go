@@ -74,7 +74,7 @@ func openSource(ctx context.Context, c Config) (d *DB, release func() error, err
 	} else {
 		lock, err = at.Lock()
 	}
-	for _, check := range []func(context.Context) error{d.checkComplete, d.CheckSchema, d.checkUnused} {
+	for _, check := range []func(context.Context) error{d.checkComplete, d.CheckSchema, d.checkUnused, d.checkHandled} {
 		if err == nil {
 			err = check(ctx)
 		}
@@ -102,6 +102,22 @@ func (d *DB) checkUnused(ctx context.Context) error {
 	}
 	return i18n.Mistakef("鹊桥正在使用 PostgreSQL 里的数据库 %[2]s（%[1]d 个连接）：先停掉所有使用它的鹊桥",
 		"Magpie is using the PostgreSQL database %[2]s (%[1]d connections): stop every Magpie that uses it first", n, server.Name())
+}
+
+const countForwarded = `SELECT COUNT(*) FROM forwarded`
+
+// checkHandled returns an error if something has arrived that no program has handled: only a program that serves it can.
+func (d *DB) checkHandled(ctx context.Context) error {
+	if _, ok := d.engine.(*postgres.DB); !ok {
+		return nil
+	}
+	var n int
+	err := d.read.QueryRowContext(ctx, countForwarded).Scan(&n)
+	if err == nil && n > 0 {
+		err = i18n.Mistakef("还有 %d 条到达的消息没有鹊桥处理：启动鹊桥，等它处理完，停掉以后再复制",
+			"%d messages have arrived that no Magpie has handled: start it, wait until it has, and stop it before you copy", n)
+	}
+	return err
 }
 
 // checkTarget looks at a database before it is opened for writing, which would upgrade its schema.

@@ -363,7 +363,7 @@ func TestBothEnginesHaveTheSameTables(t *testing.T) {
 	}
 	alone := []string{
 		"goose_db_version", "postings", "indexed", // the schema and the index
-		"nodes", "chats.owner", "chats.fence", // which program serves a chat
+		"nodes", "forwarded", "chats.owner", "chats.fence", // the programs that serve it
 	}
 	tables, _ := fileTables(t, newFile(t))
 	rows, err := sideOf(t, url).QueryContext(t.Context(), `SELECT table_name, column_name FROM information_schema.columns
@@ -424,6 +424,14 @@ func TestCopiesThatAreRefused(t *testing.T) {
 	refused(t, older, server, "older version of Magpie")
 
 	mustCopy(t, file, server)
+	sideExec(t, sideOf(t, server), `UPDATE chats SET owner = 7, fence = 3`)
+	second := newDatabase("second")
+	mustCopy(t, server, second)
+	var owners, fences int
+	err := sideOf(t, second).QueryRowContext(t.Context(), `SELECT SUM(owner), SUM(fence) FROM chats`).Scan(&owners, &fences)
+	if err != nil || owners != 0 || fences != 6 {
+		t.Errorf("owners %d, fences %d, %v", owners, fences, err)
+	}
 	refused(t, other, server, "data is there already")
 	for i, url := range []string{file, server} {
 		serving, err := db.Open(t.Context(), db.Config{URL: url})
@@ -437,6 +445,8 @@ func TestCopiesThatAreRefused(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	sideExec(t, sideOf(t, server), `INSERT INTO forwarded (room, kind, payload) VALUES ('feishu:chat:oc_0', 'message', '')`)
+	refused(t, server, newFile(t), "1 messages have arrived that no Magpie has handled")
 	sideExec(t, sideOf(t, other), `UPDATE turns SET attempts = 'many'`)
 	refused(t, other, newDatabase("unreadable"), "the column attempts of the table turns holds what cannot be read (string)")
 }

@@ -44,7 +44,7 @@ var columnKinds = map[string]columnKind{
 }
 
 const (
-	// All tables but those of the index, which is made anew.
+	// All tables but those of the index, which is made anew, and of the programs that serve the database.
 	selectCopied = `SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%' AND name NOT LIKE 'goose_%'
 		AND name NOT LIKE 'terms%' AND name NOT IN ('indexed', 'copying') ORDER BY name`
 	selectColumns = `SELECT name, type, pk FROM pragma_table_info(?1) ORDER BY name`
@@ -75,7 +75,9 @@ func tablesToCopy(ctx context.Context, from, to *sql.DB) (list []copiedTable, er
 		if err != nil {
 			return nil, err
 		}
-		t.columns = slices.DeleteFunc(t.columns, func(c copiedColumn) bool { return !slices.Contains(other.columns, c) })
+		t.columns = slices.DeleteFunc(t.columns, func(c copiedColumn) bool {
+			return !slices.Contains(other.columns, c) || name == "chats" && c.name == "owner" // a program, and none serves it now
+		})
 		list = append(list, t)
 	}
 	order := []string{"messages", "chats"}
