@@ -19,6 +19,7 @@ type conn struct {
 	id      string // device_id of its URL
 	service int32  // service_id of its URL, echoed in every frame
 	pings   int    // received
+	number  int    // among all connections so far, from 1
 
 	out  chan [][]byte // frames that belong together, written in order
 	once sync.Once

@@ -35,6 +35,7 @@ type hub struct {
 	pings   int // of a connection, the last of which is answered; 0: all are
 	conns   map[*conn]struct{}
 	made    int                 // long connections so far
+	only    int                 // the number of the one that gets all events; 0 = any
 	waiting map[string]*attempt // by delivery id, until its ack
 }
 
@@ -85,6 +86,13 @@ func (h *hub) Freeze(on bool) {
 	}
 	h.mu.Unlock()
 	h.notify.bump()
+}
+
+// DeliverTo has all events go to the nth of all long connections so far, from 1, while that is open; 0 = to any.
+func (h *hub) DeliverTo(n int) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.only = n
 }
 
 // AnswerPings makes the platform answer only every nth ping of a connection.
@@ -139,6 +147,11 @@ func (h *hub) pick() *conn {
 	defer h.mu.Unlock()
 	if len(h.conns) == 0 {
 		return nil
+	}
+	for c := range h.conns {
+		if c.number == h.only {
+			return c
+		}
 	}
 	n := rand.IntN(len(h.conns))
 	for c := range h.conns {
@@ -228,6 +241,7 @@ func (h *hub) admit(c *conn) bool {
 	if ok {
 		h.conns[c] = struct{}{}
 		h.made++
+		c.number = h.made
 		h.work.Add(1)
 	}
 	h.mu.Unlock()
