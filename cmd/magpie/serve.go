@@ -18,6 +18,7 @@ import (
 
 	"magpie/bridge"
 	"magpie/bridge/attachment"
+	"magpie/bridge/relay"
 	"magpie/db"
 	"magpie/feishu"
 	"magpie/internal/agenttools"
@@ -104,6 +105,7 @@ type program struct {
 	tools  *agenttools.Server // nil = the agents get no tools
 	files  attachment.Config
 	bridge *bridge.Bridge
+	relay  *relay.Relay // hands the bridge its events; nil = no other bridge may get any
 
 	load           func() (config.Config, error) // reloads the configuration; nil = it cannot be reloaded
 	reloadRequests chan chan reloadResult        // from admins; each has the channel for its reply
@@ -165,6 +167,9 @@ func newProgram(
 		change(&b)
 	}
 	p.bridge = bridge.New(b, p.store, p.pool, p.doors, log)
+	if err := p.relayEvents(); err != nil {
+		return nil, err
+	}
 	if c.HTTP.Listen != "" {
 		if p.http, err = listen(c.HTTP, log); err != nil {
 			return nil, err
@@ -173,15 +178,37 @@ func newProgram(
 	return p, c.MakeDefaultProject() // last: a program that cannot run leaves no folder behind
 }
 
+// relayEvents takes events to the bridges that have their rooms, if there may be several.
+func (p *program) relayEvents() (err error) {
+	queue := p.store.Forwarded()
+	if queue == nil || !p.cfg.DB.Several {
+		return nil
+	}
+	c := relay.Config{
+		Take: p.store.Place().Take, Queue: *queue, Secret: p.cfg.Feishu.AppSecret, Log: p.log,
+	}
+	for _, d := range p.doors {
+		if p.feishu == nil || d.Channel() != p.feishu.Channel() {
+			c.Local = append(c.Local, d.Channel())
+		}
+	}
+	p.relay, err = relay.New(p.bridge, c)
+	return err
+}
+
 // openStore takes the lock on the app, and then opens the database. Two programs with the same app would take each
 // other's events, because the platform sends each event to one connection only.
 func (p *program) openStore(ctx context.Context) (err error) {
+	c := p.cfg.DBConfig()
 	if p.cfg.HasFeishu() {
-		if p.app, err = holdApp(p.cfg.Feishu.AppID); err != nil {
+		app := p.cfg.Feishu.AppID
+		if c.Several { // on this machine, too, each with a data folder
+			app += " " + c.Data
+		}
+		if p.app, err = holdApp(app); err != nil {
 			return err
 		}
 	}
-	c := p.cfg.DBConfig()
 	var ready func()
 	c.Progress, ready = databaseWork()
 	p.store, err = db.Open(ctx, c)
@@ -268,7 +295,12 @@ func (p *program) run(ctx context.Context) error {
 		watchdogProbe(p.store.CheckHealth, !p.cfg.DB.DSN().IsFile()), p.statusLine, p.log)
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error { return p.bridge.Run(ctx) })
-	g.Go(func() error { return p.doors.Run(ctx, p.bridge) })
+	if p.relay == nil {
+		g.Go(func() error { return p.doors.Run(ctx, p.bridge) })
+	} else {
+		g.Go(func() error { return p.doors.Run(ctx, p.relay) })
+		g.Go(func() error { p.relay.Run(ctx); return nil })
+	}
 	g.Go(func() error {
 		left := unreadableLog{log: p.log}
 		runSweeps(ctx, p.log, func(ctx context.Context) (db.Swept, error) {

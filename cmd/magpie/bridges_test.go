@@ -1,0 +1,119 @@
+package main
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"magpie/bridge"
+	"magpie/db/dbtest"
+	"magpie/internal/claude/claudetest"
+	"magpie/internal/feishusim"
+	"magpie/internal/modelsim"
+	"magpie/internal/operator/config"
+)
+
+// severalBridges allows other bridges in the database.
+func severalBridges(c *config.Config) { c.DB.Several, c.Node = true, "a" }
+
+// beside starts a second bridge of r's app, on another machine as it were. All events arrive there.
+func (r *rig) beside() *rig {
+	r.Helper()
+	b := &rig{TB: r.TB, sim: r.sim, model: r.model, user: r.user, chat: r.chat, built: make(chan bridge.BuiltContext, 1000),
+		logs: &logbook{tb: r.TB}}
+	b.cfg = r.cfg
+	b.cfg.Node, b.cfg.Data = "b", r.TempDir()
+	b.cfg.Claude = claudetest.ModelConfig(r, r.model.URL())
+	b.cfg.Claude.Project = r.cfg.Claude.Project
+	b.start()
+	r.Cleanup(func() { b.stop() })
+	r.sim.DeliverTo(r.sim.Connected())
+	return b
+}
+
+// Whatever arrives at a bridge that has not the chat reaches the one that has, which answers.
+func TestEventsAtTheWrongBridge(t *testing.T) {
+	dbtest.OfPostgres(t)
+	a := newRig(t, severalBridges)
+	if got := a.ask("你好"); !strings.Contains(got, "你好") {
+		t.Errorf("answer %q", got)
+	}
+	b := a.beside()
+	if got := a.ask("再问一句"); !strings.Contains(got, "再问一句") {
+		t.Errorf("answer %q", got)
+	}
+
+	// an approval
+	a.calls(bash(appendLine("out.txt")), modelsim.Text("做完了"))
+	id := a.sim.Say(a.chat, a.user, "动手吧")
+	a.press(a.approval(a.chat, id, 1), doAllow)
+	if got := visibleText(a.turnDone(a.chat, id)); got != "做完了" {
+		t.Errorf("answer %q", got)
+	}
+	if n := strings.Count(a.project("out.txt"), "\n"); n != 1 {
+		t.Errorf("the command ran %d times", n)
+	}
+
+	// a button and a word that stop, and a recall
+	for how, stop := range map[string]func(card feishusim.Message){
+		"button": func(card feishusim.Message) { a.press(card, "stop") },
+		"word":   func(feishusim.Message) { a.sim.Say(a.chat, a.user, "停") },
+		"recall": func(card feishusim.Message) { a.sim.Recall(card.ParentID) },
+	} {
+		a.model.Script(modelsim.Rule{Times: 1, Steps: []modelsim.Step{modelsim.Text("说到一半"), modelsim.Hang()}})
+		id := a.sim.Say(a.chat, a.user, "说点什么")
+		var card feishusim.Message
+		a.await("half of the answer", func(v *feishusim.View) bool {
+			list := replies(v, a.chat, id)
+			if len(list) == 1 {
+				card = list[0]
+			}
+			return strings.Contains(card.Text(), "说到一半")
+		})
+		stop(card)
+		a.await("the stop by "+how, func(v *feishusim.View) bool {
+			list := v.Messages(a.chat)
+			i := slices.IndexFunc(list, func(m feishusim.Message) bool { return m.ID == card.ID })
+			return i < 0 || !running(list[i]) && !list[i].Last().Streaming
+		})
+	}
+
+	// an edited question
+	id = a.sim.Say(a.chat, a.user, "我叫小明")
+	a.answer(a.chat, id)
+	a.sim.Edit(id, json.RawMessage(`{"text":"我叫小红"}`))
+	var offer feishusim.Message
+	a.await("the offer", func(v *feishusim.View) bool {
+		list := replies(v, a.chat, id)
+		if len(list) == 2 {
+			offer = list[1]
+		}
+		return len(list) == 2 && strings.Contains(list[1].Text(), "已编辑")
+	})
+	if n := b.started(); n != 0 {
+		t.Errorf("the bridge that has not the chat started %d agents", n)
+	}
+	if n := a.count(`SELECT COUNT(*) FROM forwarded`); n != 0 {
+		t.Errorf("%d events wait", n)
+	}
+
+	// the way of a press
+	start := time.Now()
+	a.press(offer, "drop")
+	a.await("the decision", func(v *feishusim.View) bool {
+		list := replies(v, a.chat, id)
+		return !hasButtons(list[1])
+	})
+	t.Logf("a press at the wrong bridge changed the card after %v", time.Since(start))
+
+	// the other one takes over
+	a.stop()
+	if got := b.ask("还在吗"); !strings.Contains(got, "还在吗") {
+		t.Errorf("answer %q", got)
+	}
+	if n := b.started(); n != 1 {
+		t.Errorf("the bridge that took over started %d agents", n)
+	}
+}
