@@ -34,6 +34,7 @@ type Place struct {
 	run    int64
 	good   time.Duration // when the last renewal that has succeeded was sent, by [bootTime]
 	seen   atomic.Pointer[bridges]
+	left   atomic.Bool // it was given back
 	rooms  rooms
 
 	renewed func(ctx context.Context) // see [Place.OnRenewal]
@@ -162,7 +163,7 @@ func (p *Place) OnRenewal(f func(ctx context.Context)) {
 
 // Leave gives the place back, so that others need not wait. Nothing may be written after it.
 func (p *Place) Leave() error {
-	if p == nil {
+	if p == nil || p.left.Swap(true) {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), renewEvery)
