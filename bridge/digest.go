@@ -71,14 +71,16 @@ func dueOn(day time.Time, minute int) time.Time {
 	return time.Date(day.Year(), day.Month(), day.Day(), 0, minute, 0, 0, day.Location())
 }
 
-// sendDigests sends the owner a summary of each day on which anything happened, when it is due. One that was due while
-// the program was down is sent at startup.
+// sendDigests sends the owner a summary of each day on which anything happened, when it is due, if this bridge leads. One
+// that was due while no bridge ran is sent at startup.
 func (b *Bridge) sendDigests(ctx context.Context) {
 	t := time.NewTicker(20 * time.Second)
 	defer t.Stop()
 	for {
-		if err := b.sendDueDigests(ctx, time.Now()); err != nil && ctx.Err() == nil {
-			b.log.Error().Err(err).Msg("digest not sent; trying again")
+		if b.db.Place().Leads() {
+			if err := b.sendDueDigests(ctx, time.Now()); err != nil && ctx.Err() == nil {
+				b.log.Error().Err(err).Msg("digest not sent; trying again")
+			}
 		}
 		select {
 		case <-t.C:
@@ -105,7 +107,7 @@ func (b *Bridge) sendDueDigests(ctx context.Context, now time.Time) error {
 			return err
 		}
 		text := ""
-		if sum != (db.Totals{}) {
+		if sum.Turns > 0 || sum.CostUSD > 0 || sum.Waiting > 0 {
 			l := b.languages.OfChat(ctx, d.Key)
 			text = i18n.DigestReport.Sprintf(l, sum.Turns, sum.Failed, i18n.USD(sum.CostUSD, l), sum.Waiting)
 		}

@@ -177,7 +177,7 @@ const idlePause = 30 * time.Second
 // fullScanEvery is how often all messages, not only new ones, are checked for vectors.
 const fullScanEvery = 24 * time.Hour
 
-// Run creates the vectors of messages until ctx is done. Without an endpoint it returns at once.
+// Run creates the vectors of messages until ctx is done, while this bridge leads. Without an endpoint it returns at once.
 func (m *Manager) Run(ctx context.Context) {
 	if m.embeddings != nil {
 		m.embeddings.run(ctx)
@@ -189,7 +189,11 @@ func (s *embeddings) run(ctx context.Context) {
 	defer s.client.Close()
 	b := backlog{embeddings: s, size: embed.Batch}
 	for ctx.Err() == nil {
-		switch err := b.work(ctx); {
+		var err error
+		if s.db.Place().Leads() {
+			err = b.work(ctx)
+		}
+		switch {
 		case err != nil && ctx.Err() == nil:
 			s.backlogLog.Do(func() { s.log.Warn().Err(err).Msg("no embeddings for messages; trying again later") })
 		case b.made > 0:

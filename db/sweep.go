@@ -27,7 +27,7 @@ const (
 // theSweep names what nothing but the sweep writes any more.
 const theSweep = "sweep"
 
-// Sweep deletes expired data according to c, and merges the index. The History is kept forever unless the configuration
+// Sweep deletes expired data according to c, and merges the index, if this bridge leads. The History is kept forever unless the configuration
 // limits it.
 func Sweep(ctx context.Context, d *DB, c Config) (s Swept, err error) {
 	defer func() {
@@ -35,6 +35,12 @@ func Sweep(ctx context.Context, d *DB, c Config) (s Swept, err error) {
 			err = fmt.Errorf("sweep: %w", err)
 		}
 	}()
+	if !d.place.Leads() {
+		return s, nil
+	}
+	if err := d.place.Sweep(ctx); err != nil {
+		return s, err
+	}
 	before := millis(d.now().Add(-c.CacheTTL.Duration))
 	res, err := d.namedExec(ctx, theSweep, forgetEvents, before)
 	if err != nil {

@@ -38,6 +38,8 @@ type App struct {
 	Found   db.Owner // the owner found earlier, if any
 	// Lang is a user's language, empty if unknown. nil = no language is known.
 	Lang func(ctx context.Context, user string) i18n.Lang
+	// Leads reports whether this bridge looks for the owner, of several bridges of the app.
+	Leads func() bool
 }
 
 // Ownership finds the owner of the bot if the configuration names none. It asks the platform; if that does not tell,
@@ -48,6 +50,7 @@ type Ownership struct {
 	founder    Founder
 	owners     db.Access
 	lang       func(ctx context.Context, user string) i18n.Lang
+	leads      func() bool
 	out        delivery.Messenger
 	authorizer *Authorizer // gets the owner
 	log        zerolog.Logger
@@ -64,8 +67,8 @@ func NewOwnership(
 	app App, owners db.Access, out delivery.Messenger, authorizer *Authorizer, log zerolog.Logger,
 ) *Ownership {
 	return &Ownership{
-		app: app.ID, channel: app.Channel, founder: app.Founder, found: app.Found, owners: owners, lang: app.Lang, out: out,
-		authorizer: authorizer, log: log,
+		app: app.ID, channel: app.Channel, founder: app.Founder, found: app.Found, owners: owners, lang: app.Lang,
+		leads: app.Leads, out: out, authorizer: authorizer, log: log,
 	}
 }
 
@@ -105,10 +108,22 @@ func (o *Ownership) owner() string {
 // askTimeout limits the platform's reply about the owner.
 const askTimeout = 30 * time.Second
 
-// Run finds the owner, and sends the welcome.
+// lookEvery is how often a bridge that does not lead looks whether it does, or the owner is known.
+const lookEvery = 5 * time.Second
+
+// Run finds the owner, and sends the welcome, as soon as this bridge leads. Until then it takes the owner that another one
+// has found.
 func (o *Ownership) Run(ctx context.Context) {
 	if o.app == "" {
 		return
+	}
+	for !o.leads() {
+		o.follow(ctx)
+		select {
+		case <-time.After(lookEvery):
+		case <-ctx.Done():
+			return
+		}
 	}
 	if o.owner() == "" && !o.askPlatform(ctx) && ctx.Err() == nil {
 		o.mu.Lock()
@@ -140,11 +155,26 @@ func (o *Ownership) askPlatform(ctx context.Context) bool {
 	return true
 }
 
+// follow takes the owner that another bridge has found, if it has.
+func (o *Ownership) follow(ctx context.Context) {
+	if o.owner() != "" {
+		return
+	}
+	if err := o.takeOwner(ctx); err != nil && !errors.Is(err, db.ErrNotFound) && ctx.Err() == nil {
+		o.log.Error().Err(err).Msg("the owner of the bot could not be read; trying again")
+	}
+}
+
 // setOwner stores the owner and grants access. If another owner was stored first, that one stays.
 func (o *Ownership) setOwner(ctx context.Context, owner db.Owner) error {
 	if _, err := o.owners.SetOwner(ctx, owner); err != nil {
 		return err
 	}
+	return o.takeOwner(ctx)
+}
+
+// takeOwner grants access to the owner that is stored.
+func (o *Ownership) takeOwner(ctx context.Context) error {
 	owner, err := o.owners.Owner(ctx, o.app)
 	if err != nil {
 		return err

@@ -6,7 +6,10 @@ import (
 	"io/fs"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/rs/zerolog"
 
@@ -58,7 +61,8 @@ func newOwnershipRig(t testing.TB, path string, f Founder, a Config) *ownershipR
 	e := &ownershipRig{TB: t, store: store, out: &deliverytest.Recorder{}, log: &strings.Builder{}}
 	log := zerolog.New(e.log)
 	who := NewAuthorizer(a, store.Access(), nil, 0, log)
-	e.Ownership = NewOwnership(App{ID: "cli_1", Channel: "feishu", Founder: f, Found: found}, store.Access(), e.out, who, log)
+	app := App{ID: "cli_1", Channel: "feishu", Founder: f, Found: found, Leads: store.Place().Leads}
+	e.Ownership = NewOwnership(app, store.Access(), e.out, who, log)
 	e.Set(a)
 	return e
 }
@@ -238,4 +242,36 @@ func TestWhenThereIsACode(t *testing.T) {
 		t.Error("without an owner from the platform there is no code")
 	}
 	e.close()
+}
+
+// Of several bridges of the app the one that leads asks the platform, and welcomes the owner. The others take him from the
+// database, and go on when they lead.
+func TestOneBridgeFindsTheOwner(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		path := filepath.Join(t.TempDir(), "magpie.db")
+		asked := &founder{user: "feishu:ou_other"}
+		e := newOwnershipRig(t, path, asked, Config{})
+		defer e.close()
+		var leads atomic.Bool
+		e.leads = leads.Load
+		done := make(chan struct{})
+		go func() { defer close(done); e.Run(t.Context()) }()
+		time.Sleep(time.Minute)
+		if asked.asks > 0 || len(e.out.Said) > 0 {
+			t.Errorf("asked %d times, sent %v", asked.asks, e.out.Said)
+		}
+		if _, err := e.store.Access().SetOwner(t.Context(), db.Owner{App: "cli_1", User: "feishu:ou_1", Source: creator}); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Minute)
+		if got := e.rules().Owner; got != "feishu:ou_1" {
+			t.Errorf("owner %q", got)
+		}
+		leads.Store(true)
+		<-done
+		if len(e.out.Said) != 1 || asked.asks > 0 {
+			t.Errorf("sent %v, asked %d times", e.out.Said, asked.asks)
+		}
+	})
 }

@@ -56,17 +56,19 @@ const (
 )
 
 // WatchStale stores the key points of chats as soon as they are stale, so that the next question, which starts a new
-// context, finds them in its memory.
+// context, finds them in its memory. The bridge that leads does it for all: it needs only the History.
 func (u *Keeper) WatchStale(ctx context.Context) {
 	if u.Rules.StaleAfter.Duration == 0 {
 		return
 	}
 	t := time.NewTicker(staleInterval)
 	defer t.Stop()
-	// Twice the interval: each chat is found a second time, in case that the first try failed.
+	// Twice the interval: each chat is found a second time, in case that the first try failed or another bridge led then.
 	for within := staleAtStart; ; within = 2 * staleInterval {
-		if err := u.CaptureStale(ctx, time.Now(), within); err != nil && ctx.Err() == nil {
-			u.Log.Error().Err(err).Msg("stale chats not found")
+		if u.DB.Place().Leads() {
+			if err := u.CaptureStale(ctx, time.Now(), within); err != nil && ctx.Err() == nil {
+				u.Log.Error().Err(err).Msg("stale chats not found")
+			}
 		}
 		select {
 		case <-t.C:

@@ -304,7 +304,9 @@ func (p *program) run(ctx context.Context) error {
 	g.Go(func() error {
 		left := unreadableLog{log: p.log}
 		runSweeps(ctx, p.log, func(ctx context.Context) (db.Swept, error) {
-			p.metrics.unreadable.Set(float64(left.countUnreadable(ctx, p.store)))
+			if p.store.Place().Leads() { // it looks through the database of all
+				p.metrics.unreadable.Set(float64(left.countUnreadable(ctx, p.store)))
+			}
 			if err := p.store.Search().Err(); err != nil {
 				p.log.Error().Err(err).
 					Msg("messages are not found by their words; the index is rebuilt when magpie starts")

@@ -50,7 +50,7 @@ const (
 		VALUES (?1, ?2, ?3, clock_timestamp() + make_interval(secs => ?4), ?5) RETURNING run`
 	renewNode = `UPDATE nodes SET until = clock_timestamp() + make_interval(secs => ?2) WHERE run = ?1 AND dead = 0
 		RETURNING (SELECT COUNT(*) FROM nodes n WHERE n.dead = 0), (SELECT MIN(n.run) FROM nodes n WHERE n.dead = 0),
-			(SELECT COUNT(*) FROM nodes n WHERE n.dead = 0 AND n.until < clock_timestamp() AND n.run <> ?1)`
+			(SELECT COUNT(*) FROM nodes n WHERE n.run <> ?1 AND (n.dead = 1 OR n.dead = 0 AND n.until < clock_timestamp()))`
 	leaveNode = `UPDATE nodes SET dead = 2, until = clock_timestamp() WHERE run = ?1 AND dead = 0`
 )
 
@@ -87,7 +87,7 @@ func Join(ctx context.Context, server *postgres.DB, m Member) (*Place, error) {
 				strings.Join(others, ", "), placeTTL)
 		}
 		p.good = bootTime()
-		p.seen.Store(&bridges{living: len(others) + 1, leads: len(others) == 0, at: p.good})
+		p.seen.Store(&bridges{living: len(others) + 1, leads: len(others) == 0})
 		return tx.QueryRowContext(ctx, insertNode, m.Name, m.Instance, m.Session, placeTTL.Seconds(), time.Now().UnixMilli()).Scan(&p.run)
 	})
 	if err != nil {
@@ -247,7 +247,6 @@ func (p *Place) Keep(ctx context.Context, tell func(error), living func(bridges 
 func (p *Place) renew(ctx context.Context) (b bridges, err error) {
 	ctx, cancel := context.WithTimeout(ctx, renewEvery/2)
 	defer cancel()
-	b.at = bootTime()
 	var first int64
 	err = p.server.Row(ctx, renewNode, p.run, placeTTL.Seconds()).Scan(&b.living, &first, &b.overdue)
 	if err = p.server.Explain(err); errors.Is(err, sql.ErrNoRows) || errors.Is(err, postgres.ErrShutOut) {
