@@ -13,6 +13,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"magpie/db"
 	"magpie/db/dbtest"
 	"magpie/internal/chat"
 	"magpie/internal/door"
@@ -102,61 +103,53 @@ func (b *fakeBridge) await(t *testing.T, what string) {
 type machines struct {
 	t      *testing.T
 	path   string
-	mu     sync.Mutex
-	owners map[string]int // of rooms
-	gone   map[int]bool
+	stores []*db.DB
 	relays []*Relay
 	bridge []*fakeBridge
-	stop   []func()
 }
 
 // newMachines makes two bridges. The first one has the room.
 func newMachines(t *testing.T) *machines {
 	t.Helper()
 	dbtest.OfPostgres(t)
-	ms := &machines{t: t, path: dbtest.Create(t), owners: map[string]int{room.String(): 0}, gone: map[int]bool{}}
-	queue := dbtest.Open(t, ms.path).Forwarded()
+	ms := &machines{t: t, path: dbtest.Create(t)}
 	for n := range 2 {
+		store, err := db.Open(t.Context(), db.Config{URL: dbtest.URL(ms.path), Node: string("ab"[n]), Data: t.TempDir(), Several: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = store.Close() })
 		b := &fakeBridge{fails: map[string]error{}, failed: make(chan string, 1000), came: make(chan string, 1000)}
 		r, err := New(b, Config{
-			Take: func(_ context.Context, key chat.Key) (bool, error) { return ms.take(n, key), nil }, Queue: *queue,
-			Secret: "secret", Local: []string{"cli"}, Log: zerolog.New(zerolog.NewTestWriter(t)),
+			Take: store.Place().Take, Queue: *store.Forwarded(), Secret: "secret", Local: []string{"cli"},
+			Log: zerolog.New(zerolog.NewTestWriter(t)),
 		})
 		if err != nil {
 			t.Fatal(err)
 		}
 		r.pause = time.Millisecond
-		ms.relays, ms.bridge, ms.stop = append(ms.relays, r), append(ms.bridge, b), append(ms.stop, func() {})
+		ms.stores, ms.relays, ms.bridge = append(ms.stores, store), append(ms.relays, r), append(ms.bridge, b)
 	}
+	ms.take(0, room)
 	return ms
 }
 
-// take is as [db.DB.Take].
-func (ms *machines) take(n int, key chat.Key) bool {
-	ms.mu.Lock()
-	defer ms.mu.Unlock()
-	k := key.Parent().String()
-	if owner, ok := ms.owners[k]; !ok || ms.gone[owner] {
-		ms.owners[k] = n
+// take gives a room to a bridge.
+func (ms *machines) take(n int, key chat.Key) {
+	ms.t.Helper()
+	if mine, err := ms.stores[n].Place().Take(ms.t.Context(), key); err != nil || !mine {
+		ms.t.Fatalf("the room is its own: %v, %v", mine, err)
 	}
-	return ms.owners[k] == n
 }
 
-// run runs the relay of a bridge until the test ends, or the bridge is ended.
-func (ms *machines) run(n int) {
+// run runs the relay of a bridge until it is stopped, or the test ends.
+func (ms *machines) run(n int) (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
 	go func() { ms.relays[n].Run(ctx); close(done) }()
-	ms.stop[n] = sync.OnceFunc(func() { cancel(); <-done })
-	ms.t.Cleanup(ms.stop[n])
-}
-
-// end ends a bridge.
-func (ms *machines) end(n int) {
-	ms.stop[n]()
-	ms.mu.Lock()
-	defer ms.mu.Unlock()
-	ms.gone[n] = true
+	stop = func() { cancel(); <-done }
+	ms.t.Cleanup(stop)
+	return stop
 }
 
 func (ms *machines) must(err error) {
@@ -176,7 +169,7 @@ func (ms *machines) say(n int, key chat.Key, id string) {
 func (ms *machines) awaitEmpty() {
 	ms.t.Helper()
 	for end := time.Now().Add(time.Minute); ; time.Sleep(5 * time.Millisecond) {
-		rooms, err := ms.relays[0].config.Queue.Rooms(ms.t.Context())
+		rooms, err := ms.relays[1].config.Queue.Rooms(ms.t.Context())
 		ms.must(err)
 		if len(rooms) == 0 {
 			return
@@ -230,9 +223,9 @@ func TestACodeIsNotStored(t *testing.T) {
 	}
 	to := &given{}
 	ms.relays[0].Handler = to
-	ms.run(0)
+	stop := ms.run(0)
 	ms.awaitEmpty()
-	ms.stop[0]()
+	stop()
 	if m, ok := to.events[0].(chat.Incoming); len(to.events) != 1 || !ok || m.Text != code {
 		t.Errorf("the bridge got %+v", to.events)
 	}
@@ -244,7 +237,7 @@ func TestTheNextBridgeHandlesWhatTheLastHasNot(t *testing.T) {
 	for n := range 120 {
 		ms.say(1, room, fmt.Sprint(n))
 	}
-	ms.end(0)
+	ms.must(ms.stores[0].Close())
 	ms.say(1, room, "120") // it has the room now, and the others still wait
 	ms.must(ms.relays[1].HandleEdit(t.Context(), chat.Incoming{Key: room, ID: "0"}))
 	if toast, err := ms.relays[1].HandlePress(t.Context(), chat.Press{Key: room, ID: "p"}); toast != "done" || err != nil {
@@ -270,7 +263,7 @@ func TestTheNextBridgeHandlesWhatTheLastHasNot(t *testing.T) {
 func TestAnEventThatFails(t *testing.T) {
 	ms := newMachines(t)
 	owner := ms.bridge[0]
-	ms.owners[other.String()] = 0
+	ms.take(0, other)
 	ms.relays[0].pause = 100 * time.Millisecond
 	owner.setFails("message bad", errors.New("the database is away"))
 	owner.setFails("message denied", fmt.Errorf("not here: %w", chat.ErrDenied))

@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -115,5 +116,37 @@ func TestEventsAtTheWrongBridge(t *testing.T) {
 	}
 	if n := b.started(); n != 1 {
 		t.Errorf("the bridge that took over started %d agents", n)
+	}
+}
+
+// Events of many chats arrive at either of two bridges. Each message is answered once, and by the bridge that has its chat.
+func TestTwoBridgesAnswerEachMessageOnce(t *testing.T) {
+	dbtest.OfPostgres(t)
+	a := newRig(t, severalBridges)
+	b := a.beside()
+	a.sim.DeliverTo(0)
+	const chats, rounds = 6, 4
+	var users []feishusim.User
+	for n := range chats {
+		users = append(users, a.sim.AddUser(fmt.Sprintf("第%d位", n+1)))
+	}
+	for round := range rounds {
+		ids := map[string]string{}
+		for n, user := range users {
+			room := a.sim.PrivateChat(user)
+			ids[room] = a.sim.Say(room, user, fmt.Sprintf("第%d位的第%d问", n+1, round+1))
+		}
+		for room, id := range ids {
+			if got := visibleText(a.answer(room, id)); !strings.Contains(got, fmt.Sprintf("的第%d问", round+1)) {
+				t.Errorf("answer %q", got)
+			}
+		}
+	}
+	if n := a.count(`SELECT COUNT(*) FROM turns WHERE state = 'done'`); n != chats*rounds {
+		t.Errorf("%d turns are done", n)
+	}
+	t.Logf("%d and %d agents", a.started(), b.started())
+	if a.started()+b.started() != chats {
+		t.Errorf("%d agents answer in %d chats", a.started()+b.started(), chats)
 	}
 }
