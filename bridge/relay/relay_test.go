@@ -259,6 +259,25 @@ func TestTheNextBridgeHandlesWhatTheLastHasNot(t *testing.T) {
 	}
 }
 
+// A bridge that has crashed keeps its rooms until it is declared dead. Then another one handles what has arrived meanwhile.
+func TestTheNextBridgeHandlesWhatArrivedForADeadOne(t *testing.T) {
+	ms := newMachines(t)
+	ms.run(1)
+	ms.say(1, room, "om_1")
+	ms.say(1, other, "om_2") // has been handled by now, and the first one has not
+	if got := ms.bridge[1].list(); !reflect.DeepEqual(got, []string{"message om_2"}) {
+		t.Errorf("while the first one may live, the second took %q", got)
+	}
+	_, err := dbtest.Side(t, ms.path).ExecContext(t.Context(),
+		`UPDATE nodes SET until = clock_timestamp() - interval '1 second' WHERE name = 'a'`)
+	ms.must(err)
+	third, err := db.Open(t.Context(), db.Config{URL: dbtest.URL(ms.path), Node: "c", Data: t.TempDir(), Several: true})
+	ms.must(err)        // it ended the place of the first one
+	defer third.Close() //nolint:errcheck // nothing to lose
+	ms.bridge[1].await(t, "message om_1")
+	ms.awaitEmpty()
+}
+
 // An event that fails is tried again. Its room waits for it, but not for long, and presses and other rooms do not.
 func TestAnEventThatFails(t *testing.T) {
 	ms := newMachines(t)

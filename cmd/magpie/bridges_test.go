@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"magpie/bridge"
+	"magpie/bridge/access"
 	"magpie/db/dbtest"
 	"magpie/internal/claude/claudetest"
 	"magpie/internal/feishusim"
@@ -148,5 +149,28 @@ func TestTwoBridgesAnswerEachMessageOnce(t *testing.T) {
 	t.Logf("%d and %d agents", a.started(), b.started())
 	if a.started()+b.started() != chats {
 		t.Errorf("%d agents answer in %d chats", a.started()+b.started(), chats)
+	}
+}
+
+// The code of a login arrives at another bridge than the one that has asked for it. No code is stored on the way.
+func TestALoginCodeAtTheWrongBridge(t *testing.T) {
+	dbtest.OfPostgres(t)
+	t.Parallel()
+	a := makeRig(t, feishusim.Config{}, severalBridges, func(c *config.Config) {
+		c.Claude = claudetest.ScriptedConfig(t)
+		c.Claude.MaxProcesses = 2
+	})
+	a.cfg.Access = access.Config{Owner: a.user.OpenID}
+	a.start()
+	t.Cleanup(func() { a.stop(); a.clean() })
+	a.sim.Say(a.chat, a.user, "/login")
+	a.awaitMessage("https://claude.example/oauth/authorize?code=true&state=scripted")
+	b := a.beside()
+	a.sim.Say(a.chat, a.user, "good#scripted")
+	a.awaitMessage("登录成功")
+	b.stop()
+	a.stop()
+	if strings.Contains(a.everything()+b.logs.String(), "good#scripted") {
+		t.Error("the code was stored")
 	}
 }
