@@ -57,7 +57,7 @@ func (r *turnRunner) answer(ctx context.Context, t *turn) turncard.Outcome {
 	t.listen = r.overheard.Fetch(ctx, t.Claim)
 	defer t.listen()
 	if err := r.budget.Check(ctx, t.Claim); err != nil {
-		return failedOutcome(log, err)
+		return unbegunOutcome(log, err)
 	}
 	var err error
 	// A lost session or a dead process ends one attempt; several in a row mean that something else is wrong.
@@ -72,13 +72,13 @@ func (r *turnRunner) answer(ctx context.Context, t *turn) turncard.Outcome {
 		switch {
 		case errors.As(err, &lost):
 			if err := t.session.forget(ctx, lost); err != nil {
-				return failedOutcome(log, err)
+				return unbegunOutcome(log, err)
 			}
 		// Only before the first tool call: a command must not run twice.
 		case errors.As(err, &exit) && !t.acted && ctx.Err() == nil:
 			log.Warn().Err(err).Msg("claude died before it used a tool; running the turn again")
 			if err := t.session.prepareRetry(ctx); err != nil {
-				return failedOutcome(log, err)
+				return unbegunOutcome(log, err)
 			}
 		// The agent has received nothing yet, so the turn can run again after a restart.
 		case err != nil && !t.sent && errors.Is(err, context.Canceled):
@@ -87,6 +87,8 @@ func (r *turnRunner) answer(ctx context.Context, t *turn) turncard.Outcome {
 		case errors.Is(err, context.Canceled) && !errors.Is(err, errStopped) && !t.effects.any() &&
 			!turncard.HasAsked(t.view) && t.Turn.Attempts < maxAttempts:
 			return turncard.Outcome{State: convo.Queued}
+		case err != nil && !t.sent:
+			return unbegunOutcome(log, err)
 		case err != nil:
 			return failedOutcome(log, err)
 		default:

@@ -78,7 +78,7 @@ func (b *Bridge) sendDigests(ctx context.Context) {
 	defer t.Stop()
 	for {
 		if b.db.Place().Leads() {
-			if err := b.sendDueDigests(ctx, time.Now()); err != nil && ctx.Err() == nil {
+			if err := b.sendDueDigests(ctx, time.Now()); err != nil && ctx.Err() == nil && !isUnsure(err) {
 				b.log.Error().Err(err).Msg("digest not sent; trying again")
 			}
 		}

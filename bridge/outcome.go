@@ -53,6 +53,15 @@ func failedOutcome(log *zerolog.Logger, err error) turncard.Outcome {
 	return turncard.Outcome{State: convo.Failed, Failure: "internal", Notice: i18n.FailUnknown}
 }
 
+// unbegunOutcome is the outcome of a turn whose agent could not begin, or begin again, and has done nothing. While the
+// database server is away the turn waits for it.
+func unbegunOutcome(log *zerolog.Logger, err error) turncard.Outcome {
+	if isUnsure(err) {
+		return turncard.Outcome{State: convo.Queued}
+	}
+	return failedOutcome(log, err)
+}
+
 // conversationOver is the outcome of a turn that was cut off after its conversation had ended: nobody can continue it.
 var conversationOver = turncard.Outcome{
 	State: convo.Cancelled, Failure: turncard.FailOver, Notice: i18n.ConversationOver,

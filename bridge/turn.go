@@ -166,6 +166,9 @@ func (r *turnRunner) runWith(ctx context.Context, t *turn, answer func(context.C
 	switch {
 	case end.State == convo.Queued:
 		r.display.draw(ctx, t, t.view.Finish(turncard.Outcome{State: convo.Queued, Notice: i18n.Restarting}))
+		if isUnsure(err) {
+			err = r.retryStore(ctx, t, end, err)
+		}
 	case err != nil:
 		r.display.draw(ctx, t, t.view.Finish(end)) // users should not have to wait because the disk is full
 		err = r.retryStore(ctx, t, end, err)

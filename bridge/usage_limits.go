@@ -177,7 +177,7 @@ const maxSleep = 30 * time.Second
 func (u *usageLimits) Run(ctx context.Context) {
 	for {
 		keys, next, err := u.store.Turns().Due(ctx)
-		if err != nil && ctx.Err() == nil {
+		if err != nil && ctx.Err() == nil && !isUnsure(err) {
 			u.log.Error().Err(err).Msg("waiting turns not found; trying again")
 		}
 		for _, key := range keys {

@@ -11,6 +11,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"magpie/db"
+	"magpie/db/engine"
 	"magpie/internal/chat"
 	"magpie/internal/i18n"
 )
@@ -82,7 +83,8 @@ func (ls Chooser) PrivateChat(ctx context.Context, user string) chat.Key {
 // loadChat returns what is known of a chat; empty for a new chat.
 func (ls Chooser) loadChat(ctx context.Context, key chat.Key) db.Chat {
 	c, err := ls.Chats.Get(ctx, key)
-	if err != nil && !errors.Is(err, db.ErrNotFound) && !errors.Is(err, context.Canceled) {
+	if err != nil && !errors.Is(err, db.ErrNotFound) && !errors.Is(err, context.Canceled) &&
+		!errors.Is(err, engine.ErrAway) { // of which the operator is told once
 		ls.Log.Error().Err(err).Stringer("chat", key).Msg("language of the chat not available")
 	}
 	return c
