@@ -44,32 +44,27 @@ type cutOffTurns struct {
 	approvals *approval.Requests
 	upkeep    *upkeep.Keeper
 	log       zerolog.Logger
+
+	// turns that an earlier process has left running, and its agents that may finish theirs, by session
+	running []db.Turn
+	alone   map[string]claude.Stray
 }
 
 // run finds what an earlier process has left, and ends its agents, but those that may finish their turns. Each chat in
-// which something is left is recovered by itself, before its turns; the others do not wait for it. Then run wakes the
-// chats that have work.
+// which something is left is recovered by itself, before its turns; the others do not wait for it. Chats that have work are
+// woken. If other bridges serve the database, that is done for each room that this one takes, now or later.
 func (r *cutOffTurns) run(ctx context.Context) error {
 	// A message that arrives from here on wakes its chat itself: a picture first waits for its text.
-	waiting, err := r.db.Turns().Queued(ctx)
+	left, err := r.lookForLeft(ctx)
 	if err != nil {
 		return err
 	}
-	left, err := r.db.Turns().Left(ctx)
-	if err != nil {
-		return err
-	}
-	running, err := r.db.Turns().Running(ctx)
-	if err != nil {
-		return err
-	}
-	awaited, err := r.db.Chats().AwaitedCompactions(ctx)
-	if err != nil {
+	if r.running, err = r.db.Turns().Running(ctx); err != nil {
 		return err
 	}
 	// Before any turn: an agent of the earlier run may still be writing into the session that a new one would resume.
-	alone := r.working(ctx, running)
-	if n, err := claude.Sweep(ctx, r.pool.Config(), slices.Collect(maps.Keys(alone))...); err != nil {
+	r.alone = r.working(ctx, r.running)
+	if n, err := claude.Sweep(ctx, r.pool.Config(), slices.Collect(maps.Keys(r.alone))...); err != nil {
 		r.log.Error().Err(err).Msg("agents of an earlier run may still be there")
 	} else if n > 0 {
 		r.log.Warn().Int("processes", n).Msg("agents of an earlier run were ended")
@@ -78,26 +73,82 @@ func (r *cutOffTurns) run(ctx context.Context) error {
 	if err := r.pool.Config().RemoveSpares(files.Folder, r.isChatFolder(ctx)); err != nil {
 		r.log.Error().Err(err).Msg("what processes without a chat have left is not removed")
 	}
-	turns := r.turns
-	for _, key := range left {
+	if place := r.db.Place(); place == nil {
+		r.takeUp(left)
+	} else {
+		place.OnTake(r.takeRoom)
+		place.OnRenewal(r.takeFree)
+		r.takeFree(ctx)
+	}
+	close(r.turns.listed)
+	return nil
+}
+
+// leftChats are the chats in which something is to be done without being asked for.
+type leftChats struct {
+	cut     []chat.Key // an agent has left something, see [db.Turns.Left]
+	waiting []chat.Key // a question waits
+	awaited []chat.Key // somebody waits for a summary
+}
+
+// lookForLeft leaves out the chats of other bridges.
+func (r *cutOffTurns) lookForLeft(ctx context.Context) (l leftChats, err error) {
+	if l.waiting, err = r.db.Turns().Queued(ctx); err != nil {
+		return l, err
+	}
+	if l.cut, err = r.db.Turns().Left(ctx); err != nil {
+		return l, err
+	}
+	l.awaited, err = r.db.Chats().AwaitedCompactions(ctx)
+	return l, err
+}
+
+// takeUp has chats recovered before their turns, and wakes them.
+func (r *cutOffTurns) takeUp(l leftChats) {
+	for _, key := range l.cut {
 		recovered := make(chan struct{})
 		open := func(context.Context) error { close(recovered); return nil }
 		first := inOrder(func(ctx context.Context) error { return r.recover(ctx, key, 0) }, open)
-		finishes := func(t db.Turn) bool { _, ok := alone[t.Session]; return ok && t.Key == key && t.Follows == 0 }
-		if i := slices.IndexFunc(running, finishes); i >= 0 {
-			first = r.letFinish(running[i], alone[running[i].Session], open)
+		finishes := func(t db.Turn) bool { _, ok := r.alone[t.Session]; return ok && t.Key == key && t.Follows == 0 }
+		if i := slices.IndexFunc(r.running, finishes); i >= 0 {
+			first = r.letFinish(r.running[i], r.alone[r.running[i].Session], open)
 		}
-		turns.recovered.Store(key, recovered)
-		turns.first.Store(key, first)
+		r.turns.recovered.Store(key, recovered)
+		r.turns.first.Store(key, first)
 	}
-	for _, key := range slices.Concat(left, waiting) {
-		turns.wake(key)
+	for _, key := range slices.Concat(l.cut, l.waiting) {
+		r.turns.wake(key)
 	}
-	for _, key := range awaited {
+	for _, key := range l.awaited {
 		r.upkeep.Summarize(key)
 	}
-	close(turns.listed)
+}
+
+// takeRoom takes up what an earlier bridge has left in a room that this one takes.
+func (r *cutOffTurns) takeRoom(ctx context.Context, room chat.Key) error {
+	l, err := r.lookForLeft(ctx)
+	if err != nil {
+		return err
+	}
+	elsewhere := func(key chat.Key) bool { return key.Parent() != room }
+	for _, list := range []*[]chat.Key{&l.cut, &l.waiting, &l.awaited} {
+		*list = slices.DeleteFunc(*list, elsewhere)
+	}
+	r.takeUp(l)
 	return nil
+}
+
+// takeFree takes the rooms in which something is to be done and that no bridge has.
+func (r *cutOffTurns) takeFree(ctx context.Context) {
+	l, err := r.lookForLeft(ctx)
+	for _, key := range slices.Concat(l.cut, l.waiting, l.awaited) {
+		if err == nil {
+			_, err = r.db.Place().Take(ctx, key)
+		}
+	}
+	if err != nil && ctx.Err() == nil {
+		r.log.Error().Err(err).Msg("chats of bridges that are gone are not taken over; trying again")
+	}
 }
 
 // recover takes up what is left in a chat whose agent is gone. Somebody has stopped one of its turns, unless that is 0.

@@ -12,6 +12,7 @@ import (
 
 	"magpie/bridge/workqueue"
 	"magpie/db"
+	"magpie/db/cluster"
 	"magpie/db/engine"
 	"magpie/internal/chat"
 	"magpie/internal/convo"
@@ -23,6 +24,7 @@ type turnQueue struct {
 	node    string // this machine
 	resumes bool   // a turn goes on in the chat's session
 	turns   db.Turns
+	place   *cluster.Place // see [db.DB.Place]
 	jobs    *workqueue.Queue
 	busy    *busyChats
 	run     func(context.Context, db.Claim) // answers a claimed turn
@@ -124,7 +126,7 @@ func (q *turnQueue) workFrom(ctx context.Context, key chat.Key, start db.Start) 
 				return
 			}
 		case db.Permanent(err):
-			if !errors.Is(err, db.ErrNotFound) {
+			if !errors.Is(err, db.ErrNotFound) && !errors.Is(err, cluster.ErrElsewhere) {
 				q.log.Error().Err(err).Stringer("chat", key).Msg("next turn not begun")
 			}
 			if q.busy.Leave(key) {
@@ -143,14 +145,18 @@ func (q *turnQueue) workFrom(ctx context.Context, key chat.Key, start db.Start) 
 // restart does what comes before the chat's turns, and reports whether they may begin. Whatever fails is tried again
 // later, and holds up nobody else meanwhile.
 func (q *turnQueue) restart(ctx context.Context, key chat.Key) bool {
+	_, err := q.place.Take(ctx, key) // what is left there is known from then on
 	first, left := q.first.Load(key)
-	if !left {
+	if err == nil && !left {
 		return true
 	}
 	if q.busy.Closed() { // the next start finds it
 		return false
 	}
-	if err := first.(func(context.Context) error)(ctx); err != nil {
+	if err == nil {
+		err = first.(func(context.Context) error)(ctx)
+	}
+	if err != nil {
 		if !isUnsure(err) {
 			q.log.Error().Err(err).Stringer("chat", key).Msg("chat not recovered; trying again")
 		}

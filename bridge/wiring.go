@@ -48,7 +48,7 @@ func New(config Config, store *db.DB, pool *claude.Pool, messenger delivery.Mess
 	display := turnDisplay{out, outbox, reactions, store, cfg.Secrets, cfg.OnTurnEnd}
 	busy := &busyChats{}
 	turns := &turnQueue{
-		busy: busy, node: cfg.Node, resumes: resumes, turns: store.Turns(),
+		busy: busy, node: cfg.Node, resumes: resumes, turns: store.Turns(), place: store.Place(),
 		jobs: workqueue.New(pool.Limits().MaxTurns + onlookers), listed: make(chan struct{}), log: log,
 	}
 	budget := budget.New(pool, store.Access(), zone, log)

@@ -31,6 +31,7 @@ var LogLinesInChinese = map[string]string{
 	"the database server answers again: messages are stored and acknowledged":                   "数据库服务器恢复：继续保存和确认消息",
 	"the database server does not answer: nothing is stored, and messages are not acknowledged": "数据库服务器没有回应：不再保存，也不再确认消息",
 	"the place in the database is not renewed, and another bridge may take over: the agents end until it is": "数据库里的席位没有续上，另一个鹊桥可能接管：续上之前先结束所有助手进程",
+	"chats of bridges that are gone are not taken over; trying again":                                        "没能接管已停止的鹊桥的聊天，正在重试",
 	"the place in the database is renewed: the agents go on":                                                 "数据库里的席位已续上：助手继续工作",
 	"the database is lost: nothing is stored, and messages are not acknowledged":                             "数据库丢失：不再保存，也不再确认消息",
 	"the files of the database are in place again: messages are stored and acknowledged":                     "数据库文件已恢复：重新保存和确认消息",
