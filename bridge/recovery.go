@@ -55,7 +55,7 @@ type cutOffTurns struct {
 // woken. If other bridges serve the database, that is done for each room that this one takes, now or later.
 func (r *cutOffTurns) run(ctx context.Context) error {
 	// A message that arrives from here on wakes its chat itself: a picture first waits for its text.
-	left, err := r.lookForLeft(ctx)
+	cut, waiting, awaited, err := r.lookForLeft(ctx)
 	if err != nil {
 		return err
 	}
@@ -74,7 +74,7 @@ func (r *cutOffTurns) run(ctx context.Context) error {
 		r.log.Error().Err(err).Msg("what processes without a chat have left is not removed")
 	}
 	if place := r.db.Place(); place == nil {
-		r.takeUp(left)
+		r.takeUp(cut, waiting, awaited)
 	} else {
 		place.OnTake(r.takeRoom)
 		place.OnRenewal(r.takeFree)
@@ -84,28 +84,23 @@ func (r *cutOffTurns) run(ctx context.Context) error {
 	return nil
 }
 
-// leftChats are the chats in which something is to be done without being asked for.
-type leftChats struct {
-	cut     []chat.Key // an agent has left something, see [db.Turns.Left]
-	waiting []chat.Key // a question waits
-	awaited []chat.Key // somebody waits for a summary
-}
-
-// lookForLeft leaves out the chats of other bridges.
-func (r *cutOffTurns) lookForLeft(ctx context.Context) (l leftChats, err error) {
-	if l.waiting, err = r.db.Turns().Queued(ctx); err != nil {
-		return l, err
+// lookForLeft lists the chats in which something is to be done without being asked for: where an agent has left something,
+// where a question waits, and where somebody waits for a summary. It leaves out those of other bridges.
+func (r *cutOffTurns) lookForLeft(ctx context.Context) (cut, waiting, awaited []chat.Key, err error) {
+	if waiting, err = r.db.Turns().Queued(ctx); err != nil {
+		return nil, nil, nil, err
 	}
-	if l.cut, err = r.db.Turns().Left(ctx); err != nil {
-		return l, err
+	if cut, err = r.db.Turns().Left(ctx); err != nil {
+		return nil, nil, nil, err
 	}
-	l.awaited, err = r.db.Chats().AwaitedCompactions(ctx)
-	return l, err
+	awaited, err = r.db.Chats().AwaitedCompactions(ctx)
+	return cut, waiting, awaited, err
 }
 
 // takeUp has chats recovered before their turns, and wakes them.
-func (r *cutOffTurns) takeUp(l leftChats) {
-	for _, key := range l.cut {
+func (r *cutOffTurns) takeUp(cut, waiting, awaited []chat.Key) {
+	turns := r.turns
+	for _, key := range cut {
 		recovered := make(chan struct{})
 		open := func(context.Context) error { close(recovered); return nil }
 		first := inOrder(func(ctx context.Context) error { return r.recover(ctx, key, 0) }, open)
@@ -113,35 +108,32 @@ func (r *cutOffTurns) takeUp(l leftChats) {
 		if i := slices.IndexFunc(r.running, finishes); i >= 0 {
 			first = r.letFinish(r.running[i], r.alone[r.running[i].Session], open)
 		}
-		r.turns.recovered.Store(key, recovered)
-		r.turns.first.Store(key, first)
+		turns.recovered.Store(key, recovered)
+		turns.first.Store(key, first)
 	}
-	for _, key := range slices.Concat(l.cut, l.waiting) {
-		r.turns.wake(key)
+	for _, key := range slices.Concat(cut, waiting) {
+		turns.wake(key)
 	}
-	for _, key := range l.awaited {
+	for _, key := range awaited {
 		r.upkeep.Summarize(key)
 	}
 }
 
 // takeRoom takes up what an earlier bridge has left in a room that this one takes.
 func (r *cutOffTurns) takeRoom(ctx context.Context, room chat.Key) error {
-	l, err := r.lookForLeft(ctx)
+	cut, waiting, awaited, err := r.lookForLeft(ctx)
 	if err != nil {
 		return err
 	}
 	elsewhere := func(key chat.Key) bool { return key.Parent() != room }
-	for _, list := range []*[]chat.Key{&l.cut, &l.waiting, &l.awaited} {
-		*list = slices.DeleteFunc(*list, elsewhere)
-	}
-	r.takeUp(l)
+	r.takeUp(slices.DeleteFunc(cut, elsewhere), slices.DeleteFunc(waiting, elsewhere), slices.DeleteFunc(awaited, elsewhere))
 	return nil
 }
 
 // takeFree takes the rooms in which something is to be done and that no bridge has.
 func (r *cutOffTurns) takeFree(ctx context.Context) {
-	l, err := r.lookForLeft(ctx)
-	for _, key := range slices.Concat(l.cut, l.waiting, l.awaited) {
+	cut, waiting, awaited, err := r.lookForLeft(ctx)
+	for _, key := range slices.Concat(cut, waiting, awaited) {
 		if err == nil {
 			_, err = r.db.Place().Take(ctx, key)
 		}
