@@ -75,9 +75,7 @@ func tablesToCopy(ctx context.Context, from, to *sql.DB) (list []copiedTable, er
 		if err != nil {
 			return nil, err
 		}
-		t.columns = slices.DeleteFunc(t.columns, func(c copiedColumn) bool {
-			return !slices.Contains(other.columns, c) || name == "chats" && c.name == "owner" // a program, and none serves it now
-		})
+		t.columns = slices.DeleteFunc(t.columns, func(c copiedColumn) bool { return !slices.Contains(other.columns, c) })
 		list = append(list, t)
 	}
 	order := []string{"messages", "chats"}
@@ -245,7 +243,7 @@ func (c copiedColumn) value(v any) (any, error) {
 		case texts:
 			return text.Mend(string(v)), nil
 		case blobs:
-			return v, nil
+			return append([]byte{}, v...), nil // nil would be NULL
 		}
 	}
 	return nil, fmt.Errorf("%T", v)

@@ -48,7 +48,7 @@ var wordsOfPostgres = map[string]string{
 
 	hasCopying: `SELECT COUNT(*) FROM pg_tables WHERE schemaname = current_schema() AND tablename = 'copying'`,
 	selectCopied: `SELECT tablename FROM pg_tables WHERE schemaname = current_schema() AND tablename NOT LIKE 'goose_%'
-		AND tablename NOT IN ('postings', 'indexed', 'copying', 'nodes', 'forwarded') ORDER BY tablename`,
+		AND tablename NOT IN ('postings', 'indexed', 'copying', 'nodes', 'leases', 'forwarded') ORDER BY tablename`,
 	selectColumns: `SELECT a.attname, format_type(a.atttypid, NULL), COALESCE(array_position(i.indkey::int2[], a.attnum) + 1, 0)
 		FROM pg_attribute a LEFT JOIN pg_index i ON i.indrelid = a.attrelid AND i.indisprimary
 		WHERE a.attrelid = to_regclass(quote_ident(?1)) AND a.attnum > 0 AND NOT a.attisdropped ORDER BY a.attname`,
