@@ -21,6 +21,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // superuser is the role of [Server.URL].
@@ -32,6 +34,7 @@ var settings = []string{
 	"listen_addresses = '127.0.0.1'",
 	"max_connections = 300", // of all tests of a run at once
 	"recovery_init_sync_method = syncfs",
+	"dynamic_shared_memory_type = mmap", // in the folder: what a killed server leaves goes with it
 	"log_line_prefix = '%m [%p] %a %d '",
 }
 
@@ -173,6 +176,30 @@ func (s *cluster) command(ctx context.Context, name string, arguments ...string)
 	cmd.Env = []string{"HOME=" + s.folder, "PATH=" + s.binaries + ":/usr/bin:/bin", "LC_ALL=C.UTF-8"}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: s.owner}
 	return cmd
+}
+
+// forgetMemory removes the shared memory by whose users a killed server is known to live on.
+func (s *cluster) forgetMemory() error {
+	data, err := os.ReadFile(filepath.Join(s.data(), "postmaster.pid"))
+	if err != nil {
+		return nil //nolint:nilerr // it has removed both
+	}
+	lines := strings.Split(string(data), "\n")
+	if len(lines) < 7 {
+		return nil
+	}
+	fields := strings.Fields(lines[6]) // its key and its number
+	if len(fields) < 2 {
+		return nil
+	}
+	id, err := strconv.Atoi(fields[1])
+	if err != nil {
+		return err
+	}
+	if _, err := unix.SysvShmCtl(id, unix.IPC_RMID, nil); err != nil && !errors.Is(err, unix.EINVAL) && !errors.Is(err, unix.EIDRM) {
+		return fmt.Errorf("remove shared memory: %w", err)
+	}
+	return nil
 }
 
 func (s *cluster) appendTo(file string, lines []string) error {

@@ -159,13 +159,13 @@ func (s *Server) end(how func(*process) error) error {
 	return err
 }
 
-// Close kills the server and removes its folder.
+// Close ends the server and removes all that it has made.
 func (s *Server) Close() error {
 	var err error
 	if s.process != nil {
 		err = s.Kill()
 	}
-	return errors.Join(err, os.RemoveAll(s.folder))
+	return errors.Join(err, s.forgetMemory(), os.RemoveAll(s.folder))
 }
 
 // log is the end of what the server has logged.

@@ -9,6 +9,8 @@ import (
 	"io/fs"
 	"os"
 	"os/exec"
+	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"syscall"
@@ -107,7 +109,24 @@ func TestNothingIsLeftOfAServer(t *testing.T) {
 	if len(family) < 4 {
 		t.Errorf("only processes %v", family)
 	}
+	memory, err := os.ReadFile(filepath.Join(s.data(), "postmaster.pid"))
+	do(t, err)
+	id := strings.Fields(strings.Split(string(memory), "\n")[6])[1]
+	shared := func() bool {
+		list, err := os.ReadFile("/proc/sysvipc/shm")
+		do(t, err)
+		return regexp.MustCompile(`(?m)^ *-?\d+ +` + id + ` `).Match(list)
+	}
+	if !shared() {
+		t.Fatalf("no shared memory %s", id)
+	}
+	if maps, err := os.ReadFile(fmt.Sprintf("/proc/%d/maps", family[0])); err != nil || bytes.Contains(maps, []byte("/dev/shm")) {
+		t.Errorf("it has files outside of its folder: %v", err)
+	}
 	do(t, s.Close())
+	if shared() {
+		t.Errorf("its shared memory %s is left", id)
+	}
 	for _, pid := range family {
 		gone(t, pid)
 	}
