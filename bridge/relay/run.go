@@ -12,8 +12,8 @@ import (
 
 const (
 	pollEvery = time.Second
-	// tooLong is how long the bridge may take for an event.
-	tooLong = 10 * time.Second
+	// tooLong is how long the bridge may take for an event: what a door gives it, and no longer than a stop may take.
+	tooLong = 2500 * time.Millisecond
 	// Pauses after failures; each is twice as long as the one before. While an event has failed only so often, what came
 	// later in its room waits for it; then the room goes on, as it does when the platform delivers an event again.
 	firstPause, longestPause = time.Second, 5 * time.Minute
@@ -131,17 +131,17 @@ func (r *Relay) handleAll(ctx context.Context, room chat.Key, l *lane) error {
 			return err
 		}
 		for _, e := range events {
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
 			last = e.ID
 			if held && !kind(e.Kind).overtakes() {
 				continue
 			}
 			if f := l.failures[e.ID]; f == nil || !time.Now().Before(f.next) {
 				err := r.handle(ctx, room, e)
-				if ctx.Err() != nil {
-					return ctx.Err()
-				}
 				if err == nil || r.gaveUp(room, e, l, err) {
-					if err := r.config.Queue.Remove(ctx, room, e.ID); err != nil {
+					if err := r.config.Queue.Remove(context.WithoutCancel(ctx), room, e.ID); err != nil {
 						return err
 					}
 					delete(l.failures, e.ID)
@@ -154,7 +154,8 @@ func (r *Relay) handleAll(ctx context.Context, room chat.Key, l *lane) error {
 	}
 }
 
-// handle hands an event to the bridge. It may be handed over again: after a crash before it is removed.
+// handle hands an event to the bridge, also while this one stops: half of what an event needs could give it another
+// meaning. It may be handed over again: after a crash before it is removed.
 func (r *Relay) handle(ctx context.Context, room chat.Key, e forwarded.Event) error {
 	k := kind(e.Kind)
 	data, err := r.seal.Open(nil, nil, e.Payload, label(room, k))
@@ -165,7 +166,7 @@ func (r *Relay) handle(ctx context.Context, room chat.Key, e forwarded.Event) er
 	if to == nil {
 		return fmt.Errorf("a forwarded event of a kind that this version does not know: %q", k)
 	}
-	ctx, cancel := context.WithTimeout(r.config.Log.WithContext(ctx), tooLong)
+	ctx, cancel := context.WithTimeout(r.config.Log.WithContext(context.WithoutCancel(ctx)), tooLong)
 	defer cancel()
 	return to(ctx, r.Handler, data)
 }
