@@ -94,6 +94,9 @@ func (cs *commandSet) adminLines(ctx context.Context, l i18n.Lang) (lines []stri
 	if waiting != "" {
 		lines = append(lines, waiting)
 	}
+	if place := cs.db.Place(); place != nil {
+		lines = append(lines, i18n.StatusBridges.Sprintf(l, place.Living()))
+	}
 	cfg := cs.cfg
 	return append(lines, i18n.StatusMode.Sprintf(l, contextModeIn(cfg.Context.Mode, l)), loadOf(cs.pool, l),
 		fmt.Sprintf(i18n.StatusVersion.In(l), cfg.Version)), nil

@@ -4,6 +4,8 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"fmt"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -62,6 +64,12 @@ func TestOneBridgeLeads(t *testing.T) {
 	if !a.Place().Leads() || b.Place().Leads() || c.Place().Leads() || a.Place().Living() != 3 {
 		t.Errorf("a leads %v, b %v, c %v; %d live", a.Place().Leads(), b.Place().Leads(), c.Place().Leads(), a.Place().Living())
 	}
+	if mine, err := b.Place().Take(t.Context(), oc); !mine || err != nil {
+		t.Errorf("b takes a room: %v, %v", mine, err)
+	}
+	if got := bridgesOf(t, c.DB); got != "a 0, b 1, c 0" {
+		t.Errorf("bridges: %s", got)
+	}
 	side := dbtest.Side(t, path)
 	if _, err := side.Exec(`INSERT INTO nodes (name, instance, session, until, dead, joined_at)
 		VALUES ('old', '', 'old', clock_timestamp() - make_interval(days => 40), 2, 0)`); err != nil {
@@ -83,6 +91,9 @@ func TestOneBridgeLeads(t *testing.T) {
 		t.Fatal(err)
 	}
 	await(t, "b leads", b.Place().Leads)
+	if got := bridgesOf(t, c.DB); got != "b 1, c 0, a ended" {
+		t.Errorf("bridges: %s", got)
+	}
 	if c.Place().Leads() || b.Place().Living() != 2 {
 		t.Errorf("c leads %v; %d live", c.Place().Leads(), b.Place().Living())
 	}
@@ -105,4 +116,25 @@ func TestTheOnlyProgramLeads(t *testing.T) {
 	if d := fresh(t); !d.Place().Leads() || d.Place().Living() != 1 {
 		t.Errorf("leads %v, %d live", d.Place().Leads(), d.Place().Living())
 	}
+}
+
+// bridgesOf lists the bridges of a database, each with the number of its rooms.
+func bridgesOf(t *testing.T, d *db.DB) string {
+	t.Helper()
+	list, err := d.Bridges(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, b := range list {
+		if b.Name == "" { // it has made the empty database
+			continue
+		}
+		if b.Living {
+			names = append(names, fmt.Sprint(b.Name, " ", b.Rooms))
+		} else {
+			names = append(names, b.Name+" ended")
+		}
+	}
+	return strings.Join(names, ", ")
 }

@@ -225,6 +225,14 @@ func postgresOptions(at dsn.DSN, run string) postgres.Options {
 // Place is the place of this bridge among those that serve the database; nil if it is the only one.
 func (d *DB) Place() *cluster.Place { return d.place }
 
+// Bridges lists the bridges of a database, see [cluster.Bridges]; none with SQLite.
+func (d *DB) Bridges(ctx context.Context) ([]cluster.Bridge, error) {
+	if d.locking != locksOfPostgres {
+		return nil, nil
+	}
+	return cluster.Bridges(ctx, d.read)
+}
+
 // Close closes the database after the running write.
 func (d *DB) Close() error {
 	d.terms.close()

@@ -59,8 +59,8 @@ func (cs Chats) FinishDigest(ctx context.Context, key chat.Key, day, text string
 	return nil
 }
 
-// Totals is the bot's work in a period.
-type Totals struct {
+// totals is the bot's work in a period.
+type totals struct {
 	Turns   int // ended turns
 	Failed  int // failed ones among them
 	CostUSD float64
@@ -75,7 +75,7 @@ const business = `SELECT (SELECT COUNT(*) FROM turns INDEXED BY turns_ended WHER
 	(SELECT COUNT(*) FROM approvals WHERE state = 'waiting')`
 
 // Totals returns the totals of all chats.
-func (cs Chats) Totals(ctx context.Context, from, to time.Time) (b Totals, err error) {
+func (cs Chats) Totals(ctx context.Context, from, to time.Time) (b totals, err error) {
 	err = cs.db.read.QueryRowContext(ctx, business, millis(from), millis(to)).
 		Scan(&b.Turns, &b.Failed, &b.CostUSD, &b.Waiting)
 	if err != nil {

@@ -80,6 +80,7 @@ func TestFirstSteps(t *testing.T) {
 		"history import /dev/null":                        {2, "make one with magpie setup"},
 		"memory export memories":                          {2, "make one with magpie setup"},
 		"audit":                                           {2, "make one with magpie setup"},
+		"nodes":                                           {2, "make one with magpie setup"},
 		"context --chat oc_1 --message x":                 {2, "make one with magpie setup"},
 		"context":                                         {2, "folder: make one with magpie setup\n"},
 		"context --config none.toml":                      {2, "missing: --chat=KEY"},

@@ -22,6 +22,7 @@ type snapshot struct {
 	Platform *feishu.Status // nil = Feishu is no door
 	CLI      claude.PoolStats
 	Limits   claude.Limits
+	Bridges  int       // that share the database; 0 = it is one of SQLite
 	Oldest   time.Time // when the oldest event arrived that is not stored yet; zero = none waits
 }
 
@@ -107,10 +108,11 @@ func describe(name, help string, labels ...string) *prometheus.Desc {
 
 // Names are part of the interface: dashboards refer to them. Counters end in _total, as Prometheus recommends.
 var (
-	descStore  = describe("store_up", "1 when the database could be read.")
-	descQueued = describe("turns_queued", "Turns that have not begun.")
-	descOutbox = describe("outbox_pending", "Texts and cards that the platform has not confirmed.")
-	descOldest = describe("outbox_oldest_seconds",
+	descStore   = describe("store_up", "1 when the database could be read.")
+	descBridges = describe("bridges", "Bridges that share the database; absent with SQLite.")
+	descQueued  = describe("turns_queued", "Turns that have not begun.")
+	descOutbox  = describe("outbox_pending", "Texts and cards that the platform has not confirmed.")
+	descOldest  = describe("outbox_oldest_seconds",
 		"Age of the oldest text or card that the platform has not confirmed.")
 	descConnected  = describe("platform_connected", "1 while the long connection stands.")
 	descReconnects = describe("platform_reconnects_total", "Long connections after the first.")
@@ -140,7 +142,7 @@ var (
 // Describe implements prometheus.Collector.
 func (p snapshotCollector) Describe(to chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
-		descStore, descQueued, descOutbox, descOldest, descConnected, descReconnects, descSilent, descCircuitOpen, descEvents,
+		descStore, descBridges, descQueued, descOutbox, descOldest, descConnected, descReconnects, descSilent, descCircuitOpen, descEvents,
 		descOldestEvent, descBackfilled, descCalls, descProcesses, descWaitingForProcess, descLimit, descKeepAlive, descLimitCores,
 		descLimitMemory, descProcessStarts,
 	} {
@@ -163,6 +165,9 @@ func (p snapshotCollector) Collect(to chan<- prometheus.Metric) {
 		put(descQueued, prometheus.GaugeValue, float64(s.Store.Turns))
 		put(descOutbox, prometheus.GaugeValue, float64(s.Store.Posts))
 		put(descOldest, prometheus.GaugeValue, secondsSince(s.Store.Oldest))
+	}
+	if s.Bridges > 0 {
+		put(descBridges, prometheus.GaugeValue, float64(s.Bridges))
 	}
 	put(descOldestEvent, prometheus.GaugeValue, secondsSince(s.Oldest))
 	if s.Platform != nil {

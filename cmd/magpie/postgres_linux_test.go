@@ -102,6 +102,8 @@ func TestServingFromPostgres(t *testing.T) {
 	must(t, os.WriteFile(filepath.Join(dir, "open.toml"), fmt.Appendf(nil,
 		"data = \"data\"\n[terminal]\nenabled = true\n[db]\nurl = %q\n", server.URL("bot")), 0o600))
 	run(1, "takes no password, so agents can log in as well", "doctor", "--config", "open.toml")
+	run(0, "runs, also sends digests and sweeps", "nodes")
+	run(1, "database: bridges that use it: 1 (", "doctor")
 	noneHasPassword(t, service.cmd.Process.Pid)
 
 	must(t, server.Stop())
@@ -112,6 +114,7 @@ func TestServingFromPostgres(t *testing.T) {
 		t.Errorf("answer %q", got)
 	}
 	service.stop()
+	run(0, "has ended", "nodes")
 	run(1, "database: "+place+" is intact; no process is using it", "doctor")
 	run(0, "0 read", "history", "import", "/dev/null")
 	run(0, "", "memory", "import", "memories")

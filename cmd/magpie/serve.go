@@ -418,6 +418,9 @@ func (p *program) snapshot(ctx context.Context) snapshot {
 	s := snapshot{
 		CLI: p.pool.Stats(), Limits: p.pool.Limits(), Oldest: p.bridge.OldestEvent(),
 	}
+	if !p.cfg.DB.DSN().IsFile() {
+		s.Bridges = p.store.Place().Living()
+	}
 	if p.feishu != nil {
 		status := p.feishu.Status()
 		s.Platform = &status

@@ -1,6 +1,11 @@
 package cluster
 
-import "context"
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+)
 
 // bridges are those that serve the database, as this one saw them when it last renewed its place.
 type bridges struct {
@@ -32,4 +37,35 @@ func (p *Place) Sweep(ctx context.Context) error {
 	}
 	_, err := p.server.Do(ctx, sweepNodes)
 	return err
+}
+
+// Bridge is a bridge of a database.
+type Bridge struct {
+	Name   string    // of its machine
+	Since  time.Time // by that machine's clock
+	Until  time.Time // when its place ends unless it is renewed, or has ended
+	Living bool
+	Rooms  int // that it has, chats together with their topics
+}
+
+const selectBridges = `SELECT name, joined_at, until, dead = 0, (SELECT COUNT(*) FROM leases WHERE leases.run = nodes.run)
+	FROM nodes WHERE dead = 0 OR until > clock_timestamp() - make_interval(days => 1) ORDER BY dead <> 0, run`
+
+// Bridges lists the bridges that live, the one that leads first, and those that have ended within a day.
+func Bridges(ctx context.Context, q querier) (list []Bridge, err error) {
+	rows, err := q.QueryContext(ctx, selectBridges)
+	if err != nil {
+		return nil, fmt.Errorf("list the bridges: %w", err)
+	}
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	for rows.Next() {
+		var b Bridge
+		var since int64
+		if err := rows.Scan(&b.Name, &since, &b.Until, &b.Living, &b.Rooms); err != nil {
+			return nil, fmt.Errorf("read a bridge: %w", err)
+		}
+		b.Since = time.UnixMilli(since)
+		list = append(list, b)
+	}
+	return list, rows.Err()
 }

@@ -66,26 +66,38 @@ var (
 		"有 %d 行没有导入：改正后再导入一次，已有的不会重复添加",
 		"lines not imported: %d; correct them and import the file again (known messages are not added twice)",
 	}
-	CmdLine        = Phrase{"第 %d 行：%s", "line %d: %s"}
-	CmdMoreBad     = Phrase{"其余的错误行只计数，不再显示", "further bad lines are only counted"}
-	CmdExported    = Phrase{"%s：%d 条消息", "%s: %d message(s)"}
-	CmdImporting   = Phrase{"导入", "importing"}
-	CmdExporting   = Phrase{"导出", "exporting"}
-	CmdCopying     = Phrase{"备份", "backing up"}
-	CmdUpgrading   = Phrase{"升级数据库", "upgrading"}
-	CmdIndexing    = Phrase{"建立索引", "indexing"}
-	CmdMoving      = Phrase{"复制", "copying"}
-	CmdComparing   = Phrase{"比对", "comparing"}
-	CmdInRows      = Phrase{"%d 行", "%d row(s)"}
-	CmdInMessages  = Phrase{"%d 条", "%d message(s)"}
-	CmdInMemories  = Phrase{"%d 条记忆", "%d memor(y|ies)"}
-	CmdInMB        = Phrase{"%d MB", "%d MB"}
-	CmdInSteps     = Phrase{"%d 步", "%d step(s)"}
-	CmdRate        = Phrase{"，每秒 %.0f", ", %.0f/s"}
-	CmdTimeLeft    = Phrase{"，还需 %s", ", %s left"}
-	CmdNoDecisions = Phrase{"没有任何决定。", "No decisions."}
-	CmdCopied      = Phrase{"%s：%.1f MB，用时 %v", "%s: %.1f MB in %v"}
-	CmdMoved       = Phrase{
+	CmdLine       = Phrase{"第 %d 行：%s", "line %d: %s"}
+	CmdMoreBad    = Phrase{"其余的错误行只计数，不再显示", "further bad lines are only counted"}
+	CmdExported   = Phrase{"%s：%d 条消息", "%s: %d message(s)"}
+	CmdImporting  = Phrase{"导入", "importing"}
+	CmdExporting  = Phrase{"导出", "exporting"}
+	CmdCopying    = Phrase{"备份", "backing up"}
+	CmdUpgrading  = Phrase{"升级数据库", "upgrading"}
+	CmdIndexing   = Phrase{"建立索引", "indexing"}
+	CmdMoving     = Phrase{"复制", "copying"}
+	CmdComparing  = Phrase{"比对", "comparing"}
+	CmdInRows     = Phrase{"%d 行", "%d row(s)"}
+	CmdInMessages = Phrase{"%d 条", "%d message(s)"}
+	CmdInMemories = Phrase{"%d 条记忆", "%d memor(y|ies)"}
+	CmdInMB       = Phrase{"%d MB", "%d MB"}
+	CmdInSteps    = Phrase{"%d 步", "%d step(s)"}
+	CmdRate       = Phrase{"，每秒 %.0f", ", %.0f/s"}
+	CmdTimeLeft   = Phrase{"，还需 %s", ", %s left"}
+	CmdOneBridge  = Phrase{
+		"SQLite 数据库只由一个鹊桥使用；几个鹊桥可以共用一个 PostgreSQL 数据库。",
+		"A database of SQLite has one bridge; several can share one of PostgreSQL.",
+	}
+	CmdNoBridges = Phrase{
+		"没有鹊桥在使用这个数据库，最近一天也没有。",
+		"No bridge uses this database, nor has one within a day.",
+	}
+	CmdBridgeColumns = Phrase{"机器\t状态\t开始\t有效期至\t聊天数", "MACHINE\tSTATE\tSINCE\tUNTIL\tCHATS"}
+	CmdBridgeLeads   = Phrase{"运行中，也负责日报和清理", "runs, also sends digests and sweeps"}
+	CmdBridgeLives   = Phrase{"运行中", "runs"}
+	CmdBridgeEnded   = Phrase{"已结束", "has ended"}
+	CmdNoDecisions   = Phrase{"没有任何决定。", "No decisions."}
+	CmdCopied        = Phrase{"%s：%.1f MB，用时 %v", "%s: %.1f MB in %v"}
+	CmdMoved         = Phrase{
 		"已复制 %d 行，两边逐表比对一致，用时 %v。把下面几行写进 magpie.toml（网址里的密码这里不显示），然后启动鹊桥：\n\n" +
 			"data = %q\n\n[db]\nurl = %q\n\n原来的数据库 %s 没有改动。确认一切正常之后再删掉它。",
 		"%d row(s) copied, and equal on both sides, in %v. Write this to magpie.toml (a password in the URL is not shown here), and start Magpie:\n\n" +

@@ -157,6 +157,7 @@ var (
 		"请确认运行鹊桥的用户可以读取它，并且鹊桥的版本不比数据旧",
 		"check that the user running Magpie may read it, and that this version of Magpie is not older than the data",
 	}
+	DoctorBridges  = Phrase{"数据库：正在使用它的鹊桥 %d 个（%s）", "database: bridges that use it: %d (%s)"}
 	DoctorDBServed = Phrase{
 		"数据库：%s 完好，进程 %d 正在使用",
 		"database: %s is intact; process %d is using it",

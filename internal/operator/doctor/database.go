@@ -125,6 +125,7 @@ func checkRows(ctx context.Context, r *Report, c db.Config, path string) {
 	if store.CheckSchema(ctx) != nil {
 		return // an older schema; its rows can be read once the bridge has started
 	}
+	checkBridges(ctx, r, store, path)
 	checkSilenced(ctx, r, store)
 	checkUndelivered(ctx, r, store)
 	rows, err := store.Messages().Unreadable(ctx)
@@ -147,6 +148,24 @@ func checkRows(ctx context.Context, r *Report, c db.Config, path string) {
 		do = r.text(i18n.DoctorCorrectInServer, path)
 	}
 	r.AddFinding(Warn, do, i18n.DoctorRowsUnread, len(rows), strings.Join(names, "; "))
+}
+
+// checkBridges names the bridges that share the database, wherever they run.
+func checkBridges(ctx context.Context, r *Report, store *db.DB, path string) {
+	list, err := store.Bridges(ctx)
+	if err != nil {
+		r.AddFinding(Warn, "", i18n.DoctorDBUnread, path, err)
+		return
+	}
+	var names []string
+	for _, b := range list {
+		if b.Living {
+			names = append(names, b.Name)
+		}
+	}
+	if len(names) > 0 {
+		r.AddFinding(OK, "", i18n.DoctorBridges, len(names), strings.Join(names, ", "))
+	}
 }
 
 // checkSilenced lists chats in which the platform does not let the bot write.
