@@ -33,10 +33,14 @@ type Expense struct {
 type Spending struct {
 	Tokens int64 // of all kinds, including those from the cache
 	USD    float64
+
+	Elsewhere int // turns of the user that run at other bridges, and whose cost is not known yet; see [Access.Spent]
 }
 
 // Plus returns the sum of both.
-func (s Spending) Plus(t Spending) Spending { return Spending{s.Tokens + t.Tokens, s.USD + t.USD} }
+func (s Spending) Plus(t Spending) Spending {
+	return Spending{Tokens: s.Tokens + t.Tokens, USD: s.USD + t.USD, Elsewhere: s.Elsewhere + t.Elsewhere}
+}
 
 // Spender is a user, chat or model with its spending.
 type Spender struct {
@@ -145,13 +149,38 @@ const spent = `SELECT COALESCE(SUM(tokens), 0), COALESCE(SUM(cost_usd), 0) FROM 
 // ofChat matches a chat with all its topics.
 const ofChat = `(chat_key = ?2 OR chat_key >= ?2 || ':' AND chat_key < ?2 || ';')`
 
-// Spent is what was spent since a time: by a user in all chats, or if none is given, in a chat with all its topics.
+// Spent is what was spent since a time: by a user in all chats, or if none is given, in a chat with all its topics, which
+// one bridge has.
 func (as Access) Spent(ctx context.Context, user string, key chat.Key, since time.Time) (Spending, error) {
 	if user != "" {
-		return as.sum(ctx, spent+`user_id = ?2`, millis(since), user)
+		elsewhere, err := as.elsewhere(ctx, user) // first: what ends meanwhile counts twice, and not never
+		if err != nil {
+			return Spending{}, err
+		}
+		s, err := as.sum(ctx, spent+`user_id = ?2`, millis(since), user)
+		s.Elsewhere = elsewhere
+		return s, err
 	}
 	key.Thread = ""
 	return as.sum(ctx, spent+ofChat, millis(since), key.String())
+}
+
+const chatsAskedBy = `SELECT t.chat_key FROM turns t WHERE t.state = 'running' AND EXISTS (SELECT 1 FROM messages m
+	WHERE m.chat_key = t.chat_key AND m.turn_id = t.id AND m.role = 'user' AND m.actor_id = ?1)`
+
+// elsewhere counts the turns of a user that run at other bridges. It counts a turn as soon as it is claimed: of two that
+// begin at once each bridge sees the other's, so they never exceed a limit together.
+func (as Access) elsewhere(ctx context.Context, user string) (int, error) {
+	if as.db.place == nil {
+		return 0, nil
+	}
+	asked, err := chatKeys(ctx, as.db.read, chatsAskedBy, user)
+	if err != nil {
+		return 0, fmt.Errorf("running turns of a user: %w", err)
+	}
+	all := len(asked)
+	here, err := as.db.place.Free(ctx, asked)
+	return all - len(here), err
 }
 
 func (as Access) sum(ctx context.Context, query string, args ...any) (s Spending, err error) {

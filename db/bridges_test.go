@@ -12,6 +12,8 @@ import (
 
 	"magpie/db"
 	"magpie/db/dbtest"
+	"magpie/internal/chat"
+	"magpie/internal/convo"
 )
 
 // kept is a bridge that keeps its place.
@@ -137,4 +139,40 @@ func bridgesOf(t *testing.T, d *db.DB) string {
 		}
 	}
 	return strings.Join(names, ", ")
+}
+
+// A turn that runs at another bridge counts against the limits of who asks it, but not at its own bridge.
+func TestTurnsAtOtherBridgesAreCounted(t *testing.T) {
+	dbtest.OfPostgres(t)
+	t.Parallel()
+	path := dbtest.Create(t)
+	a, err := bridge(t, path, "a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := beside(t, path, "b")
+	in := say("om_1", "q")
+	accept(t, b, in)
+	counted := func(d *db.DB, user string) int {
+		t.Helper()
+		s, err := d.Access().Spent(t.Context(), user, chat.Key{}, time.Time{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s.Elsewhere
+	}
+	if n := counted(a, in.Actor.ID); n != 0 {
+		t.Errorf("%d turns before it runs", n)
+	}
+	c := claim(t, b, "s")
+	if here, there, other := counted(b, in.Actor.ID), counted(a, in.Actor.ID), counted(a, "ou_other"); here != 0 || there != 1 || other != 0 {
+		t.Errorf("%d at its bridge, %d at the other one, %d of another user", here, there, other)
+	}
+	finish(t, b, db.TurnResult{Turn: c.Turn, State: convo.Done})
+	if n := counted(a, in.Actor.ID); n != 0 {
+		t.Errorf("%d turns after it has ended", n)
+	}
+	if err := errors.Join(a.Close(), b.Close()); err != nil {
+		t.Error(err)
+	}
 }

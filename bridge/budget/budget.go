@@ -98,6 +98,7 @@ func (p *Budget) midnight(t time.Time, days int) time.Time {
 type allowance struct {
 	usd       bool // otherwise in tokens
 	used, max float64
+	elsewhere int // turns that run at other bridges
 }
 
 // isExceeded reports whether the limit is reached, counting what the running turns may cost.
@@ -113,7 +114,7 @@ func (a allowance) texts(l i18n.Lang) (used, most string) {
 }
 
 func allowances(s db.Spending, usd float64, tokens int64) []allowance {
-	return []allowance{{true, s.USD, usd}, {false, float64(s.Tokens), float64(tokens)}}
+	return []allowance{{true, s.USD, usd, s.Elsewhere}, {false, float64(s.Tokens), float64(tokens), s.Elsewhere}}
 }
 
 // ofUser returns a user's limits today.
@@ -194,6 +195,9 @@ func (p *Budget) checkLimits(ctx context.Context, turn int64, of reservation) er
 	for _, user := range of.users {
 		list, err := p.ofUser(ctx, user)
 		running := p.count(turn, func(other reservation) bool { return slices.Contains(other.users, user) })
+		if len(list) > 0 {
+			running += list[0].elsewhere
+		}
 		if err := p.checkAllowances(list, err, running, i18n.UserSpent); err != nil {
 			return err
 		}
