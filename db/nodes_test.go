@@ -273,3 +273,28 @@ func TestRoomsOfADeadBridgeAreTaken(t *testing.T) {
 
 // ignore is told how many bridges live.
 func ignore(int) {}
+
+// What follows a renewal may take long: the next renewals do not wait for it.
+func TestRenewalsDoNotWait(t *testing.T) {
+	dbtest.OfPostgres(t)
+	path := dbtest.Create(t)
+	d, err := bridge(t, path, "a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	stuck := make(chan struct{})
+	d.Place().OnRenewal(func(ctx context.Context) { close(stuck); <-ctx.Done() })
+	k := keep(t, d)
+	<-stuck
+	side := dbtest.Side(t, path)
+	began := until(t, side)
+	for wait := 0; !until(t, side).After(began); wait++ {
+		if wait > 1000 {
+			t.Fatal("not renewed again")
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+	if err := errors.Join(k.stop(), d.Close()); err != nil {
+		t.Error(err)
+	}
+}

@@ -19,9 +19,8 @@ import (
 	"magpie/internal/i18n"
 )
 
-// Each bridge has a place, which it renews. Who has not renewed it in time may
-// be declared dead by another bridge, which then ends its connections, and only then takes over its chats. A bridge that
-// cannot renew ends its agents before that.
+// Each bridge has a place, which it renews. Who has not renewed it in time may be declared dead by another bridge, which then
+// ends its connections, and only then takes over its chats. A bridge that cannot renew ends its agents before that.
 const (
 	placeTTL   = 15 * time.Second
 	renewEvery = placeTTL / 3
@@ -184,11 +183,12 @@ func (p *Place) Keep(ctx context.Context, tell func(error), living func(bridges 
 		return nil
 	}
 	ctx, stop := context.WithCancel(ctx)
-	overdue := make(chan struct{}, 1)
+	overdue, renewed := make(chan struct{}, 1), make(chan struct{}, 1)
 	var watch sync.WaitGroup
 	defer watch.Wait()
 	defer stop()
 	watch.Go(func() { p.endOverdue(ctx, overdue) })
+	watch.Go(func() { p.lookAround(ctx, renewed) })
 	tick := time.NewTicker(renewEvery / 5)
 	defer tick.Stop()
 	lapsed, failed, told := false, error(nil), 0
@@ -232,10 +232,27 @@ func (p *Place) Keep(ctx context.Context, tell func(error), living func(bridges 
 		}
 		// When the database was away, all are overdue: they are given the time to renew theirs.
 		if seen.overdue > 0 && now-steady > placeTTL {
-			select {
-			case overdue <- struct{}{}:
-			default: // it is known
-			}
+			signal(overdue)
+		}
+		signal(renewed)
+	}
+}
+
+// signal has an element in c, unless there is one.
+func signal(c chan struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
+	}
+}
+
+// lookAround does what follows each renewal, until ctx is done. The next renewal must not wait for it.
+func (p *Place) lookAround(ctx context.Context, renewed <-chan struct{}) {
+	for {
+		select {
+		case <-renewed:
+		case <-ctx.Done():
+			return
 		}
 		if p.renewed != nil {
 			p.renewed(ctx)
