@@ -81,16 +81,16 @@ func Join(ctx context.Context, server *postgres.DB, m Member) (*Place, error) {
 			return err
 		}
 		if len(others) > 0 && !m.Several {
-			return i18n.Mistakef("数据库正被另一台机器上的鹊桥使用（%s）：先停掉它；如果它刚刚异常退出，请在 %v 后再试",
-				"the database is in use by a bridge on another machine (%s): stop that one first; if it has just crashed, try again in %v",
-				strings.Join(others, ", "), placeTTL)
+			return i18n.Mistakef("数据库正被另一台机器上的鹊桥使用（%s）：先停掉它；如果它刚刚异常退出，%d 秒后再试",
+				"the database is in use by a bridge on another machine (%s): stop that one first; if it has just crashed, try again in %d seconds",
+				strings.Join(others, ", "), int(placeTTL.Seconds()))
 		}
 		p.good = bootTime()
 		p.seen.Store(&bridges{living: len(others) + 1, leads: len(others) == 0})
 		return tx.QueryRowContext(ctx, insertNode, m.Name, m.Instance, m.Session, placeTTL.Seconds(), time.Now().UnixMilli()).Scan(&p.run)
 	})
 	if err != nil {
-		return nil, fmt.Errorf("take a place: %w", err)
+		return nil, err
 	}
 	server.Fence()
 	return p, nil

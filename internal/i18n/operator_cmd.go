@@ -84,8 +84,8 @@ var (
 	CmdRate       = Phrase{"，每秒 %.0f", ", %.0f/s"}
 	CmdTimeLeft   = Phrase{"，还需 %s", ", %s left"}
 	CmdOneBridge  = Phrase{
-		"SQLite 数据库只由一个鹊桥使用；几个鹊桥可以共用一个 PostgreSQL 数据库。",
-		"A database of SQLite has one bridge; several can share one of PostgreSQL.",
+		"SQLite 数据库只由一个鹊桥使用；用 PostgreSQL 时，这里会列出使用它的各台机器。",
+		"A database of SQLite has one bridge; with PostgreSQL, the machines that use it are listed here.",
 	}
 	CmdNoBridges = Phrase{
 		"没有鹊桥在使用这个数据库，最近一天也没有。",
