@@ -2,6 +2,7 @@ package dbtest
 
 import (
 	"database/sql"
+	"net/url"
 	"regexp"
 	"testing"
 )
@@ -10,7 +11,7 @@ import (
 // when the test ends, at the latest.
 func Side(t testing.TB, path string) *sql.DB {
 	t.Helper()
-	driver, source := "sqlite3", "file:"+path+"?_busy_timeout=5000"
+	driver, source := "sqlite3", "file:"+(&url.URL{Path: path}).EscapedPath()+"?_busy_timeout=5000"
 	if OnPostgres() {
 		driver, source = "pgx", URL(path)
 	}

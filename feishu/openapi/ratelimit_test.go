@@ -243,16 +243,21 @@ func TestProgramsShareTheRatesOfTheirApp(t *testing.T) {
 		first.setShare(0.5)
 		second.setShare(0.5)
 		time.Sleep(2 * time.Minute)
-		shared := len(at)
+		made := func() int {
+			mu.Lock()
+			defer mu.Unlock()
+			return len(at)
+		}
+		shared := made()
 		time.Sleep(time.Minute)
-		if n := len(at) - shared; n < 13*60 {
+		if n := made() - shared; n < 13*60 {
 			t.Errorf("two programs made %d calls in a minute", n)
 		}
 		first.setShare(1)
-		before := len(at)
+		before := made()
 		second.setShare(0.01)
 		time.Sleep(time.Minute)
-		if n := len(at) - before; n < 13*60 {
+		if n := made() - before; n < 13*60 {
 			t.Errorf("one that is left made %d calls in a minute", n)
 		}
 		cancel()

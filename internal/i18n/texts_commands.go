@@ -109,7 +109,7 @@ var (
 	LimitWeekOpus     = Phrase{"一周内 Opus", "week, Opus"}
 	LimitWeekSonnet   = Phrase{"一周内 Sonnet", "week, Sonnet"}
 	LimitOther        = Phrase{"模型", "model"}
-	StatusBridges     = Phrase{"**共用数据库的鹊桥**：%d 个", "**Bridges that share the database**: %d"}
+	StatusBridges     = Phrase{"**一起工作的鹊桥**：%d 个", "**Bridges that work together**: %d"}
 	StatusVersion     = Phrase{"**版本**：%s", "**Version**: %s"}
 
 	TitleNone  = Phrase{"还没有标题。发送 /title 新标题 起一个。", "No title yet. Send /title TITLE to set one."}
