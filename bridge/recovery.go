@@ -73,11 +73,12 @@ func (r *cutOffTurns) run(ctx context.Context) error {
 	if err := r.pool.Config().RemoveSpares(files.Folder, r.isChatFolder(ctx)); err != nil {
 		r.log.Error().Err(err).Msg("what processes without a chat have left is not removed")
 	}
-	if place := r.db.Place(); place == nil {
-		r.takeUp(cut, waiting, awaited)
-	} else {
-		place.OnTake(r.takeRoom)
-		place.OnRenewal(r.takeFree)
+	place := r.db.Place()
+	place.OnTake(r.takeRoom)
+	place.OnRenewal(r.takeFree)
+	free := func(key chat.Key) bool { return !place.Has(key) } // these are taken up as they are taken
+	r.takeUp(slices.DeleteFunc(cut, free), slices.DeleteFunc(waiting, free), slices.DeleteFunc(awaited, free))
+	if place != nil {
 		r.takeFree(ctx)
 	}
 	close(r.turns.listed)

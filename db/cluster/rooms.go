@@ -92,6 +92,9 @@ func (p *Place) Take(ctx context.Context, key chat.Key) (mine bool, err error) {
 	return taken.(bool), nil
 }
 
+// Has reports whether this bridge has taken the room of a chat.
+func (p *Place) Has(key chat.Key) bool { return p == nil || p.rooms.has(key.Parent().String()) }
+
 // claim returns how often the room was taken over, or [sql.ErrNoRows].
 func (p *Place) claim(ctx context.Context, room chat.Key) (fence int64, err error) {
 	err = p.server.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
