@@ -174,7 +174,8 @@ const selectGrants = `SELECT ` + grantColumns + ` FROM grants`
 
 // Grants lists decisions and open requests, newest first.
 func (as Access) Grants(ctx context.Context) ([]Grant, error) {
-	list, err := queryAll(ctx, as.db.read, scanGrant, selectGrants+` ORDER BY CASE WHEN asked_at > decided_at THEN asked_at ELSE decided_at END DESC, subject`)
+	list, err := queryAll(ctx, as.db.read, scanGrant, selectGrants+`
+		ORDER BY CASE WHEN asked_at > decided_at THEN asked_at ELSE decided_at END DESC, subject`)
 	if err != nil {
 		return nil, fmt.Errorf("list grants: %w", err)
 	}

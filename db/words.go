@@ -60,7 +60,8 @@ var wordsOfPostgres = map[string]string{
 		WHERE chat = ?2::bigint >> 32 AND term = btrim(list.value, '"') AND seq >= ?3 ORDER BY seq DESC LIMIT ?4) AS newest)
 		FROM json_each(?1) list ORDER BY list.key::bigint`,
 	findWords: `SELECT seq FROM postings WHERE chat = ?2::bigint >> 32 AND term = ANY(string_to_array(btrim(?1, '"'), '" "'))
-		GROUP BY seq HAVING COUNT(*) = (SELECT COUNT(DISTINCT term) FROM unnest(string_to_array(btrim(?1, '"'), '" "')) term) ORDER BY seq DESC LIMIT ?3`,
+		GROUP BY seq HAVING COUNT(*) = (SELECT COUNT(DISTINCT term) FROM unnest(string_to_array(btrim(?1, '"'), '" "')) term)
+		ORDER BY seq DESC LIMIT ?3`,
 	notIndexed: `SELECT ` + messageColumns + ` FROM messages WHERE chat_key = ?1 AND FALSE`,
 }
 

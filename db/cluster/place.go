@@ -87,7 +87,8 @@ func Join(ctx context.Context, server *postgres.DB, m Member) (*Place, error) {
 		}
 		p.good = bootTime()
 		p.seen.Store(&bridges{living: len(others) + 1, leads: len(others) == 0})
-		return tx.QueryRowContext(ctx, insertNode, m.Name, m.Instance, m.Session, placeTTL.Seconds(), time.Now().UnixMilli()).Scan(&p.run)
+		return tx.QueryRowContext(ctx, insertNode, m.Name, m.Instance, m.Session, placeTTL.Seconds(), time.Now().UnixMilli()).
+			Scan(&p.run)
 	})
 	if err != nil {
 		return nil, err

@@ -1,6 +1,6 @@
-// Package dbtest makes databases for tests: files, or with MAGPIE_TEST_POSTGRES databases of that PostgreSQL server. Upgrading a new file to the current schema takes half a second under the
-// race detector, so that is done once per test binary, and each test gets a copy. Tests of new databases and of schema
-// upgrades use [db.Open] with an unused path.
+// Package dbtest makes databases for tests: files, or with MAGPIE_TEST_POSTGRES databases of that PostgreSQL server.
+// Upgrading a new file to the current schema takes half a second under the race detector, so that is done once per test
+// binary, and each test gets a copy. Tests of new databases and of schema upgrades use [db.Open] with an unused path.
 //
 // It holds no data of single tests.
 package dbtest
