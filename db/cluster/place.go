@@ -36,7 +36,7 @@ type Place struct {
 	left   atomic.Bool // it was given back
 	rooms  rooms
 
-	renewed func(ctx context.Context) // see [Place.OnRenewal]
+	renewed atomic.Pointer[func(ctx context.Context)] // see [Place.OnRenewal]
 }
 
 const (
@@ -157,7 +157,7 @@ func (p *Place) bury(ctx context.Context, own string) error {
 // OnRenewal sets what is done after each renewal of this bridge's place: another one may have left something.
 func (p *Place) OnRenewal(f func(ctx context.Context)) {
 	if p != nil {
-		p.renewed = f
+		p.renewed.Store(&f)
 	}
 }
 
@@ -255,8 +255,8 @@ func (p *Place) lookAround(ctx context.Context, renewed <-chan struct{}) {
 		case <-ctx.Done():
 			return
 		}
-		if p.renewed != nil {
-			p.renewed(ctx)
+		if f := p.renewed.Load(); f != nil {
+			(*f)(ctx)
 		}
 	}
 }

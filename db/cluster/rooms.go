@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"golang.org/x/sync/singleflight"
 
@@ -26,7 +27,7 @@ type rooms struct {
 	mu     sync.Mutex
 	own    map[string]bool
 	taking singleflight.Group
-	taken  func(ctx context.Context, room chat.Key) error // see [Place.OnTake]
+	taken  atomic.Pointer[func(ctx context.Context, room chat.Key) error] // see [Place.OnTake]
 }
 
 func (r *rooms) has(room string) bool {
@@ -54,7 +55,7 @@ const takeRoom = `INSERT INTO leases (room, run, fence) VALUES (?1, ?2, 1) ON CO
 // something.
 func (p *Place) OnTake(f func(ctx context.Context, room chat.Key) error) {
 	if p != nil {
-		p.rooms.taken = f
+		p.rooms.taken.Store(&f)
 	}
 }
 
@@ -78,8 +79,8 @@ func (p *Place) Take(ctx context.Context, key chat.Key) (mine bool, err error) {
 		} else if err != nil {
 			return false, err
 		}
-		if p.rooms.taken != nil {
-			if err := p.rooms.taken(ctx, room); err != nil {
+		if taken := p.rooms.taken.Load(); taken != nil {
+			if err := (*taken)(ctx, room); err != nil {
 				return false, err
 			}
 		}
