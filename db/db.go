@@ -39,6 +39,8 @@ type Config struct {
 	Node string `toml:"-" env:"-"`
 	// Several allows other bridges beside this one.
 	Several bool `toml:"-" env:"-"`
+	// PlaceTTL is how long a bridge that is silent keeps its chats, see [cluster.Member]. Tests set it.
+	PlaceTTL time.Duration `toml:"-" env:"-"`
 	// Progress reports the progress of work that may take minutes, see [sqlite.Options]. The caller sets it; nil = no
 	// reports.
 	Progress func(w engine.Work, done, total int64) `toml:"-" env:"-"`
@@ -198,7 +200,7 @@ func openPostgres(ctx context.Context, c Config, run string) (*DB, error) {
 
 // join takes the place of this bridge among those that serve the database.
 func (d *DB) join(ctx context.Context, server *postgres.DB, c Config, run string) (err error) {
-	m := cluster.Member{Name: c.Node, Session: run, Several: c.Several}
+	m := cluster.Member{Name: c.Node, Session: run, Several: c.Several, TTL: c.PlaceTTL}
 	if c.Data != "" { // its lock is held
 		m.Instance = c.DSN().Instance()
 	}

@@ -209,6 +209,13 @@ func (p *program) openStore(ctx context.Context) (err error) {
 			return err
 		}
 	}
+	if c.Several && p.app != nil { // before others may take the chats of an earlier process
+		agents := p.cfg.Claude
+		agents.Instance = c.DSN().Instance()
+		if _, err := claude.Sweep(ctx, agents); err != nil && !errors.Is(err, errors.ErrUnsupported) {
+			return err
+		}
+	}
 	var ready func()
 	c.Progress, ready = databaseWork()
 	p.store, err = db.Open(ctx, c)
@@ -394,7 +401,9 @@ func (p *program) logStoreLoss(err error) {
 func (p *program) suspendAgents(why error) {
 	if why != nil {
 		p.log.Error().Err(why).Msg("the place in the database is not renewed, and another bridge may take over: the agents end until it is")
-		p.pool.Suspend()
+		ctx, cancel := context.WithTimeout(context.Background(), p.store.Place().Left())
+		defer cancel()
+		p.pool.Suspend(ctx)
 		return
 	}
 	p.log.Warn().Msg("the place in the database is renewed: the agents go on")

@@ -21,17 +21,21 @@ import (
 
 // Each bridge has a place, which it renews. Who has not renewed it in time may be declared dead by another bridge, which then
 // ends its connections, and only then takes over its chats. A bridge that cannot renew ends its agents before that.
-const (
-	placeTTL   = 15 * time.Second
-	renewEvery = placeTTL / 3
-	placeValid = placeTTL * 2 / 3 // since before the last renewal was sent, by a clock that also runs while the machine sleeps
-)
+const placeTTL = 15 * time.Second
+
+func (p *Place) renewEvery() time.Duration { return p.ttl / 3 }
+
+// valid is how long it is certain that nobody takes over, since before the last renewal was sent, by a clock that also runs
+// while the machine sleeps.
+func (p *Place) valid() time.Duration { return p.ttl * 2 / 3 }
 
 // Place is what this bridge has among those that serve the database.
 type Place struct {
 	server *postgres.DB
+	ttl    time.Duration
 	run    int64
 	good   time.Duration // when the last renewal that has succeeded was sent, by [bootTime]
+	lost   bool          // another bridge has taken over
 	seen   atomic.Pointer[bridges]
 	left   atomic.Bool // it was given back
 	rooms  rooms
@@ -66,12 +70,14 @@ type Member struct {
 	Instance string // of the data folder whose lock this process holds; empty = none
 	Session  string // names its connections, see [postgres.Options]
 	Several  bool   // other bridges may live beside it
+	// TTL is how long a place is kept without being renewed, the same for all; 0 = 15 s. Tests shorten it.
+	TTL time.Duration
 }
 
 // Join takes a place for this bridge. Those of bridges that are gone are ended first: of those that have not renewed theirs,
 // and of an earlier process of this machine, whose lock this one holds.
 func Join(ctx context.Context, server *postgres.DB, m Member) (*Place, error) {
-	p := &Place{server: server}
+	p := &Place{server: server, ttl: cmp.Or(m.TTL, placeTTL)}
 	if err := p.bury(ctx, m.Instance); err != nil {
 		return nil, err
 	}
@@ -83,11 +89,11 @@ func Join(ctx context.Context, server *postgres.DB, m Member) (*Place, error) {
 		if len(others) > 0 && !m.Several {
 			return i18n.Mistakef("数据库正被另一台机器上的鹊桥使用（%s）：先停掉它；如果它刚刚异常退出，%d 秒后再试",
 				"the database is in use by a bridge on another machine (%s): stop that one first; if it has just crashed, try again in %d seconds",
-				strings.Join(others, ", "), int(placeTTL.Seconds()))
+				strings.Join(others, ", "), int(p.ttl.Seconds()))
 		}
 		p.good = bootTime()
 		p.seen.Store(&bridges{living: len(others) + 1, leads: len(others) == 0})
-		return tx.QueryRowContext(ctx, insertNode, m.Name, m.Instance, m.Session, placeTTL.Seconds(), time.Now().UnixMilli()).
+		return tx.QueryRowContext(ctx, insertNode, m.Name, m.Instance, m.Session, p.ttl.Seconds(), time.Now().UnixMilli()).
 			Scan(&p.run)
 	})
 	if err != nil {
@@ -154,6 +160,14 @@ func (p *Place) bury(ctx context.Context, own string) error {
 	return nil
 }
 
+// Left is for how long it is certain that no other bridge writes in this one's chats. It is for what Keep calls.
+func (p *Place) Left() time.Duration {
+	if p.lost {
+		return 0
+	}
+	return max(0, p.good+p.ttl*9/10-bootTime())
+}
+
 // OnRenewal sets what is done after each renewal of this bridge's place: another one may have left something.
 func (p *Place) OnRenewal(f func(ctx context.Context)) {
 	if p != nil {
@@ -166,7 +180,7 @@ func (p *Place) Leave() error {
 	if p == nil || p.left.Swap(true) {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), renewEvery)
+	ctx, cancel := context.WithTimeout(context.Background(), p.renewEvery())
 	defer cancel()
 	if _, err := p.server.Do(ctx, leaveNode, p.run); err != nil && !errors.Is(err, postgres.ErrShutOut) {
 		return fmt.Errorf("leave the place in the database: %w", err)
@@ -190,18 +204,18 @@ func (p *Place) Keep(ctx context.Context, tell func(error), living func(bridges 
 	defer stop()
 	watch.Go(func() { p.endOverdue(ctx, overdue) })
 	watch.Go(func() { p.lookAround(ctx, renewed) })
-	tick := time.NewTicker(renewEvery / 5)
+	tick := time.NewTicker(p.renewEvery() / 5)
 	defer tick.Stop()
 	lapsed, failed, told := false, error(nil), 0
 	steady := bootTime() // since then every renewal was in time
-	for next := p.good + renewEvery; ; {
+	for next := p.good + p.renewEvery(); ; {
 		select {
 		case <-ctx.Done():
 			return nil
 		case <-tick.C:
 		}
 		now := bootTime()
-		if now-p.good > placeValid && !lapsed {
+		if now-p.good > p.valid() && !lapsed {
 			lapsed = true
 			tell(cmp.Or(failed, errStopped))
 		}
@@ -210,6 +224,7 @@ func (p *Place) Keep(ctx context.Context, tell func(error), living func(bridges 
 		}
 		var seen bridges
 		if seen, failed = p.renew(ctx); failed == nil && seen.living == 0 {
+			p.lost = true
 			if !lapsed {
 				tell(ErrPlaceLost)
 			}
@@ -225,14 +240,14 @@ func (p *Place) Keep(ctx context.Context, tell func(error), living func(bridges 
 			lapsed = false
 			tell(nil)
 		}
-		p.good, next = now, now+renewEvery
+		p.good, next = now, now+p.renewEvery()
 		p.seen.Store(&seen)
 		if seen.living != told {
 			told = seen.living
 			living(told)
 		}
 		// When the database was away, all are overdue: they are given the time to renew theirs.
-		if seen.overdue > 0 && now-steady > placeTTL {
+		if seen.overdue > 0 && now-steady > p.ttl {
 			signal(overdue)
 		}
 		signal(renewed)
@@ -263,10 +278,10 @@ func (p *Place) lookAround(ctx context.Context, renewed <-chan struct{}) {
 
 // renew renews the place, and looks who else is there. No bridge lives if the place is not this program's any more.
 func (p *Place) renew(ctx context.Context) (b bridges, err error) {
-	ctx, cancel := context.WithTimeout(ctx, renewEvery/2)
+	ctx, cancel := context.WithTimeout(ctx, p.renewEvery()/2)
 	defer cancel()
 	var first int64
-	err = p.server.Row(ctx, renewNode, p.run, placeTTL.Seconds()).Scan(&b.living, &first, &b.overdue)
+	err = p.server.Row(ctx, renewNode, p.run, p.ttl.Seconds()).Scan(&b.living, &first, &b.overdue)
 	if err = p.server.Explain(err); errors.Is(err, sql.ErrNoRows) || errors.Is(err, postgres.ErrShutOut) {
 		return bridges{}, nil
 	}
@@ -285,7 +300,7 @@ func (p *Place) endOverdue(ctx context.Context, some <-chan struct{}) {
 		}
 		for p.bury(ctx, "") != nil && ctx.Err() == nil {
 			select {
-			case <-time.After(renewEvery):
+			case <-time.After(p.renewEvery()):
 			case <-ctx.Done():
 			}
 		}

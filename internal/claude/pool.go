@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"magpie/internal/claude/workspace"
+	"magpie/internal/failpoint"
 )
 
 // Pool owns the processes of all chats: at most one per chat, and never more than the limits allow. After a turn a
@@ -366,15 +367,18 @@ func (pl *Pool) ofSession(session string) *Process {
 func (pl *Pool) Close() {
 	pl.mu.Lock()
 	pl.closed = true
-	pl.endAll()
+	pl.endAll(context.Background())
 }
 
 // Suspend ends all processes as [Pool.Close] does, and lets none start before [Pool.Resume]: another bridge may take over
-// their chats. Turns wait meanwhile.
-func (pl *Pool) Suspend() {
+// their chats. Turns wait meanwhile. What has not ended when ctx is done is killed.
+func (pl *Pool) Suspend(ctx context.Context) {
+	if failpoint.Skips("pool: suspended") {
+		return
+	}
 	pl.mu.Lock()
 	pl.suspended = true
-	pl.endAll()
+	pl.endAll(ctx)
 }
 
 // Resume ends what [Pool.Suspend] has begun.
@@ -386,11 +390,11 @@ func (pl *Pool) Resume() {
 }
 
 // endAll unlocks mu and waits until all processes have ended.
-func (pl *Pool) endAll() {
+func (pl *Pool) endAll(ctx context.Context) {
 	var left []*entry
 	for _, e := range pl.table {
 		if e.p != nil {
-			pl.retire(e, EndClosed)
+			pl.retireWithin(ctx, e, EndClosed)
 		}
 		if e.p != nil || e.core { // one that starts just now ends as well
 			left = append(left, e)

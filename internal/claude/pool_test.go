@@ -142,7 +142,7 @@ func TestASuspendedPoolHasNoProcess(t *testing.T) {
 	a := fresh()
 	r.turn(t.Context(), "a", a, "hello")
 	working := r.acquire("b", fresh())
-	r.pool.Suspend()
+	r.pool.Suspend(t.Context())
 	if s := r.pool.Stats(); running(working) || s.Idle+s.Spare != 0 {
 		t.Errorf("suspended: a process is running: %v, %+v", running(working), s)
 	}

@@ -140,11 +140,14 @@ func (e *entry) use(as state) {
 }
 
 // retire ends a process; why is reported if it was working unasked. It does not wait for that.
-func (pl *Pool) retire(e *entry, why UnaskedEnd) {
+func (pl *Pool) retire(e *entry, why UnaskedEnd) { pl.retireWithin(context.Background(), e, why) }
+
+// retireWithin does so, and kills the process when ctx is done.
+func (pl *Pool) retireWithin(ctx context.Context, e *entry, why UnaskedEnd) {
 	e.p.out.unasked.setEndReason(why)
 	e.use(ending)
 	go func() {
-		pl.end(e.p, context.Background())
+		pl.end(e.p, ctx)
 		if e.folder != "" {
 			pl.removeFiles(e.folder, e.p.spec.Files)
 		}
