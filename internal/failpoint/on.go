@@ -22,7 +22,7 @@ func At(step string) {
 }
 
 // skipped is the check that the program leaves out; empty = none.
-var skipped = os.Getenv("MAGPIE_SKIP")
+var skipped = os.Getenv("MAGPIE_TEST_SKIP")
 
 // Skips reports whether a check is the one that is left out, so that a test shows what happens without it.
 func Skips(check string) bool { return check == skipped && check != "" }

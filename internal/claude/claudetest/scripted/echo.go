@@ -95,7 +95,11 @@ func (a *echo) answer(id, prompt string) error {
 	if done, err := a.fault(prompt); done || err != nil {
 		return err
 	}
-	text := "echo: " + prompt[strings.LastIndexByte(prompt, '\n')+1:]
+	line := prompt[strings.LastIndexByte(prompt, '\n')+1:]
+	if err := a.act(prompt, line); err != nil {
+		return err
+	}
+	text := "echo: " + line
 	usage := object{"input_tokens": len(prompt) / 4, "output_tokens": len(text) / 4}
 	a.mu.Lock()
 	a.input, a.said = a.input+len(prompt)/4, a.said+len(text)/4

@@ -13,6 +13,7 @@
 // With MAGPIE_SCRIPTED_TRANSCRIPT=1 in its environment it keeps transcripts where the CLI does, so that its sessions
 // can be resumed and their outcomes read. With MAGPIE_SCRIPTED_TITLES=0 it finds no titles for its sessions. Without a
 // model, MAGPIE_SCRIPTED_SERVERS="name=status ..." are the MCP servers that it says it has. With
+// MAGPIE_SCRIPTED_ACTS=file it works as long as it is asked to, see act. With
 // MAGPIE_SCRIPTED_FAULTS=1 it misbehaves when it is asked to, see fault. With the arguments "auth login" it logs in on
 // a terminal, see logIn. With "auth status" and "--version" it says what the CLI would.
 //
