@@ -283,7 +283,8 @@ func TestRenewalsDoNotWait(t *testing.T) {
 		t.Fatal(err)
 	}
 	stuck := make(chan struct{})
-	d.Place().OnRenewal(func(ctx context.Context) { close(stuck); <-ctx.Done() })
+	tell := sync.OnceFunc(func() { close(stuck) })
+	d.Place().OnRenewal(func(ctx context.Context) { tell(); <-ctx.Done() })
 	k := keep(t, d)
 	<-stuck
 	side := dbtest.Side(t, path)
