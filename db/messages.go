@@ -174,7 +174,7 @@ const knownMessage = `SELECT 1 FROM messages WHERE chat_key = ?1 AND message_id 
 
 const insertMessage = `INSERT INTO messages
 	(chat_key, seq, epoch, turn_id, message_id, role, class, actor_id, actor_name, content, sent_at)
-	VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11) RETURNING id`
+	VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)`
 
 // insert gives m its sequence number, and the epoch of the chat unless it has a turn: then it must already have that
 // turn's epoch. It returns false and changes nothing if the message ID is known.
@@ -231,13 +231,12 @@ func (ms Messages) Questions(ctx context.Context, t Turn) ([]chat.Message, error
 // storeMessage is the only place that adds to the History. m has its seq and its epoch.
 func (ms Messages) storeMessage(ctx context.Context, tx *sql.Tx, m *chat.Message) error {
 	m.Text, m.Actor.Name = text.Mend(m.Text), text.Mend(m.Actor.Name) // the same with both engines
-	var id int64
-	err := tx.QueryRowContext(ctx, insertMessage, m.Key.String(), m.Seq, m.Epoch, m.Turn, m.ID, m.Role, m.Class,
-		m.Actor.ID, m.Actor.Name, m.Text, millis(m.Time)).Scan(&id)
+	stored, err := tx.ExecContext(ctx, insertMessage, m.Key.String(), m.Seq, m.Epoch, m.Turn, m.ID, m.Role, m.Class,
+		m.Actor.ID, m.Actor.Name, m.Text, millis(m.Time))
 	if err != nil {
 		return fmt.Errorf("insert message: %w", err)
 	}
-	return ms.db.terms.add(ctx, tx, id, m)
+	return ms.db.terms.add(ctx, tx, stored, m)
 }
 
 // messageColumns has the order of scanMessage.

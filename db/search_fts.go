@@ -88,9 +88,13 @@ func toIndex(ctx context.Context, q querier, upto int64, most int) (list []index
 	return list, last, rows.Err()
 }
 
-// add schedules the message with this ID for indexing with its batch, which it may complete. Messages are stored whether
+// add schedules the message for indexing with its batch, which it may complete. Messages are stored whether
 // or not they can be indexed: the next batch retries.
-func (x *indexer) add(ctx context.Context, tx *sql.Tx, id int64, _ *chat.Message) error {
+func (x *indexer) add(ctx context.Context, tx *sql.Tx, stored sql.Result, _ *chat.Message) error {
+	id, err := stored.LastInsertId()
+	if err != nil {
+		return fmt.Errorf("number of a message: %w", err)
+	}
 	if id%indexBatch != 0 {
 		return nil
 	}

@@ -19,7 +19,7 @@ type postings struct{ db *DB }
 const insertPostings = `INSERT INTO postings (chat, term, seq) SELECT no, term.value, ?2 FROM chats CROSS JOIN json_each(?3) term
 	WHERE chats.key = ?1 ON CONFLICT DO NOTHING`
 
-func (p postings) add(ctx context.Context, tx *sql.Tx, _ int64, m *chat.Message) error {
+func (p postings) add(ctx context.Context, tx *sql.Tx, _ sql.Result, m *chat.Message) error {
 	if !findable(*m) {
 		return nil
 	}
@@ -29,8 +29,8 @@ func (p postings) add(ctx context.Context, tx *sql.Tx, _ int64, m *chat.Message)
 	return nil
 }
 
-func (p postings) addAgain(ctx context.Context, tx *sql.Tx, was storedRow, m chat.Message) error {
-	return p.add(ctx, tx, was.id, &m)
+func (p postings) addAgain(ctx context.Context, tx *sql.Tx, _ storedRow, m chat.Message) error {
+	return p.add(ctx, tx, nil, &m)
 }
 
 const (

@@ -65,8 +65,8 @@ func (d *DB) Search() Search { return Search{d} }
 type termIndex interface {
 	// build completes the index at startup.
 	build(ctx context.Context, report func(w engine.Work, done, total int64)) error
-	// add adds a message that is being stored.
-	add(ctx context.Context, tx *sql.Tx, id int64, m *chat.Message) error
+	// add adds a message that was just stored, by its insertion.
+	add(ctx context.Context, tx *sql.Tx, stored sql.Result, m *chat.Message) error
 	// addImported follows when messages of an import were added.
 	addImported(ctx context.Context, tx *sql.Tx, added int) error
 	// remove removes a message whose text is still stored.
