@@ -142,12 +142,7 @@ func TestARenewedPlaceStays(t *testing.T) {
 	go func() { kept <- d.Place().Keep(ctx, func(err error) { t.Errorf("lapsed: %v", err) }, ignore) }()
 	side := dbtest.Side(t, path)
 	began := until(t, side)
-	for wait := 0; !until(t, side).After(began); wait++ {
-		if wait > 1000 {
-			t.Fatal("not renewed")
-		}
-		time.Sleep(50 * time.Millisecond)
-	}
+	await(t, "a renewal", func() bool { return until(t, side).After(began) })
 	cancel()
 	if err := <-kept; err != nil {
 		t.Error(err)
@@ -289,12 +284,7 @@ func TestRenewalsDoNotWait(t *testing.T) {
 	<-stuck
 	side := dbtest.Side(t, path)
 	began := until(t, side)
-	for wait := 0; !until(t, side).After(began); wait++ {
-		if wait > 1000 {
-			t.Fatal("not renewed again")
-		}
-		time.Sleep(50 * time.Millisecond)
-	}
+	await(t, "a renewal", func() bool { return until(t, side).After(began) })
 	if err := errors.Join(k.stop(), d.Close()); err != nil {
 		t.Error(err)
 	}
