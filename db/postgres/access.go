@@ -157,7 +157,7 @@ func (d *DB) checkServer(ctx context.Context) error {
 	var version int
 	var encoding, schema string
 	if err := d.read.QueryRowContext(ctx, describeServer).Scan(&version, &encoding, &schema); err != nil {
-		return fmt.Errorf("connect: %w", err)
+		return err
 	}
 	if version < 150000 {
 		return i18n.Mistakef("PostgreSQL 的版本是 %d：至少要 15", "PostgreSQL has version %d: 15 or newer is needed", version/10000)
