@@ -73,16 +73,29 @@ func (r *cutOffTurns) run(ctx context.Context) error {
 	if err := r.pool.Config().RemoveSpares(files.Folder, r.isChatFolder(ctx)); err != nil {
 		r.log.Error().Err(err).Msg("what processes without a chat have left is not removed")
 	}
-	place := r.db.Place()
-	place.OnTake(r.takeRoom)
-	place.OnRenewal(r.takeFree)
-	free := func(key chat.Key) bool { return !place.Has(key) } // these are taken up as they are taken
-	r.takeUp(slices.DeleteFunc(cut, free), slices.DeleteFunc(waiting, free), slices.DeleteFunc(awaited, free))
-	if place != nil {
-		r.takeFree(ctx)
+	if err := r.takeOver(ctx, cut, waiting, awaited); err != nil {
+		return err
 	}
 	close(r.turns.listed)
 	return nil
+}
+
+// takeOver takes up what an earlier process has left, in the rooms that this bridge has or takes.
+func (r *cutOffTurns) takeOver(ctx context.Context, cut, waiting, awaited []chat.Key) error {
+	place := r.db.Place()
+	if place == nil {
+		r.takeUp(cut, waiting, awaited)
+		return nil
+	}
+	before, err := place.OnTake(r.takeRoom) // events arrive already
+	for _, room := range before {
+		err = errors.Join(err, r.takeRoom(ctx, room))
+	}
+	if err == nil {
+		place.OnRenewal(r.takeFree)
+		r.takeFree(ctx)
+	}
+	return err
 }
 
 // lookForLeft lists the chats in which something is to be done without being asked for: where an agent has left something,

@@ -244,7 +244,15 @@ func TestRoomsOfADeadBridgeAreTaken(t *testing.T) {
 	var others [2]*db.DB
 	for i := range others {
 		others[i] = beside(t, path, fmt.Sprint("b", i))
-		others[i].Place().OnTake(func(context.Context, chat.Key) error { took[i].Add(1); return nil })
+		if i == 0 { // an event has arrived before
+			if mine, err := others[i].Place().Take(t.Context(), keys[0]); err != nil || !mine {
+				t.Errorf("taken: %v, %v", mine, err)
+			}
+		}
+		before, err := others[i].Place().OnTake(func(context.Context, chat.Key) error { took[i].Add(1); return nil })
+		if err != nil || len(before) != 1-i || i == 0 && before[0] != keys[0] {
+			t.Errorf("bridge %d has taken %v before, %v", i, before, err)
+		}
 	}
 	for i, d := range others {
 		for _, key := range keys {
@@ -258,7 +266,7 @@ func TestRoomsOfADeadBridgeAreTaken(t *testing.T) {
 		}
 	}
 	all.Wait()
-	if n := took[0].Load() + took[1].Load(); n != int64(len(keys)) {
+	if n := 1 + took[0].Load() + took[1].Load(); n != int64(len(keys)) {
 		t.Errorf("%d and %d rooms were taken, of %d", took[0].Load(), took[1].Load(), len(keys))
 	}
 	if _, err := dead.Turns().Claim(t.Context(), keys[0], startIn("s")); err == nil {

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"slices"
 	"sync"
-	"sync/atomic"
 
 	"golang.org/x/sync/singleflight"
 
@@ -27,7 +26,7 @@ type rooms struct {
 	mu     sync.Mutex
 	own    map[string]bool
 	taking singleflight.Group
-	taken  atomic.Pointer[func(ctx context.Context, room chat.Key) error] // see [Place.OnTake]
+	taken  func(ctx context.Context, room chat.Key) error // see [Place.OnTake]
 }
 
 func (r *rooms) has(room string) bool {
@@ -36,13 +35,18 @@ func (r *rooms) has(room string) bool {
 	return r.own[room]
 }
 
-func (r *rooms) add(room string) {
+// add adds a room, unless something is to be done first, which it returns: see [Place.OnTake].
+func (r *rooms) add(room string, done bool) (first func(ctx context.Context, room chat.Key) error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if r.taken != nil && !done {
+		return r.taken
+	}
 	if r.own == nil {
 		r.own = map[string]bool{}
 	}
 	r.own[room] = true
+	return nil
 }
 
 // takeRoom returns nothing if a bridge has the room that is not gone.
@@ -52,11 +56,22 @@ const takeRoom = `INSERT INTO leases (room, run, fence) VALUES (?1, ?2, 1) ON CO
 	RETURNING fence`
 
 // OnTake sets what is done when this bridge takes a room, before anything is written there: an earlier bridge may have left
-// something.
-func (p *Place) OnTake(f func(ctx context.Context, room chat.Key) error) {
-	if p != nil {
-		p.rooms.taken.Store(&f)
+// something. It returns the rooms that were taken before, in which that is still to be done.
+func (p *Place) OnTake(f func(ctx context.Context, room chat.Key) error) (before []chat.Key, err error) {
+	if p == nil {
+		return nil, nil
 	}
+	p.rooms.mu.Lock()
+	defer p.rooms.mu.Unlock()
+	p.rooms.taken = f
+	for room := range p.rooms.own {
+		key, err := chat.ParseKey(room)
+		if err != nil {
+			return nil, err
+		}
+		before = append(before, key)
+	}
+	return before, nil
 }
 
 // Take takes the room of a chat for this bridge, and reports whether it has it: another living bridge may. With SQLite it has
@@ -79,12 +94,12 @@ func (p *Place) Take(ctx context.Context, key chat.Key) (mine bool, err error) {
 		} else if err != nil {
 			return false, err
 		}
-		if taken := p.rooms.taken.Load(); taken != nil {
-			if err := (*taken)(ctx, room); err != nil {
+		if first := p.rooms.add(room.String(), false); first != nil {
+			if err := first(ctx, room); err != nil {
 				return false, err
 			}
+			p.rooms.add(room.String(), true)
 		}
-		p.rooms.add(room.String())
 		return true, nil
 	})
 	if err != nil {
