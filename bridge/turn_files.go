@@ -36,7 +36,7 @@ func repeatedFiles(m chat.Message) []chat.File {
 
 // fetchFiles gets the attachments of the turn's questions, and tells the user which could not be fetched.
 func (r *turnRunner) fetchFiles(ctx context.Context, t *turn) {
-	fresh := attachment.HasUnfetched(t.Asked)
+	fresh := r.files.WantMissing(t.Asked)
 	var failed []attachment.Failure
 	if fresh {
 		t.setView(t.view.Doing(i18n.Receiving, time.Now()))

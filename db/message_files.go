@@ -78,12 +78,13 @@ func (ms Messages) loadInto(ctx context.Context, q querier, key chat.Key, msgs [
 }
 
 const finishFile = `UPDATE files SET state = ?4, name = ?5, path = ?6, said = ?7, size = ?8
-	WHERE chat_key = ?1 AND message_id = ?2 AND number = ?3 AND state = 'wanted'
+	WHERE chat_key = ?1 AND message_id = ?2 AND number = ?3 AND state IN ('wanted', 'here')
 	AND NOT EXISTS (SELECT 1 FROM messages m WHERE m.chat_key = ?1 AND m.message_id IN (?2, files.held_by)
 		AND m.state = 'recalled')`
 
-// FinishFile stores the outcome of fetching a file. A text that is not empty replaces that of its message. If the
-// message, or the one that it quotes, was recalled meanwhile, nothing is stored and Finish returns [ErrNotFound].
+// FinishFile stores the outcome of fetching a file, which another machine may have fetched before. A text that is not empty
+// replaces that of its message. If the message, or the one that it quotes, was recalled meanwhile, nothing is stored and
+// Finish returns [ErrNotFound].
 func (ms Messages) FinishFile(
 	ctx context.Context, key chat.Key, message string, f chat.File, size int64, text string,
 ) error {

@@ -154,16 +154,18 @@ func (c Config) makeReadable(path string, mode os.FileMode) error {
 	return errors.Join(os.Chown(path, -1, c.Group), os.Chmod(path, mode))
 }
 
-// HasUnfetched reports whether a turn has attachments to fetch.
-func HasUnfetched(asked []chat.Message) bool {
+// WantMissing reports whether a turn has attachments to fetch. These include files that were fetched before and are not on
+// this machine: another one has fetched them, or somebody has deleted them.
+func (fs *Store) WantMissing(asked []chat.Message) (some bool) {
 	for _, m := range asked {
-		for _, f := range m.Files {
-			if f.State == chat.Wanted {
-				return true
+		for i := range m.Files {
+			if f := &m.Files[i]; f.State == chat.Here && fs.isMissing(*f) {
+				f.State = chat.Wanted
 			}
+			some = some || m.Files[i].State == chat.Wanted
 		}
 	}
-	return false
+	return some
 }
 
 // Failure is a file that was not fetched.
@@ -197,6 +199,7 @@ func (fs *Store) Fetch(ctx context.Context, c *db.Claim) (failed []Failure) {
 				failed = append(failed, Failure{File: *f})
 				continue
 			}
+			again := f.Path != ""
 			all.Go(func() error {
 				got, size, err := fs.fetchFile(limited, key, m.Seq, *f)
 				defer fs.release(key, size) // after its size is stored
@@ -206,7 +209,12 @@ func (fs *Store) Fetch(ctx context.Context, c *db.Claim) (failed []Failure) {
 				mu.Lock()
 				defer mu.Unlock()
 				*f = got
-				fs.storeResult(ctx, key, m, f, size)
+				switch {
+				case !again:
+					fs.storeResult(ctx, key, m, f, size)
+				case f.State == chat.Here:
+					fs.finish(ctx, key, m.ID, *f, size, "") // the message has its text
+				} // otherwise the machine that has fetched it may still have it
 				if f.State != chat.Here {
 					failed = append(failed, Failure{*f, err})
 				}
@@ -231,13 +239,17 @@ func (fs *Store) storeResult(ctx context.Context, key chat.Key, m *chat.Message,
 		}
 		text = fs.redactForHistory(m.Text)
 	}
-	stored := *f
-	stored.Said = fs.redactForHistory(f.Said)
-	stored.Path = strings.TrimPrefix(strings.TrimPrefix(f.Path, fs.Folder), string(filepath.Separator))
-	err := fs.db.Messages().FinishFile(context.WithoutCancel(ctx), key, m.ID, stored, size, text)
+	fs.finish(ctx, key, m.ID, *f, size, text)
+}
+
+// finish stores the result for a file, and the text of its message unless that stays as it is.
+func (fs *Store) finish(ctx context.Context, key chat.Key, message string, f chat.File, size int64, text string) {
+	f.Said = fs.redactForHistory(f.Said)
+	f.Path = strings.TrimPrefix(strings.TrimPrefix(f.Path, fs.Folder), string(filepath.Separator))
+	err := fs.db.Messages().FinishFile(context.WithoutCancel(ctx), key, message, f, size, text)
 	switch {
 	case errors.Is(err, db.ErrNotFound): // the message was recalled
-		fs.Remove(stored.Path)
+		fs.Remove(f.Path)
 	case err != nil:
 		zerolog.Ctx(ctx).Error().Err(err).Msg("outcome of a file not stored")
 	}
@@ -265,7 +277,7 @@ func (fs *Store) resolveQuotes(ctx context.Context, key chat.Key, m *chat.Messag
 			zerolog.Ctx(ctx).Error().Err(err).Msg("files of a quoted message not stored")
 		}
 		for i := range added {
-			if old := more[i]; old.State == chat.Here { // it came with the message itself
+			if old := more[i]; old.State == chat.Here && !fs.isMissing(old) { // it came with the message itself
 				added[i].State, added[i].Path, added[i].Said = old.State, old.Path, old.Said
 				fs.storeResult(ctx, key, m, &added[i], 0)
 			}
@@ -353,7 +365,7 @@ func (fs *Store) fetchFile(ctx context.Context, key chat.Key, seq int64, f chat.
 		return f, 0, err
 	}
 	f.State, f.Path = chat.Here, path
-	if f.Kind == chat.Sound {
+	if f.Kind == chat.Sound && f.Said == "" {
 		if f.Said, err = fs.transcribe(ctx, f); err != nil {
 			log.Debug().Err(err).Msg("recording not transcribed")
 		}

@@ -160,3 +160,36 @@ func TestConcurrentDownloadsKeepTheLimit(t *testing.T) {
 		t.Errorf("still reserved: %v", d.coming)
 	}
 }
+
+// A file that was fetched and is not there any more is fetched again for the question that needs it. If that fails, another
+// machine may still have it.
+func TestAFileThatIsMissingIsFetchedAgain(t *testing.T) {
+	d := newCabinet(t)
+	d.source.Files["k1"], d.source.Speech = "opus", "some words"
+	d.send("om_1", "[语音]", chat.File{Kind: chat.Sound, Of: "om_1", Key: "k1", Name: "a.opus"})
+	claim, err := d.db.Turns().Claim(t.Context(), room, db.Start{Session: "s", Prompt: "p", Resume: true})
+	d.must(err)
+	d.Fetch(t.Context(), &claim)
+	m := &claim.Asked[0]
+	text, path := m.Text, m.Files[0].Path
+	for _, there := range []bool{true, false} {
+		d.must(os.Remove(path))
+		if !there {
+			delete(d.source.Files, "k1")
+		}
+		if !d.WantMissing(claim.Asked) {
+			t.Fatal("nothing is missing")
+		}
+		failed := d.Fetch(t.Context(), &claim)
+		if got := d.isMissing(m.Files[0]); got == there || len(failed) > 0 == there || m.Text != text ||
+			m.Files[0].Said != "some words" {
+			t.Errorf("missing: %v, failed %v, %+v", got, failed, m)
+		}
+		if n := d.count(`SELECT COUNT(*) FROM files WHERE state = 'here' AND path <> '' AND size = 4`); n != 1 {
+			t.Errorf("%d files are known", n)
+		}
+	}
+	if d.WantMissing([]chat.Message{{Files: []chat.File{{Kind: chat.Quote, State: chat.Here}}}}) {
+		t.Error("a quote has no file")
+	}
+}

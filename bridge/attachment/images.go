@@ -1,6 +1,7 @@
 package attachment
 
 import (
+	"errors"
 	"io"
 	"os"
 	"path/filepath"
@@ -26,9 +27,7 @@ func (fs *Store) Images(asked []chat.Message) (list []claude.Image) {
 			if f.State != chat.Here || f.Path == "" {
 				continue
 			}
-			if !filepath.IsAbs(f.Path) {
-				f.Path = filepath.Join(fs.Folder, f.Path)
-			}
+			f.Path = fs.abs(f.Path)
 			// Beyond the maximum only the existence of the file is checked.
 			data, err := fs.readImage(*f, len(list) < maxPictures)
 			if err != nil {
@@ -42,6 +41,23 @@ func (fs *Store) Images(asked []chat.Message) (list []claude.Image) {
 		}
 	}
 	return list
+}
+
+// abs is the path of a stored file, which the database has relative to the folder.
+func (fs *Store) abs(path string) string {
+	if filepath.IsAbs(path) {
+		return path
+	}
+	return filepath.Join(fs.Folder, path)
+}
+
+// isMissing reports whether a file that was fetched is not on this machine.
+func (fs *Store) isMissing(f chat.File) bool {
+	if f.Path == "" {
+		return false
+	}
+	_, err := os.Lstat(fs.abs(f.Path))
+	return errors.Is(err, os.ErrNotExist)
 }
 
 // open opens a stored file. An agent may have replaced it, for example by a link or an endless pipe; that is an error
