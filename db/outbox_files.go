@@ -96,9 +96,10 @@ func (o Outbox) FileDelivery(ctx context.Context, id int64) (FileDelivery, error
 
 const setUpload = `UPDATE file_deliveries SET upload = ?2 WHERE id = ?1`
 
-// SetUpload stores the platform's key of the file of p before it is shown, so that a shown file can be recognized.
+// SetUpload stores the platform's key of the file of p before it is shown, so that a shown file can be recognized. Whichever
+// bridge has the copy uploads it.
 func (o Outbox) SetUpload(ctx context.Context, p Post) error {
-	if err := o.db.chatExec(ctx, p.Key, setUpload, p.File.ID, p.File.Upload); err != nil {
+	if _, err := o.db.exec(ctx, locks{chats: []chat.Key{p.Key}}, setUpload, p.File.ID, p.File.Upload); err != nil {
 		return fmt.Errorf("note the upload of file %d: %w", p.File.ID, err)
 	}
 	return nil
@@ -131,16 +132,26 @@ func (o Outbox) CountFiles(ctx context.Context, turn int64) (n int, err error) {
 	return n, nil
 }
 
-const neededCopies = `SELECT copy FROM file_deliveries WHERE copy <> '' AND id IN (
-	SELECT file_delivery_id FROM outbox WHERE file_delivery_id > 0)`
+const postsOfCopies = `SELECT o.chat_key, o.reply_to, f.id, f.name, f.picture, f.copy, f.upload
+	FROM outbox o JOIN file_deliveries f ON f.id = o.file_delivery_id WHERE o.file_delivery_id > 0 AND f.copy <> ''`
 
-// Copies lists the copies that are still to be delivered.
-func (o Outbox) Copies(ctx context.Context) ([]string, error) {
-	names, err := queryAll(ctx, o.db.read, scanText, neededCopies)
+// Copies lists the posts with files of which copies are needed: where they go, and the file.
+func (o Outbox) Copies(ctx context.Context) ([]Post, error) {
+	posts, err := queryAll(ctx, o.db.read, scanCopy, postsOfCopies)
 	if err != nil {
 		return nil, fmt.Errorf("list the files that go out: %w", err)
 	}
-	return names, nil
+	return posts, nil
+}
+
+func scanCopy(scan scanner) (p Post, err error) {
+	var key string
+	p.File = new(FileDelivery)
+	if err := scan(&key, &p.ReplyTo, &p.File.ID, &p.File.Name, &p.File.Picture, &p.File.Copy, &p.File.Upload); err != nil {
+		return Post{}, err
+	}
+	p.Key, err = chat.ParseKey(key)
+	return p, err
 }
 
 const forgetFileDeliveries = `DELETE FROM file_deliveries WHERE created_at < ?1

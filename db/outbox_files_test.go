@@ -54,8 +54,9 @@ func TestAFileIsQueuedOnceBeforeTheCard(t *testing.T) {
 	if got := nextPost(t, d).File.Upload; got != "image/img_1" {
 		t.Errorf("upload %q", got)
 	}
-	if names, err := deliveries.Copies(t.Context()); err != nil || !slices.Equal(names, []string{"c-1"}) {
-		t.Errorf("copies %v, %v", names, err)
+	if posts, err := deliveries.Copies(t.Context()); err != nil || len(posts) != 1 || posts[0].Key != oc ||
+		posts[0].ReplyTo != "om_1" || posts[0].File.Copy != "c-1" || posts[0].File.Upload != "image/img_1" {
+		t.Errorf("copies %+v, %v", posts, err)
 	}
 	delivered(t, d, nextPost(t, d), "om_file")
 	if got, err := deliveries.FileDelivery(t.Context(), p.ID); err != nil || got.State != db.Shown || got.Caption != "" {

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"magpie/db"
+	"magpie/db/engine"
 	"magpie/internal/chat"
 	"magpie/internal/failpoint"
 	"magpie/internal/safepath"
@@ -40,27 +41,71 @@ func (fd *fileDelivery) readUpload(p db.Post) (chat.Upload, error) {
 	}
 	var err error
 	u.Data, err = os.ReadFile(fd.copies.path(p.File.Copy))
-	// The copy cannot come back, so the delivery is given up, not retried.
 	if errors.Is(err, os.ErrNotExist) {
-		return u, fmt.Errorf("the copy is gone: %w", chat.ErrNotTaken)
+		return u, errNoCopy
 	}
 	return u, err
+}
+
+var errNoCopy = errors.New("the copy of the file is not on this machine")
+
+const (
+	// copyPatience is how long a file is waited for whose copy another machine may have, which was restarted or has lost the
+	// chat to this one.
+	copyPatience = 10 * time.Minute
+	copyPoll     = 10 * time.Second // longest interval of looking for its upload
+)
+
+// mayCome reports whether another bridge may still upload the file of p.
+func (pr *presenter) mayCome(p db.Post) bool {
+	return pr.db.Place() != nil && time.Since(p.Created) < copyPatience
+}
+
+// upload uploads the file of p, and stores the platform's key of it.
+func (fd *fileDelivery) upload(ctx context.Context, to chat.Ref, p db.Post) error {
+	failpoint.At("file: uploading")
+	u, err := fd.readUpload(p)
+	if err != nil {
+		return err
+	}
+	if p.File.Upload, err = fd.out.Upload(ctx, to, u); err != nil {
+		return err
+	}
+	failpoint.At("file: uploaded")
+	// Stored even during shutdown: otherwise the same file would be uploaded again.
+	return fd.store.SetUpload(context.WithoutCancel(ctx), p)
+}
+
+// uploadForOthers uploads the files of chats that another bridge has by now. That one shows them, but only this machine has
+// the copies.
+func (o *Outbox) uploadForOthers(ctx context.Context) {
+	copies := o.fileDelivery.copies
+	if here, err := os.ReadDir(copies.Dir); err != nil || len(here) == 0 {
+		return
+	}
+	posts, err := o.posts.Copies(ctx)
+	for _, p := range posts {
+		if free, failed := o.db.Place().Free(ctx, []chat.Key{p.Key}); failed != nil || len(free) > 0 || p.File.Upload != "" {
+			err = errors.Join(err, failed)
+			continue
+		}
+		switch failed := o.fileDelivery.upload(ctx, chat.Ref{Key: p.Key, ID: p.ReplyTo}, p); {
+		case errors.Is(failed, errNoCopy):
+		case failed == nil, errors.Is(failed, chat.ErrNotTaken):
+			copies.remove(p.File.Copy)
+		default:
+			err = errors.Join(err, failed)
+		}
+	}
+	if err != nil && ctx.Err() == nil && !errors.Is(err, engine.ErrAway) {
+		o.log.Warn().Err(err).Msg("files of chats at other bridges not uploaded; trying again")
+	}
 }
 
 // present shows p, unless an earlier attempt did, and returns the message with the file.
 func (fd *fileDelivery) present(ctx context.Context, to chat.Ref, p db.Post, sent []chat.Sent) (string, error) {
 	if p.File.Upload == "" {
-		failpoint.At("file: uploading")
-		u, err := fd.readUpload(p)
-		if err != nil {
-			return "", err
-		}
-		if p.File.Upload, err = fd.out.Upload(ctx, to, u); err != nil {
-			return "", err
-		}
-		failpoint.At("file: uploaded")
-		// Stored even during shutdown: otherwise the same file would be uploaded again.
-		if err := fd.store.SetUpload(context.WithoutCancel(ctx), p); err != nil {
+		if err := fd.upload(ctx, to, p); err != nil {
 			return "", err
 		}
 		failpoint.At("file: upload noted")
@@ -81,8 +126,12 @@ func (o *Outbox) SendsFiles() bool { return o.fileDelivery.copies.Dir != "" }
 // RemoveDeliveredCopies deletes the copies without a pending delivery. It must be called before an agent can send
 // anything; it only logs errors.
 func (o *Outbox) RemoveDeliveredCopies(ctx context.Context) {
-	needed, err := o.posts.Copies(ctx)
+	posts, err := o.posts.Copies(ctx)
 	if err == nil {
+		var needed []string
+		for _, p := range posts {
+			needed = append(needed, p.File.Copy)
+		}
 		err = o.fileDelivery.copies.sweep(needed)
 	}
 	if err != nil && ctx.Err() == nil {
@@ -138,12 +187,12 @@ func fileIdem(turn int64, p db.FileDelivery, c spoolCopy) string {
 func fileName(path string) string { return cmp.Or(safepath.FileName(path), "file") }
 
 // triesInOrder is how often a file is tried before later deliveries go first. One that the app may not send waits for
-// an operator, so they go first at once.
+// an operator, and one whose copy is elsewhere for another machine, so they go first at once.
 const triesInOrder = 2
 
 // delay postpones a post because of an error.
 func (o *Outbox) delay(ctx context.Context, p db.Post, until time.Time, why error) error {
-	yields := p.File != nil && (p.Attempts+1 >= triesInOrder || errors.Is(why, chat.ErrForbidden))
+	yields := p.File != nil && (p.Attempts+1 >= triesInOrder || errors.Is(why, chat.ErrForbidden) || errors.Is(why, errNoCopy))
 	return o.posts.Delay(ctx, p, until, failureOf(why), yields)
 }
 

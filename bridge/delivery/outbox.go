@@ -44,7 +44,7 @@ func NewOutbox(
 }
 
 const (
-	poll         = time.Second        // interval of the search for postponed posts
+	poll         = time.Second        // interval of the search for postponed posts, and for files of chats elsewhere
 	minRetryWait = time.Second        // first wait after a failed delivery; doubles up to
 	maxRetryWait = 5 * time.Minute    //
 	giveUp       = 3 * 24 * time.Hour // age at which a delivery is given up
@@ -117,27 +117,32 @@ func (o *Outbox) ready(p db.Post) bool {
 // Run delivers until stop is closed, and then whatever can be delivered at once. When ctx ends, the rest is left to the
 // next start.
 func (o *Outbox) Run(ctx context.Context, stop <-chan struct{}) {
-	polled := make(chan struct{})
-	go func() {
-		defer close(polled)
-		o.poll(ctx, stop)
-	}()
+	var polls sync.WaitGroup
+	polls.Go(func() { often(ctx, stop, o.wakeDue) })
+	if o.db.Place() != nil {
+		polls.Go(func() { often(ctx, stop, o.uploadForOthers) })
+	}
 	o.jobs.Run(ctx, stop)
-	<-polled
+	polls.Wait()
 }
 
-// poll wakes the chats whose deliveries are due for another attempt.
-func (o *Outbox) poll(ctx context.Context, stop <-chan struct{}) {
+// wakeDue wakes the chats whose deliveries are due for another attempt.
+func (o *Outbox) wakeDue(ctx context.Context) {
+	keys, err := o.posts.Due(ctx, batch)
+	if err != nil && ctx.Err() == nil && !errors.Is(err, engine.ErrAway) { // of which the operator is told once
+		o.log.Error().Err(err).Msg("pending deliveries not found; trying again")
+	}
+	for _, key := range keys {
+		o.Wake(key)
+	}
+}
+
+// often does something at once and then at intervals, until ctx ends or stop is closed.
+func often(ctx context.Context, stop <-chan struct{}, do func(context.Context)) {
 	t := time.NewTicker(poll)
 	defer t.Stop()
 	for {
-		keys, err := o.posts.Due(ctx, batch)
-		if err != nil && ctx.Err() == nil && !errors.Is(err, engine.ErrAway) { // of which the operator is told once
-			o.log.Error().Err(err).Msg("pending deliveries not found; trying again")
-		}
-		for _, key := range keys {
-			o.Wake(key)
-		}
+		do(ctx)
 		select {
 		case <-t.C:
 		case <-stop:
@@ -213,6 +218,8 @@ func (o *Outbox) deliver(ctx context.Context, p db.Post) {
 		wait := backoff(p.Attempts)
 		if errors.Is(err, chat.ErrForbidden) { // until an operator has changed the app
 			wait = backoff(maxAttempts)
+		} else if errors.Is(err, errNoCopy) {
+			wait = min(wait, copyPoll)
 		}
 		log.Warn().Err(err).Dur("retry_in", wait).Int("attempts", p.Attempts+1).Msg("not delivered yet")
 		o.recordOutcome(ctx, log, func(ctx context.Context) error {

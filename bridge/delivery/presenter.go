@@ -226,7 +226,7 @@ func (pr *presenter) findSent(ctx context.Context, to chat.Ref, since time.Time,
 // CardKey is the idempotency key of a turn's card.
 func CardKey(turn int64, to chat.Ref) string { return fmt.Sprintf("turn:%d:%s", turn, to.ID) }
 
-// sendFile delivers the file of p. If the platform refuses it, people get a notice instead.
+// sendFile delivers the file of p. If the platform refuses it, or no machine has its copy, people get a notice instead.
 func (pr *presenter) sendFile(ctx context.Context, to chat.Ref, p db.Post) (string, error) {
 	var sent []chat.Sent
 	if p.File.Upload != "" { // what was not uploaded was not sent
@@ -236,12 +236,16 @@ func (pr *presenter) sendFile(ctx context.Context, to chat.Ref, p db.Post) (stri
 		}
 	}
 	id, err := pr.fileDelivery.present(ctx, to, p, sent)
-	if !errors.Is(err, chat.ErrNotTaken) {
+	why := i18n.FileRefused
+	switch {
+	case errors.Is(err, errNoCopy) && !pr.mayCome(p):
+		why = i18n.FileLost
+	case !errors.Is(err, chat.ErrNotTaken):
 		return id, err
 	}
-	pr.log.Warn().Err(err).Stringer("chat", p.Key).Msg("file refused by the platform")
+	pr.log.Warn().Err(err).Stringer("chat", p.Key).Msg("file not sent")
 	p.File.State = db.RefusedFile
-	notice := fmt.Sprintf(i18n.FileRefused.In(pr.lang(ctx, p.Key)), p.File.Name)
+	notice := fmt.Sprintf(why.In(pr.lang(ctx, p.Key)), p.File.Name)
 	_, err = pr.out.Reply(ctx, to, notice, p.Idem+":refused")
 	return "", err
 }

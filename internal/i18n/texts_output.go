@@ -6,6 +6,7 @@ var (
 		"The chat platform blocked this content, so it was not sent. Try asking in a different way."}
 
 	SendingFile = Phrase{"正在发送文件…", "Sending a file…"}
+	FileLost    = Phrase{"文件“%s”没有发出：存有它的机器离线了，或者它已被删除。还需要的话，请再要一次。", "The file “%s” could not be sent: the machine that has it is offline, or it was deleted. Ask for it again if you still need it."}
 	FileRefused = Phrase{"文件“%s”被平台拒绝，没有发出。", "The chat platform rejected the file “%s”, so it was not sent."}
 	AnswerFile  = Phrase{"回答-%s.md", "answer-%s.md"}
 
