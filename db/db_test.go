@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -79,9 +80,15 @@ func TestAMessageIsClaimedAsItIsAccepted(t *testing.T) {
 	}
 	finish(t, d, db.TurnResult{Turn: a.Claim.Turn, Answer: "yes", Session: db.Session{ID: "s"}})
 	next := say("om_2", "and now?")
-	next.Start = new(startIn("s2"))
-	if c := accept(t, d, next).Claim; c == nil || !c.Resume || c.Turn.Session != "s" || c.Chat.Session.ID != "s" {
-		t.Errorf("the session is not resumed: %+v", c)
+	next.Start, next.Actor.Bot, next.Time = new(startIn("s2")), true, time.Unix(5, 1234567)
+	c := accept(t, d, next).Claim
+	if c == nil || !c.Resume || c.Turn.Session != "s" || c.Chat.Session.ID != "s" {
+		t.Fatalf("the session is not resumed: %+v", c)
+	}
+	again := startIn("s2")
+	again.Again = true
+	if read, err := d.Turns().Claim(t.Context(), oc, again); err != nil || !reflect.DeepEqual(read.Asked, c.Asked) {
+		t.Errorf("read again %+v, %v; before that %+v", read.Asked, err, c.Asked)
 	}
 }
 

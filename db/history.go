@@ -256,12 +256,12 @@ func (ms Messages) StoreOverheard(ctx context.Context, key chat.Key, epoch int64
 			m := chat.Message{
 				Key: key, ID: in.ID, Role: chat.User, Class: chat.Overheard, Actor: in.Actor, Text: in.Text, Time: in.Time,
 			}
-			fresh, err := ms.insert(ctx, tx, &m)
+			fresh, gone, err := ms.insert(ctx, tx, &m)
 			if err == nil && fresh {
 				_, err = ms.insertFiles(ctx, tx, key, in.ID, in.Files)
 			}
-			if err == nil && fresh { // the list may have been read before
-				_, err = ms.checkRecalled(ctx, tx, m)
+			if err == nil && gone { // the list may have been read before
+				err = ms.withdrawNew(ctx, tx, m)
 			}
 			if err != nil {
 				return err

@@ -163,7 +163,8 @@ func (d *DB) lock(ctx context.Context, tx *sql.Tx, l locks) error {
 	}
 	slices.Sort(names)
 	for _, name := range slices.Compact(names) {
-		if _, err := tx.ExecContext(ctx, d.locking.name, name); err != nil {
+		// A query, so that the lock is there before anything else is sent.
+		if _, err := queryAll(ctx, tx, scanText, d.locking.name, name); err != nil {
 			return fmt.Errorf("lock %s: %w", name, err)
 		}
 	}

@@ -96,7 +96,7 @@ func (ms Messages) replace(ctx context.Context, tx *sql.Tx, old version, e Inbou
 			return 0, err
 		}
 	}
-	if _, err := ms.insert(ctx, tx, &m); err != nil {
+	if _, _, err := ms.insert(ctx, tx, &m); err != nil {
 		return 0, err
 	}
 	if _, err := ms.insertFiles(ctx, tx, m.Key, m.ID, e.Files); err != nil {

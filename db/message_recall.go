@@ -182,29 +182,19 @@ func (ms Messages) recordUnknownRecall(ctx context.Context, tx *sql.Tx, room cha
 	return err
 }
 
-const knownEvent = `SELECT 1 FROM events WHERE id = ?1`
-
-// checkRecalled marks a message that is being stored if it was recalled before it arrived: the two events have no
-// order.
-func (ms Messages) checkRecalled(ctx context.Context, tx *sql.Tx, m chat.Message) (bool, error) {
-	var one int
-	err := tx.QueryRowContext(ctx, knownEvent, recallEvent(m.Key, m.ID)).Scan(&one)
-	if errors.Is(err, sql.ErrNoRows) {
-		return false, nil
-	} else if err != nil {
-		return false, fmt.Errorf("check whether message %s was recalled: %w", m.ID, err)
-	}
+// withdrawNew marks a message that is being stored as recalled.
+func (ms Messages) withdrawNew(ctx context.Context, tx *sql.Tx, m chat.Message) error {
 	list, err := versions(ctx, tx, m.Key.String(), m.ID)
 	if err != nil {
-		return false, err
+		return err
 	}
 	for _, v := range list {
 		if err := v.withdraw(ctx, ms.db, tx, recalled); err != nil {
-			return false, err
+			return err
 		}
 	}
 	_, err = ms.deleteRecalled(ctx, tx, m.Key, []string{m.ID})
-	return true, err
+	return err
 }
 
 // Messages that were not addressed to the bot go into the prompt of the next question, no matter when they arrived.

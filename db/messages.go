@@ -119,7 +119,7 @@ func (ms Messages) Accept(ctx context.Context, e Inbound) (AcceptResult, error) 
 		m := chat.Message{
 			Key: e.Key, ID: e.ID, Role: chat.User, Class: e.Class, Actor: e.Actor, Text: e.Text, Time: e.Time,
 		}
-		fresh, err := ms.insert(ctx, tx, &m)
+		fresh, gone, err := ms.insert(ctx, tx, &m)
 		if err != nil || !fresh {
 			return err
 		}
@@ -128,8 +128,8 @@ func (ms Messages) Accept(ctx context.Context, e Inbound) (AcceptResult, error) 
 			return err
 		}
 		// A recalled message is stored as recalled and must have no effects.
-		if gone, err := ms.checkRecalled(ctx, tx, m); err != nil || gone {
-			return err
+		if gone {
+			return ms.withdrawNew(ctx, tx, m)
 		}
 		if err := e.countBotTurns(ctx, tx); err != nil {
 			return err
@@ -170,6 +170,12 @@ func (ms Messages) Accept(ctx context.Context, e Inbound) (AcceptResult, error) 
 
 const nextSeq = `UPDATE chats SET next_seq = next_seq + 1 WHERE key = ?1 RETURNING next_seq - 1, epoch`
 
+// newSeq is [nextSeq] for a message that is not known, and says whether it was recalled before it arrived: the two events
+// have no order.
+const newSeq = `UPDATE chats SET next_seq = next_seq + 1
+	WHERE key = ?1 AND NOT EXISTS (SELECT 1 FROM messages WHERE chat_key = ?1 AND message_id = ?2)
+	RETURNING next_seq - 1, epoch, EXISTS (SELECT 1 FROM events WHERE id = ?3)`
+
 const knownMessage = `SELECT 1 FROM messages WHERE chat_key = ?1 AND message_id = ?2`
 
 const insertMessage = `INSERT INTO messages
@@ -177,23 +183,20 @@ const insertMessage = `INSERT INTO messages
 	VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)`
 
 // insert gives m its sequence number, and the epoch of the chat unless it has a turn: then it must already have that
-// turn's epoch. It returns false and changes nothing if the message ID is known.
-func (ms Messages) insert(ctx context.Context, tx *sql.Tx, m *chat.Message) (bool, error) {
-	known, err := isKnown(ctx, tx, m)
-	if err != nil || known {
-		return false, err
-	}
+// turn's epoch. It changes nothing if the message ID is known, or the chat is not: then m is not fresh. A message that is
+// gone was recalled before it arrived, see [Messages.withdrawNew].
+func (ms Messages) insert(ctx context.Context, tx *sql.Tx, m *chat.Message) (fresh, gone bool, err error) {
 	var epoch int64
-	if err := tx.QueryRowContext(ctx, nextSeq, m.Key.String()).Scan(&m.Seq, &epoch); err != nil {
-		return false, fmt.Errorf("number message: %w", err)
+	err = tx.QueryRowContext(ctx, newSeq, m.Key.String(), m.ID, recallEvent(m.Key, m.ID)).Scan(&m.Seq, &epoch, &gone)
+	if errors.Is(err, sql.ErrNoRows) {
+		return false, false, nil
+	} else if err != nil {
+		return false, false, fmt.Errorf("number message: %w", err)
 	}
 	if m.Turn == 0 {
 		m.Epoch = epoch
 	}
-	if err := ms.storeMessage(ctx, tx, m); err != nil {
-		return false, err
-	}
-	return true, nil
+	return true, gone, ms.storeMessage(ctx, tx, m)
 }
 
 func isKnown(ctx context.Context, tx *sql.Tx, m *chat.Message) (bool, error) {

@@ -189,12 +189,10 @@ func (o Outbox) MarkDelivered(ctx context.Context, p Post, messageID string) err
 		if messageID == "" {
 			return nil
 		}
-		_, err = o.db.Messages().insert(ctx, tx, &chat.Message{
+		// without a chat there is no History either
+		_, _, err = o.db.Messages().insert(ctx, tx, &chat.Message{
 			Key: p.Key, ID: messageID, Role: chat.Assistant, Class: chat.Command, Text: text, Time: o.db.now(),
 		})
-		if errors.Is(err, sql.ErrNoRows) { // without a chat there is no History either
-			return nil
-		}
 		return err
 	})
 	if err != nil {

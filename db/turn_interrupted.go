@@ -160,7 +160,7 @@ func (ts Turns) drop(ctx context.Context, tx *sql.Tx, key chat.Key, id int64, ov
 func (ts Turns) continueTurn(ctx context.Context, tx *sql.Tx, t Turn, how Decision) error {
 	m := how.ContinueMessage
 	m.Key, m.ID, m.Role, m.Class = t.Key, continueID(t.ID), chat.User, chat.Talk
-	if _, err := ts.db.Messages().insert(ctx, tx, &m); err != nil {
+	if _, _, err := ts.db.Messages().insert(ctx, tx, &m); err != nil {
 		return err
 	}
 	_, err := ts.ask(ctx, tx, new(AcceptResult), m, Inbound{Continues: t.ID, Over: how.Over})

@@ -39,19 +39,25 @@ func (ts Turns) accept(ctx context.Context, tx *sql.Tx, e Inbound, a *AcceptResu
 		then = append(then, convo.Claims{})
 	}
 	claimed, err := ts.ask(ctx, tx, a, a.Message, e, then...)
-	if err != nil || claimed == 0 {
+	if err != nil || claimed == (convo.Claimed{}) {
 		return err
 	}
-	claim, err := ts.begin(ctx, tx, e.Key, claimed, *e.Start)
+	var asked []chat.Message
+	if claimed == (convo.Claimed{Turn: a.Turn, Asked: 1}) && len(e.Files) == 0 { // nothing but this message
+		m := a.Message
+		m.Turn, m.Actor.Bot, m.Time = a.Turn, false, fromMillis(millis(m.Time)) // as it is stored
+		asked = []chat.Message{m}
+	}
+	claim, err := ts.begin(ctx, tx, e.Key, claimed.Turn, *e.Start, asked)
 	a.Claim = &claim
 	return err
 }
 
 // ask hands m to a running turn, or adds it to the turn that waits in its chat, or to a new one. Messages that arrive
-// while a turn waits are answered together. It returns the turn that is claimed by what happens then; 0 = none.
+// while a turn waits are answered together. It returns the turn that is claimed by what happens then; zero = none.
 func (ts Turns) ask(
 	ctx context.Context, tx *sql.Tx, a *AcceptResult, m chat.Message, e Inbound, then ...convo.Event,
-) (claimed int64, err error) {
+) (claimed convo.Claimed, err error) {
 	asks := convo.Asks{
 		Message: questionOf(m.Seq, m.ID), ReplyTo: cmp.Or(e.ReplyTo, PlatformID(m.ID)), Held: e.Held != nil,
 		GoesOn: e.Continues, Adds: e.Adds, Prompt: e.Prompt, Press: m.ID == continueID(e.Continues),
@@ -62,19 +68,19 @@ func (ts Turns) ask(
 		asks.With, err = queryAll(ctx, tx, scanQuestion, sentBefore, m.Key.String(), m.Seq, m.Epoch, m.Actor.ID,
 			millis(m.Time.Add(-shortly)), millis(m.Time))
 		if err != nil {
-			return 0, fmt.Errorf("take files along: %w", err)
+			return claimed, fmt.Errorf("take files along: %w", err)
 		}
 	}
 	effects, err := ts.db.decide(ctx, tx, m.Key, append([]convo.Event{asks}, then...)...)
 	if err != nil {
-		return 0, err
+		return claimed, err
 	}
 	for _, f := range effects {
 		switch f := f.(type) {
 		case convo.Given:
 			a.Turn, a.Steered = f.Turn, f.Handed
 		case convo.Claimed:
-			claimed = f.Turn
+			claimed = f
 		case convo.Unshow:
 			_, err = tx.ExecContext(ctx, forgetPosts, f.Turn)
 		case convo.Settled:
@@ -85,7 +91,7 @@ func (ts Turns) ask(
 			})
 		}
 		if err != nil {
-			return 0, err
+			return claimed, err
 		}
 	}
 	if a.Steered {
@@ -93,7 +99,7 @@ func (ts Turns) ask(
 	}
 	for _, file := range asks.With {
 		if _, err := tx.ExecContext(ctx, takeAlong, m.Key.String(), file.Seq); err != nil {
-			return 0, fmt.Errorf("take files along: %w", err)
+			return claimed, fmt.Errorf("take files along: %w", err)
 		}
 	}
 	return claimed, nil
@@ -134,7 +140,7 @@ type Start struct {
 }
 
 const selectClaimed = `SELECT ` + turnColumns + ` FROM turns INDEXED BY turns_open
-	WHERE chat_key = ?1 AND state = 'running' AND prompt_id = ?2 AND prompt_id <> ''`
+	WHERE chat_key = ?1 AND state = 'running'` + isOpen + ` AND prompt_id = ?2 AND prompt_id <> ''`
 
 // Claim claims the chat's oldest queued turn and returns it, or [ErrNotFound]. The turn runs in the chat's session if
 // there is one and s allows it, otherwise in a new one.
@@ -144,7 +150,7 @@ func (ts Turns) Claim(ctx context.Context, key chat.Key, s Start) (c Claim, err 
 		if s.Again {
 			c.Turn, err = queryOne(ctx, tx, scanTurn, selectClaimed, key.String(), s.Prompt)
 			if err == nil {
-				return ts.fill(ctx, tx, &c, s)
+				return ts.fill(ctx, tx, &c, s, nil)
 			} else if !errors.Is(err, ErrNotFound) {
 				return fmt.Errorf("claimed turn: %w", err)
 			}
@@ -155,7 +161,7 @@ func (ts Turns) Claim(ctx context.Context, key chat.Key, s Start) (c Claim, err 
 		} else if err != nil {
 			return err
 		}
-		c, err = ts.begin(ctx, tx, key, effects[0].(convo.Claimed).Turn, s)
+		c, err = ts.begin(ctx, tx, key, effects[0].(convo.Claimed).Turn, s, nil)
 		return err
 	})
 	if err != nil {
@@ -164,17 +170,19 @@ func (ts Turns) Claim(ctx context.Context, key chat.Key, s Start) (c Claim, err 
 	return c, nil
 }
 
-// begin gives a claimed turn its session and its prompt.
-func (ts Turns) begin(ctx context.Context, tx *sql.Tx, key chat.Key, turn int64, s Start) (c Claim, err error) {
+// begin gives a claimed turn its session and its prompt. asked are its questions if they are known.
+func (ts Turns) begin(
+	ctx context.Context, tx *sql.Tx, key chat.Key, turn int64, s Start, asked []chat.Message,
+) (c Claim, err error) {
 	c.Turn, err = queryOne(ctx, tx, scanTurn, beginClaimed, key.String(), turn, s.Session, s.Resume, s.Prompt, s.Node)
 	if err != nil {
 		return c, fmt.Errorf("claim turn: %w", err)
 	}
-	return c, ts.fill(ctx, tx, &c, s)
+	return c, ts.fill(ctx, tx, &c, s, asked)
 }
 
-// fill reads what belongs to the turn of a claim.
-func (ts Turns) fill(ctx context.Context, tx *sql.Tx, c *Claim, s Start) (err error) {
+// fill reads what belongs to the turn of a claim, but for what it asks if that is known.
+func (ts Turns) fill(ctx context.Context, tx *sql.Tx, c *Claim, s Start, asked []chat.Message) (err error) {
 	key := c.Turn.Key
 	c.Resume = c.Turn.Session != s.Session
 	if c.Chat, err = loadChat(ctx, tx, key); err != nil {
@@ -185,6 +193,9 @@ func (ts Turns) fill(ctx context.Context, tx *sql.Tx, c *Claim, s Start) (err er
 		if c.Chat.Session, err = loadSessionAside(ctx, tx, key, s); err != nil {
 			return err
 		}
+	}
+	if c.Asked = asked; asked != nil {
+		return nil
 	}
 	if c.Asked, err = queryMessages(ctx, tx, key, selectAsked, key.String(), c.Turn.questionTurn()); err != nil {
 		return err

@@ -216,7 +216,7 @@ func (e turnEnd) recordAnswer(ctx context.Context) error {
 		Key: e.Turn.Key, Epoch: e.Turn.Epoch, Turn: e.Turn.ID, ID: AnswerID(e.Turn.ID),
 		Role: chat.Assistant, Class: chat.Talk, Text: e.Answer, Time: e.now,
 	}
-	_, err := e.db.Messages().insert(ctx, e.tx, &m)
+	_, _, err := e.db.Messages().insert(ctx, e.tx, &m)
 	return err
 }
 

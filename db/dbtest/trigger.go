@@ -26,9 +26,9 @@ func (t Trigger) Create() string {
 	if does == "" {
 		does = "RAISE EXCEPTION '" + t.Name + "'"
 	}
-	return `CREATE FUNCTION ` + t.Name + `() RETURNS trigger LANGUAGE plpgsql AS $$
+	return `DO $do$ BEGIN CREATE FUNCTION ` + t.Name + `() RETURNS trigger LANGUAGE plpgsql AS $$
 		BEGIN IF ` + condition + ` THEN ` + does + `; END IF; RETURN NEW; END $$;
-		CREATE TRIGGER ` + t.Name + ` ` + t.On + ` FOR EACH ROW EXECUTE FUNCTION ` + t.Name + `()`
+		CREATE TRIGGER ` + t.Name + ` ` + t.On + ` FOR EACH ROW EXECUTE FUNCTION ` + t.Name + `(); END $do$`
 }
 
 // Drop is the statement that ends it.
@@ -37,5 +37,5 @@ func (t Trigger) Drop() string {
 		return `DROP TRIGGER ` + t.Name
 	}
 	words := strings.Fields(t.On)
-	return `DROP TRIGGER ` + t.Name + ` ON ` + words[len(words)-1] + `; DROP FUNCTION ` + t.Name
+	return `DO $do$ BEGIN DROP TRIGGER ` + t.Name + ` ON ` + words[len(words)-1] + `; DROP FUNCTION ` + t.Name + `; END $do$`
 }

@@ -33,7 +33,7 @@ func (d *DB) OpenBulk(ctx context.Context) (_ *Bulk, err error) {
 	config.RuntimeParams["lock_timeout"] = limits["lock_timeout"]
 	patient := newBreaker(config)
 	patient.silence = 24 * time.Hour
-	b := &Bulk{db: d, pool: sql.OpenDB(connector{stdlib.GetConnector(*config), newTranslator(d.options.Words), patient, nil})}
+	b := &Bulk{db: d, pool: sql.OpenDB(connector{stdlib.GetConnector(*config), newTranslator(d.options.Words), patient, nil, false})}
 	defer func() {
 		if err != nil {
 			err = errors.Join(d.Explain(err), b.Close())

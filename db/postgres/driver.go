@@ -63,7 +63,8 @@ type connector struct {
 	driver.Connector
 	*translator
 	*breaker
-	fence *fence // nil = none
+	fence     *fence // nil = none
+	pipelines bool   // for transactions of write statements, see [pipeline]
 }
 
 func (c connector) Connect(ctx context.Context) (driver.Conn, error) {
@@ -81,7 +82,7 @@ func (c connector) Connect(ctx context.Context) (driver.Conn, error) {
 	if err := c.fence.check(ctx, opened.(*stdlib.Conn)); err != nil {
 		return nil, errors.Join(err, opened.Close())
 	}
-	return &conn{opened.(*stdlib.Conn), c.translator, c.breaker, era}, nil
+	return &conn{opened.(*stdlib.Conn), c.translator, c.breaker, era, c.pipelines, nil}, nil
 }
 
 // conn is a connection that translates its statements. It ends when the server goes away.
@@ -90,6 +91,9 @@ type conn struct {
 	translator *translator
 	breaker    *breaker
 	era        context.Context //nolint:containedctx // it is that of the connection
+	pipelines  bool
+	// transaction is the write transaction that is under way; nil = none, or one whose statements are sent one by one
+	transaction *pipeline
 }
 
 // IsValid implements [driver.Validator].
@@ -114,6 +118,9 @@ func (c *conn) ExecContext(ctx context.Context, statement string, args []driver.
 	if s == "" {
 		return driver.RowsAffected(0), nil
 	}
+	if c.transaction != nil {
+		return c.transaction.add(s, args...), nil
+	}
 	within := newCall(ctx, c.era, c.breaker.silence)
 	defer within.end()
 	err = c.breaker.try(within, func() (err error) {
@@ -125,6 +132,9 @@ func (c *conn) ExecContext(ctx context.Context, statement string, args []driver.
 
 func (c *conn) QueryContext(ctx context.Context, statement string, args []driver.NamedValue) (driver.Rows, error) {
 	s := c.translator.translate(statement)
+	if c.transaction != nil && len(c.transaction.queue) > 0 {
+		return c.transaction.send(ctx, s, args...)
+	}
 	within := newCall(ctx, c.era, c.breaker.silence)
 	var opened driver.Rows
 	err := c.breaker.try(within, func() (err error) {
@@ -139,6 +149,9 @@ func (c *conn) QueryContext(ctx context.Context, statement string, args []driver
 }
 
 func (c *conn) PrepareContext(ctx context.Context, statement string) (driver.Stmt, error) {
+	if c.transaction != nil {
+		return nil, errors.New("a statement is prepared by being used") // it would overtake what waits
+	}
 	return c.Conn.PrepareContext(ctx, c.translator.translate(statement))
 }
 
@@ -166,6 +179,10 @@ func (r *rows) Close() error {
 func (c *conn) BeginTx(ctx context.Context, o driver.TxOptions) (driver.Tx, error) {
 	if o.ReadOnly {
 		o.Isolation = driver.IsolationLevel(sql.LevelRepeatableRead)
+	} else if c.pipelines {
+		c.transaction = &pipeline{conn: c, ctx: ctx, limit: min(beginning, c.breaker.silence)}
+		c.transaction.add(begin)
+		return c.transaction, nil
 	}
 	within := newCall(ctx, c.era, greeting)
 	var begun driver.Tx

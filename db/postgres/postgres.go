@@ -109,7 +109,7 @@ func open(ctx context.Context, to *pgx.ConnConfig, o Options) (*DB, error) {
 }
 
 func (d *DB) connect(config *pgx.ConnConfig, words *translator, most int, f *fence) *sql.DB {
-	pool := sql.OpenDB(connector{stdlib.GetConnector(*config), words, d.breaker, f})
+	pool := sql.OpenDB(connector{stdlib.GetConnector(*config), words, d.breaker, f, f != nil})
 	pool.SetMaxOpenConns(most)
 	pool.SetMaxIdleConns(most)
 	pool.SetConnMaxIdleTime(10 * time.Minute)

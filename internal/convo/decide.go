@@ -224,7 +224,7 @@ func (Claims) on(m *machine) {
 	}
 	next.Phase, next.Due = Running, time.Time{}
 	next.Attempts++
-	m.do(Claimed{next.ID})
+	m.do(Claimed{next.ID, len(next.Asked)})
 }
 
 // isBefore reports whether a turn has its turn before another one: that of an earlier conversation, what an agent has

@@ -91,8 +91,11 @@ type (
 		Turn   int64
 		Handed bool
 	}
-	// Claimed says which turn [Claims] has claimed.
-	Claimed struct{ Turn int64 }
+	// Claimed says which turn [Claims] has claimed, and how many questions that answers.
+	Claimed struct {
+		Turn  int64
+		Asked int
+	}
 	// Ended says that a turn has ended, or was put back, as the event says.
 	Ended struct{ Turn int64 }
 	// Refused says that the event is not true any more: somebody has stopped the turn.

@@ -158,7 +158,7 @@ var faults = map[string]fault{
 				*turn(is, (*effects)[0].(Claimed).Turn) = *turn(&was, (*effects)[0].(Claimed).Turn)
 				turn(is, t.ID).Phase = Running
 				turn(is, t.ID).Attempts++
-				*effects = []Effect{Claimed{t.ID}}
+				*effects = []Effect{Claimed{Turn: t.ID}}
 				return
 			}
 		}
@@ -168,7 +168,7 @@ var faults = map[string]fault{
 			for i := range is.Turns {
 				if t := &is.Turns[i]; t.Phase == Queued {
 					t.Phase = Running
-					*effects = append(*effects, Claimed{t.ID})
+					*effects = append(*effects, Claimed{Turn: t.ID})
 				}
 			}
 		}
@@ -178,7 +178,7 @@ var faults = map[string]fault{
 			for i := range is.Turns {
 				if t := &is.Turns[i]; t.Phase == Queued {
 					t.Phase = Running
-					*effects = []Effect{Claimed{t.ID}}
+					*effects = []Effect{Claimed{Turn: t.ID}}
 					return
 				}
 			}

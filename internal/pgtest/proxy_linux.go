@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"net/url"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -17,6 +18,7 @@ type Proxy struct {
 	listener net.Listener
 	server   string
 	cuts     atomic.Int64 // commits whose answer is still to be lost
+	trips    atomic.Int64
 
 	mu    sync.Mutex
 	conns map[net.Conn]bool
@@ -55,6 +57,9 @@ func (p *Proxy) LoseCommits(n int64) { p.cuts.Store(n) }
 // Left is how many commits of [Proxy.LoseCommits] are still to come.
 func (p *Proxy) Left() int64 { return max(0, p.cuts.Load()) }
 
+// Trips is how often programs have waited for an answer of the server.
+func (p *Proxy) Trips() int64 { return p.trips.Load() }
+
 // Break breaks all connections.
 func (p *Proxy) Break() {
 	p.mu.Lock()
@@ -92,7 +97,7 @@ func (p *Proxy) accept() {
 		})
 		p.wait.Go(func() {
 			defer end()
-			answer(server, client, &committing)
+			p.answer(server, client, &committing)
 		})
 	}
 }
@@ -100,12 +105,21 @@ func (p *Proxy) accept() {
 // send passes on what the client says.
 func (p *Proxy) send(client, server net.Conn, committing *atomic.Bool) {
 	startup := true // it has no type
+	commit := ""    // the prepared statement
 	for {
 		kind, message, err := read(client, startup)
 		if err != nil {
 			return
 		}
-		if kind == 'Q' && string(message[5:]) == "commit\x00" && p.cuts.Add(-1) >= 0 {
+		commits := kind == 'Q' && string(message[5:]) == "commit\x00"
+		if kind == 'P' || kind == 'B' { // Parse: its name, and the statement; Bind: a portal, and the name
+			names := strings.SplitN(string(message[5:]), "\x00", 3)
+			if kind == 'P' && names[1] == "commit" {
+				commit = names[0]
+			}
+			commits = kind == 'B' && commit != "" && names[1] == commit
+		}
+		if commits && p.cuts.Add(-1) >= 0 {
 			committing.Store(true)
 		}
 		if _, err := server.Write(message); err != nil {
@@ -116,7 +130,7 @@ func (p *Proxy) send(client, server net.Conn, committing *atomic.Bool) {
 }
 
 // answer passes on what the server says, except to a commit that is lost.
-func answer(server, client net.Conn, committing *atomic.Bool) {
+func (p *Proxy) answer(server, client net.Conn, committing *atomic.Bool) {
 	for {
 		kind, message, err := read(server, false)
 		if err != nil || committing.Load() && kind == 'Z' { // the server has done everything
@@ -124,6 +138,9 @@ func answer(server, client net.Conn, committing *atomic.Bool) {
 		}
 		if committing.Load() {
 			continue
+		}
+		if kind == 'Z' { // ReadyForQuery
+			p.trips.Add(1)
 		}
 		if _, err := client.Write(message); err != nil {
 			return

@@ -1,0 +1,66 @@
+package db_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+
+	"magpie/db"
+	"magpie/internal/chat"
+	"magpie/internal/convo"
+	"magpie/internal/pgtest"
+)
+
+// What happens most often takes few round trips to the server: each delays it by as much as the network does, while the chat
+// is locked.
+func TestRoundTrips(t *testing.T) {
+	t.Parallel()
+	proxy := pgtest.NewProxy(t, pgtest.Start(t, pgtest.Config{}))
+	d, err := db.Open(t.Context(), db.Config{URL: proxy.URL("postgres")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := d.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	ctx := context.WithoutCancel(t.Context())
+	var turn db.Turn
+	var post db.Post
+	for round := range 3 { // the statements are prepared in the first
+		for _, s := range []struct {
+			what string
+			most int64
+			do   func() error
+		}{
+			{"accept and claim a message of an idle chat", 8, func() error {
+				in := say(fmt.Sprintf("om_%d", round), "hi")
+				in.Start = new(startIn("s"))
+				a, err := d.Messages().Accept(ctx, in)
+				if err == nil {
+					turn = a.Claim.Turn
+				}
+				return err
+			}},
+			{"set a draft", 1, func() error { return d.Turns().SetDraft(ctx, turn.ID, "dra") }},
+			{"finish a turn", 9, func() error {
+				return d.Turns().Finish(ctx, db.TurnResult{Turn: turn, Answer: "a", Card: chat.Card{Body: "a"},
+					Session: db.Session{ID: "s"}, Usage: &db.Usage{Model: "m", Input: 1, CostUSD: 1}, State: convo.Done})
+			}},
+			{"find the next post", 1, func() (err error) { post, err = d.Outbox().Next(ctx, oc); return err }},
+			{"mark it as delivered", 2, func() error { return d.Outbox().MarkDelivered(ctx, post, fmt.Sprintf("om_a%d", round)) }},
+		} {
+			before := proxy.Trips()
+			if err := s.do(); err != nil {
+				t.Fatalf("%s: %v", s.what, err)
+			}
+			if n := proxy.Trips() - before; round == 2 {
+				t.Logf("%2d to %s", n, s.what)
+				if n > s.most {
+					t.Errorf("%d to %s, more than %d", n, s.what, s.most)
+				}
+			}
+		}
+	}
+}
