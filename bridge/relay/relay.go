@@ -9,6 +9,7 @@ import (
 	"context"
 	"crypto/cipher"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -16,6 +17,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"magpie/db/cluster"
 	"magpie/db/forwarded"
 	"magpie/internal/chat"
 	"magpie/internal/door"
@@ -57,80 +59,75 @@ func New(bridge door.Handler, c Config) (*Relay, error) {
 
 // HandleMessage implements [door.Handler].
 func (r *Relay) HandleMessage(ctx context.Context, m chat.Incoming) error {
-	if here, err := r.isHere(ctx, message, chat.Ref{Key: m.Key, ID: m.ID}, m); !here || err != nil {
-		return err
-	}
-	return r.Handler.HandleMessage(ctx, m)
+	return r.pass(ctx, message, chat.Ref{Key: m.Key, ID: m.ID}, m, func() error { return r.Handler.HandleMessage(ctx, m) })
 }
 
 // HandleEdit implements [door.Handler].
 func (r *Relay) HandleEdit(ctx context.Context, m chat.Incoming) error {
-	if here, err := r.isHere(ctx, edit, chat.Ref{Key: m.Key, ID: m.ID}, m); !here || err != nil {
-		return err
-	}
-	return r.Handler.HandleEdit(ctx, m)
+	return r.pass(ctx, edit, chat.Ref{Key: m.Key, ID: m.ID}, m, func() error { return r.Handler.HandleEdit(ctx, m) })
 }
 
 // HandleRecall implements [door.Handler].
 func (r *Relay) HandleRecall(ctx context.Context, room chat.Key, id string) error {
-	if here, err := r.isHere(ctx, recall, chat.Ref{Key: room, ID: id}, recalled{room, id}); !here || err != nil {
-		return err
-	}
-	return r.Handler.HandleRecall(ctx, room, id)
+	return r.pass(ctx, recall, chat.Ref{Key: room, ID: id}, recalled{room, id}, func() error {
+		return r.Handler.HandleRecall(ctx, room, id)
+	})
 }
 
 // HandlePress implements [door.Handler]. Of a press that another bridge handles there is no toast.
 func (r *Relay) HandlePress(ctx context.Context, p chat.Press) (toast string, err error) {
-	if here, err := r.isHere(ctx, press, chat.Ref{Key: p.Key, ID: p.Card}, p); !here || err != nil {
-		return "", err
-	}
-	return r.Handler.HandlePress(ctx, p)
+	err = r.pass(ctx, press, chat.Ref{Key: p.Key, ID: p.Card}, p, func() (err error) {
+		toast, err = r.Handler.HandlePress(ctx, p)
+		return err
+	})
+	return toast, err
 }
 
 // HandleMembership implements [door.Handler].
 func (r *Relay) HandleMembership(ctx context.Context, c chat.Change) error {
-	if here, err := r.isHere(ctx, membership, chat.Ref{Key: c.Key}, c); !here || err != nil {
-		return err
-	}
-	return r.Handler.HandleMembership(ctx, c)
+	return r.pass(ctx, membership, chat.Ref{Key: c.Key}, c, func() error { return r.Handler.HandleMembership(ctx, c) })
 }
 
 // HandleRead implements [door.Handler].
 func (r *Relay) HandleRead(ctx context.Context, key chat.Key, reader chat.Actor) {
-	here, err := r.isHere(ctx, read, chat.Ref{Key: key}, receipt{key, reader})
+	err := r.pass(ctx, read, chat.Ref{Key: key}, receipt{key, reader}, func() error {
+		r.Handler.HandleRead(ctx, key, reader)
+		return nil
+	})
 	if err != nil {
 		r.config.Log.Warn().Err(err).Stringer("chat", key).Msg("read receipt not handled")
-	} else if here {
-		r.Handler.HandleRead(ctx, key, reader)
 	}
 }
 
-// isHere reports whether this bridge handles an event now. Otherwise the event is stored. While events of the room wait
-// that another bridge has stored, a further one waits behind them, unless it may overtake.
-func (r *Relay) isHere(ctx context.Context, k kind, at chat.Ref, event any) (bool, error) {
-	mine, err := r.config.Take(ctx, at.Key)
+// pass has this bridge handle an event, or stores it for the one that has the room, also if the room goes elsewhere
+// meanwhile.
+func (r *Relay) pass(ctx context.Context, k kind, at chat.Ref, event any, handle func() error) error {
+	here, err := r.isHere(ctx, k, at)
 	if err != nil {
-		return false, err
+		return err
+	}
+	if here {
+		if err := handle(); !errors.Is(err, cluster.ErrElsewhere) {
+			return err
+		}
 	}
 	if slices.Contains(r.config.Local, at.Channel()) {
-		if !mine {
-			return false, chat.ErrNoChat // the answer would be shown at the other bridge's machine
-		}
-		return true, nil
-	}
-	if mine && !k.overtakes() {
-		waits, err := r.config.Queue.Has(ctx, at.Key)
-		if err != nil {
-			return false, err
-		}
-		mine = !waits
-	}
-	if mine {
-		return true, nil
+		return chat.ErrNoChat // the answer would be shown at the other bridge's machine
 	}
 	data, err := json.Marshal(event)
 	if err != nil {
-		return false, fmt.Errorf("forward an event: %w", err)
+		return fmt.Errorf("forward an event: %w", err)
 	}
-	return false, r.config.Queue.Add(ctx, at.Key, string(k), r.seal.Seal(nil, nil, data, label(at.Key.Parent(), k)))
+	return r.config.Queue.Add(ctx, at.Key, string(k), r.seal.Seal(nil, nil, data, label(at.Key.Parent(), k)))
+}
+
+// isHere reports whether this bridge handles an event now. While events of the room wait that another bridge has stored, a
+// further one waits behind them, unless it may overtake.
+func (r *Relay) isHere(ctx context.Context, k kind, at chat.Ref) (bool, error) {
+	mine, err := r.config.Take(ctx, at.Key)
+	if err != nil || !mine || k.overtakes() || slices.Contains(r.config.Local, at.Channel()) {
+		return mine, err
+	}
+	waits, err := r.config.Queue.Has(ctx, at.Key)
+	return !waits, err
 }

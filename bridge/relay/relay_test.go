@@ -14,6 +14,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"magpie/db"
+	"magpie/db/cluster"
 	"magpie/db/dbtest"
 	"magpie/internal/chat"
 	"magpie/internal/door"
@@ -331,6 +332,47 @@ func TestAnEventThatFailsForever(t *testing.T) {
 	ms.awaitEmpty()
 	if n := len(owner.failed); n != leastTries {
 		t.Errorf("%d tries", n)
+	}
+}
+
+// A room that goes elsewhere while an event is handled takes the event with it, however often that happens.
+func TestARoomGoesElsewhereMeanwhile(t *testing.T) {
+	ms := newMachines(t)
+	gone := fmt.Errorf("store it: %w", cluster.ErrElsewhere)
+	for _, what := range []string{"message om_1", "press p", "message om_2"} {
+		ms.bridge[0].setFails(what, gone)
+	}
+	ms.say(1, room, "om_1")
+	side := dbtest.Side(t, ms.path)
+	_, err := side.ExecContext(t.Context(), `UPDATE forwarded SET arrived_at = arrived_at - interval '9 hours'`)
+	ms.must(err)
+	ms.relays[0].pause = 0
+	stop := ms.run(0)
+	for range leastTries + 1 {
+		select {
+		case <-ms.bridge[0].failed:
+		case <-time.After(time.Minute):
+			t.Fatal("the event is not tried again")
+		}
+		_, err := side.ExecContext(t.Context(), `NOTIFY forwarded`)
+		ms.must(err)
+	}
+	stop()
+	for len(ms.bridge[0].failed) > 0 {
+		<-ms.bridge[0].failed
+	}
+	_, err = ms.relays[0].HandlePress(t.Context(), chat.Press{Key: room, ID: "p"})
+	ms.must(err)
+	ms.say(0, room, "om_2")
+	if n := len(ms.bridge[0].failed); n != 1 {
+		t.Errorf("%d events were handled at once", n)
+	}
+	ms.must(ms.stores[0].Close())
+	ms.run(1)
+	ms.awaitEmpty()
+	want := []string{"message om_1", "press p", "message om_2"}
+	if got := ms.bridge[1].list(); !reflect.DeepEqual(got, want) {
+		t.Errorf("the next bridge took %q", got)
 	}
 }
 

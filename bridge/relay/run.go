@@ -2,10 +2,12 @@ package relay
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
 
+	"magpie/db/cluster"
 	"magpie/db/forwarded"
 	"magpie/internal/chat"
 )
@@ -140,6 +142,9 @@ func (r *Relay) handleAll(ctx context.Context, room chat.Key, l *lane) error {
 			}
 			if f := l.failures[e.ID]; f == nil || !time.Now().Before(f.next) {
 				err := r.handle(ctx, room, e)
+				if errors.Is(err, cluster.ErrElsewhere) {
+					return nil // whoever has the room now handles what waits
+				}
 				if err == nil || r.gaveUp(room, e, l, err) {
 					if err := r.config.Queue.Remove(context.WithoutCancel(ctx), room, e.ID); err != nil {
 						return err
