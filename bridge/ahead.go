@@ -86,6 +86,9 @@ func (a *aheadStarts) restore(ctx context.Context) {
 		a.log.Error().Err(err).Msg("chats that spoke last not found")
 	}
 	for _, c := range chats {
+		if here, err := a.db.Place().Free(ctx, []chat.Key{c.Key}); err != nil || len(here) == 0 {
+			continue // another bridge answers there
+		}
 		err := a.startAgain(ctx, c)
 		for ; errors.Is(err, claude.ErrBusy); err = a.startAgain(ctx, c) {
 			workqueue.Sleep(ctx, restoreRetry)
