@@ -94,7 +94,8 @@ func (d *DB) namedExec(ctx context.Context, name, query string, args ...any) (sq
 	return d.exec(ctx, locks{names: []string{name}}, query, args...)
 }
 
-// execFree runs one statement without a lock, because nothing is decided by what it changes, which is one row.
+// execFree runs one statement without a lock, because nothing is decided by what it changes, which is one row, and which
+// may be as it was after a crash of the server.
 func (d *DB) execFree(ctx context.Context, query string, args ...any) error {
 	_, err := d.engine.Exec(ctx, query, args...)
 	return err

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"magpie/db"
+	"magpie/db/dbtest"
 	"magpie/internal/chat"
 	"magpie/internal/convo"
 	"magpie/internal/pgtest"
@@ -62,5 +63,35 @@ func TestRoundTrips(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// What is committed is on the disk when the program learns of it, but for drafts, which are many. The connection that has
+// stored one waits for the disk again.
+func TestOnlyDraftsDoNotWaitForTheDisk(t *testing.T) {
+	dbtest.OfPostgres(t)
+	t.Parallel()
+	path := dbtest.Create(t)
+	d := open(t, path)
+	accept(t, d, say("om_1", "q"))
+	turn := claim(t, d, "s").Turn
+	side := dbtest.Side(t, path)
+	note := dbtest.Trigger{Name: "note", On: "BEFORE UPDATE ON turns", Does: "INSERT INTO waits VALUES (current_setting('synchronous_commit'))"}
+	for _, statement := range []string{`CREATE TABLE waits (how TEXT)`, note.Create()} {
+		if _, err := side.Exec(statement); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for range 3 {
+		if err := d.Turns().SetDraft(t.Context(), turn.ID, "a"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	finish(t, d, db.TurnResult{Turn: turn, Answer: "a"})
+	var drafts, others string
+	err := side.QueryRow(`SELECT string_agg(how, ' ') FILTER (WHERE n <= 3), string_agg(DISTINCT how, ' ') FILTER (WHERE n > 3)
+		FROM (SELECT how, row_number() OVER () AS n FROM waits) AS list`).Scan(&drafts, &others)
+	if err != nil || drafts != "off off off" || others != "on" {
+		t.Errorf("drafts %s, others %s, %v", drafts, others, err)
 	}
 }

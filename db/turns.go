@@ -198,7 +198,9 @@ func (ts Turns) SetDraft(ctx context.Context, turn int64, parts ...string) error
 		}
 		stored = string(data)
 	}
-	// Dozens of times in an answer: it must not wait for the chat.
+	// Dozens of times in an answer: it must not wait for the chat, nor for the disk of a server. If that crashes, people may
+	// have seen more than is stored; so they have whenever it is away, as an answer goes on without it. What is committed
+	// later, such as the end of the turn, is never there without the last draft before it.
 	if err := ts.db.execFree(ctx, setTurnDraft, turn, draft, stored); err != nil {
 		return fmt.Errorf("set draft of turn %d: %w", turn, err)
 	}

@@ -15,7 +15,7 @@ type Engine interface {
 	// Tx runs f in one write transaction and commits it unless f fails. ctx limits the wait for f to begin. f must not
 	// begin a transaction itself: that would deadlock.
 	Tx(ctx context.Context, f func(ctx context.Context, tx *sql.Tx) error) error
-	// Exec runs one statement in a transaction of its own.
+	// Exec runs one statement in a transaction of its own, which a crash of the server may undo.
 	Exec(ctx context.Context, query string, args ...any) (sql.Result, error)
 	// Readers are connections that see committed data. Every write through them fails.
 	Readers() *sql.DB

@@ -156,9 +156,13 @@ func (d *DB) once(ctx context.Context, f func(ctx context.Context, tx *sql.Tx) e
 	return nil
 }
 
-// Exec runs one statement in a transaction of its own, as [DB.Tx] does.
+// Exec runs one statement in a transaction of its own, as [DB.Tx] does, but does not wait for the disk: a crash of the server
+// undoes what has happened less than a second before, unless something else was committed since.
 func (d *DB) Exec(ctx context.Context, query string, args ...any) (res sql.Result, err error) {
 	err = d.Tx(ctx, func(ctx context.Context, tx *sql.Tx) (err error) {
+		if _, err := tx.ExecContext(ctx, `SET LOCAL synchronous_commit = off`); err != nil {
+			return err
+		}
 		res, err = tx.ExecContext(ctx, query, args...)
 		return err
 	})
