@@ -44,7 +44,8 @@ func NewOutbox(
 }
 
 const (
-	poll         = time.Second        // interval of the search for postponed posts, and for files of chats elsewhere
+	poll         = time.Second        // interval of the search for postponed posts
+	pollServer   = 3 * time.Second    // in a database that several bridges ask, and for files of chats elsewhere
 	minRetryWait = time.Second        // first wait after a failed delivery; doubles up to
 	maxRetryWait = 5 * time.Minute    //
 	giveUp       = 3 * 24 * time.Hour // age at which a delivery is given up
@@ -118,10 +119,12 @@ func (o *Outbox) ready(p db.Post) bool {
 // next start.
 func (o *Outbox) Run(ctx context.Context, stop <-chan struct{}) {
 	var polls sync.WaitGroup
-	polls.Go(func() { often(ctx, stop, o.wakeDue) })
+	interval := poll
 	if o.db.Place() != nil {
-		polls.Go(func() { often(ctx, stop, o.uploadForOthers) })
+		interval = pollServer
+		polls.Go(func() { often(ctx, stop, interval, o.uploadForOthers) })
 	}
+	polls.Go(func() { often(ctx, stop, interval, o.wakeDue) })
 	o.jobs.Run(ctx, stop)
 	polls.Wait()
 }
@@ -138,8 +141,8 @@ func (o *Outbox) wakeDue(ctx context.Context) {
 }
 
 // often does something at once and then at intervals, until ctx ends or stop is closed.
-func often(ctx context.Context, stop <-chan struct{}, do func(context.Context)) {
-	t := time.NewTicker(poll)
+func often(ctx context.Context, stop <-chan struct{}, interval time.Duration, do func(context.Context)) {
+	t := time.NewTicker(interval)
 	defer t.Stop()
 	for {
 		do(ctx)

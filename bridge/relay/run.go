@@ -14,6 +14,8 @@ import (
 
 const (
 	pollEvery = time.Second
+	// pollIdle is pollEvery while no events wait: a hint tells of new ones, and is hardly ever lost.
+	pollIdle = 5 * time.Second
 	// tooLong is how long the bridge may take for an event: what a door gives it, and no longer than a stop may take.
 	tooLong = 2500 * time.Millisecond
 	// Pauses after failures; each is twice as long as the one before. While an event has failed only so often, what came
@@ -50,14 +52,16 @@ func (r *Relay) Run(ctx context.Context) {
 			}
 		})
 	})
-	tick := time.NewTicker(pollEvery)
-	defer tick.Stop()
 	for ctx.Err() == nil {
+		pause := pollEvery
 		rooms, err := r.config.Queue.Rooms(ctx)
 		if err != nil && ctx.Err() == nil {
 			r.config.Log.Warn().Err(err).Msg("events at other bridges cannot be read")
 		} else if err == nil {
 			r.forgetOthers(rooms)
+			if len(rooms) == 0 {
+				pause = pollIdle
+			}
 		}
 		for _, room := range rooms {
 			if l := r.enter(room); l != nil {
@@ -66,7 +70,7 @@ func (r *Relay) Run(ctx context.Context) {
 		}
 		select {
 		case <-hint:
-		case <-tick.C:
+		case <-time.After(pause):
 		case <-ctx.Done():
 		}
 	}
