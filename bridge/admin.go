@@ -15,7 +15,10 @@ import (
 )
 
 // Reloaded is the result of reloading the configuration: the keys that were applied, and those that need a restart.
-type Reloaded struct{ Applied, Later []string }
+type Reloaded struct {
+	Applied, Later []string
+	Others         int64 // bridges that reload theirs
+}
 
 // whoAmI is the command /whoami.
 func (cs *commandSet) whoAmI(_ context.Context, o invocation) (commandResult, error) {
@@ -195,12 +198,16 @@ func (cs *commandSet) adminReload(ctx context.Context, o invocation) (commandRes
 	got, err := cs.cfg.Reload(ctx)
 	none := i18n.Nothing.In(o.lang)
 	list := func(keys []string) string { return strings.Join(keys, i18n.Enumeration.In(o.lang)) }
+	said := fmt.Sprintf(i18n.ReloadDone.In(o.lang), cmp.Or(list(got.Applied), none))
 	switch {
 	case err != nil: // it names keys and lines, but no values
 		cs.log.Error().Err(err).Msg("configuration not reloaded")
-		return o.say(i18n.ReloadFailed)
+		said = i18n.ReloadFailed.In(o.lang)
 	case len(got.Later) > 0:
-		return o.say(i18n.ReloadLater, cmp.Or(list(got.Applied), none), list(got.Later))
+		said = fmt.Sprintf(i18n.ReloadLater.In(o.lang), cmp.Or(list(got.Applied), none), list(got.Later))
 	}
-	return o.say(i18n.ReloadDone, cmp.Or(list(got.Applied), none))
+	if got.Others > 0 {
+		said += "\n" + fmt.Sprintf(i18n.ReloadOthers.In(o.lang), got.Others)
+	}
+	return commandResult{reply: said}, nil
 }

@@ -72,7 +72,7 @@ func New(config Config, store *db.DB, pool *claude.Pool, messenger delivery.Mess
 	authorizer := access.NewAuthorizer(cfg.Access, store.Access(), cfg.Departments, cfg.Waits.Departments, log)
 	app := access.App{
 		ID: cfg.App, Channel: cfg.AppChannel, Founder: cfg.Founder, Found: cfg.Found, Lang: languages.OfOwner,
-		Leads: store.Place().Leads,
+		Leads: store.Place().Leads, Place: store.Place(),
 	}
 	control := access.Control{
 		Authorizer: authorizer,

@@ -14,6 +14,7 @@ import (
 
 	"magpie/bridge/delivery"
 	"magpie/db"
+	"magpie/db/cluster"
 	"magpie/internal/chat"
 	"magpie/internal/i18n"
 )
@@ -38,12 +39,14 @@ type App struct {
 	Found   db.Owner // the owner found earlier, if any
 	// Lang is a user's language, empty if unknown. nil = no language is known.
 	Lang func(ctx context.Context, user string) i18n.Lang
-	// Leads reports whether this bridge looks for the owner, of several bridges of the app.
+	// Leads reports whether this bridge welcomes the owner at a start, of several bridges of the app.
 	Leads func() bool
+	Place *cluster.Place // among these; nil = there is only this one
 }
 
 // Ownership finds the owner of the bot if the configuration names none. It asks the platform; if that does not tell,
-// the first user who sends the code from the log in a private chat becomes the owner. The result is stored.
+// the first user who sends the code from the log in a private chat becomes the owner. The result is stored. Each of several
+// bridges has a code of its own in its log, and all take any of them.
 type Ownership struct {
 	app        string
 	channel    string
@@ -51,6 +54,7 @@ type Ownership struct {
 	owners     db.Access
 	lang       func(ctx context.Context, user string) i18n.Lang
 	leads      func() bool
+	place      *cluster.Place
 	out        delivery.Messenger
 	authorizer *Authorizer // gets the owner
 	log        zerolog.Logger
@@ -58,7 +62,7 @@ type Ownership struct {
 	mu         sync.Mutex
 	configured Config
 	found      db.Owner // no User = not found yet
-	code       string   // makes its sender the owner; empty = no code is valid
+	code       string   // makes its sender the owner; empty = this bridge has issued none
 	unknown    bool     // the platform was asked and does not know the owner
 }
 
@@ -68,7 +72,7 @@ func NewOwnership(
 ) *Ownership {
 	return &Ownership{
 		app: app.ID, channel: app.Channel, founder: app.Founder, found: app.Found, owners: owners, lang: app.Lang,
-		leads: app.Leads, out: out, authorizer: authorizer, log: log,
+		leads: app.Leads, place: app.Place, out: out, authorizer: authorizer, log: log,
 	}
 }
 
@@ -108,28 +112,28 @@ func (o *Ownership) owner() string {
 // askTimeout limits the platform's reply about the owner.
 const askTimeout = 30 * time.Second
 
-// lookEvery is how often a bridge that does not lead looks whether it does, or the owner is known.
+// lookEvery is how often a bridge looks whether another one has found the owner, or is gone.
 const lookEvery = 5 * time.Second
 
-// Run finds the owner, and sends the welcome, as soon as this bridge leads. Until then it takes the owner that another one
-// has found.
+// Run finds the owner, and sends the welcome as soon as this bridge leads. It takes the owner that another one has found.
 func (o *Ownership) Run(ctx context.Context) {
 	if o.app == "" {
 		return
 	}
-	for !o.leads() {
+	o.follow(ctx)
+	if o.owner() == "" && !o.askPlatform(ctx) && ctx.Err() == nil {
+		o.mu.Lock()
+		o.unknown = true
+		o.issueCodeLocked()
+		o.mu.Unlock()
+	}
+	for !o.leads() || o.place != nil && o.owner() == "" {
 		o.follow(ctx)
 		select {
 		case <-time.After(lookEvery):
 		case <-ctx.Done():
 			return
 		}
-	}
-	if o.owner() == "" && !o.askPlatform(ctx) && ctx.Err() == nil {
-		o.mu.Lock()
-		o.unknown = true
-		o.issueCodeLocked()
-		o.mu.Unlock()
 	}
 	o.welcome(ctx)
 }
@@ -155,12 +159,19 @@ func (o *Ownership) askPlatform(ctx context.Context) bool {
 	return true
 }
 
-// follow takes the owner that another bridge has found, if it has.
+// follow takes the owner that another bridge has found, if it has. Until then others are to take this one's code.
 func (o *Ownership) follow(ctx context.Context) {
 	if o.owner() != "" {
 		return
 	}
-	if err := o.takeOwner(ctx); err != nil && !errors.Is(err, db.ErrNotFound) && ctx.Err() == nil {
+	o.mu.Lock()
+	code := o.code
+	o.mu.Unlock()
+	err := o.place.ShareCode(ctx, code)
+	if err == nil {
+		err = o.takeOwner(ctx)
+	}
+	if err != nil && !errors.Is(err, db.ErrNotFound) && ctx.Err() == nil {
 		o.log.Error().Err(err).Msg("the owner of the bot could not be read; trying again")
 	}
 }
@@ -207,15 +218,23 @@ func (o *Ownership) issueCodeLocked() {
 func (o *Ownership) claim(ctx context.Context, m chat.Incoming) (bool, error) {
 	o.mu.Lock()
 	code, spent := o.code, o.found.Message
+	owned := o.configured.Owner != "" || o.found.User != ""
 	o.mu.Unlock()
 	if spent != "" && m.ID == spent {
 		return true, nil // redelivered
 	}
 	word := strings.ToUpper(strings.TrimSpace(m.Text))
-	if code == "" || m.Kind != chat.Private || m.Actor.ID == "" || !strings.HasPrefix(word, CodeWord) {
+	if code == "" && (owned || o.place == nil) || m.Kind != chat.Private || m.Actor.ID == "" || !strings.HasPrefix(word, CodeWord) {
 		return false, nil
 	}
-	if subtle.ConstantTimeCompare([]byte(word), []byte(code)) != 1 {
+	valid := subtle.ConstantTimeCompare([]byte(word), []byte(code)) == 1
+	if !valid {
+		var err error
+		if valid, err = o.place.HasCode(ctx, word); err != nil {
+			return false, err
+		}
+	}
+	if !valid {
 		o.log.Warn().Str("user", m.Actor.ID).Msg("a wrong code was sent to become the bot's owner")
 		return false, nil
 	}

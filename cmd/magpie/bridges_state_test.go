@@ -1,10 +1,18 @@
 package main
 
 import (
+	"errors"
+	"regexp"
+	"strings"
+	"sync/atomic"
 	"testing"
+	"time"
 
+	"magpie/bridge/access"
 	"magpie/db/dbtest"
 	"magpie/internal/chat"
+	"magpie/internal/feishusim"
+	"magpie/internal/operator/config"
 )
 
 // A bridge that starts has no processes ready for chats in which another one answers by now.
@@ -25,5 +33,64 @@ func TestNoProcessStartsAgainForChatsOfOthers(t *testing.T) {
 	a.until("a process for the chat that is free", func() bool { return holds(free) })
 	if holds(a.chat) {
 		t.Error("a process for the chat of the other bridge was started")
+	}
+}
+
+// Each bridge has a code in its log. The one of any makes its sender the owner in the chat of any other, once, and all know
+// him then.
+func TestTheCodeOfAnotherBridgeMakesTheOwner(t *testing.T) {
+	dbtest.OfPostgres(t)
+	t.Parallel()
+	a := makeRig(t, feishusim.Config{}, severalBridges, emptyAccess)
+	a.sim.TakeScopes("application:application:self_manage")
+	a.start()
+	t.Cleanup(func() { a.stop(); a.clean() })
+	b := a.beside()
+	a.until("two codes", func() bool { return a.count(`SELECT COUNT(*) FROM nodes WHERE code <> ''`) == 2 })
+	codeOf := func(r *rig) string { return regexp.MustCompile(`MAGPIE-[A-Z0-9]{26}`).FindString(r.logs.String()) }
+	if content := dbtest.Content(t, databaseOf(a.cfg)); codeOf(a) == "" || strings.Contains(content, codeOf(a)) {
+		t.Errorf("code %q, or it is in the database", codeOf(a))
+	}
+	thief := a.sim.AddUser("小红")
+	a.sim.Say(a.sim.PrivateChat(thief), thief, "MAGPIE-"+strings.Repeat("A", 26))
+	b.awaitLog("a wrong code was sent")
+	a.sim.Say(a.chat, a.user, codeOf(a))
+	a.awaitWelcome(a.user)
+	b.awaitLog("the bot has an owner")
+	a.awaitLog("the bot has an owner")
+	a.sim.Say(a.sim.PrivateChat(thief), thief, codeOf(b))
+	if got := a.ask("/whoami"); !strings.Contains(got, "所有者") {
+		t.Errorf("answer %q", got)
+	}
+	if n := a.count(`SELECT COUNT(*) FROM owners`); n != 1 {
+		t.Errorf("%d owners", n)
+	}
+}
+
+// What an admin has reloaded in a chat of one bridge is reloaded by all, each with its own file.
+func TestAReloadReachesAllBridges(t *testing.T) {
+	dbtest.OfPostgres(t)
+	t.Parallel()
+	a := makeRig(t, feishusim.Config{}, severalBridges, func(c *config.Config) { c.DB.PlaceTTL = 3 * time.Second })
+	a.cfg.Access = access.Config{Owner: a.user.OpenID}
+	var broken atomic.Bool
+	a.load = func() (config.Config, error) {
+		if broken.Load() {
+			return config.Config{}, errors.New("a mistake")
+		}
+		return a.cfg, nil
+	}
+	a.start()
+	t.Cleanup(func() { a.stop(); a.clean() })
+	b := a.beside()
+	for _, c := range []struct{ answer, log string }{
+		{"已重新加载配置", "configuration reloaded"}, {"有错误", "invalid configuration; keeping the old one"},
+	} {
+		if got := a.ask("/admin reload"); !strings.Contains(got, c.answer) || !strings.Contains(got, "其他 1 个鹊桥") {
+			t.Errorf("answer %q", got)
+		}
+		a.awaitLog(c.log)
+		b.awaitLog(c.log)
+		broken.Store(true)
 	}
 }

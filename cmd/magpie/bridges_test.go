@@ -24,7 +24,7 @@ func severalBridges(c *config.Config) { c.DB.Several, c.Node = true, "a" }
 func (r *rig) beside() *rig {
 	r.Helper()
 	b := &rig{TB: r.TB, sim: r.sim, model: r.model, user: r.user, chat: r.chat, built: make(chan bridge.BuiltContext, 1000),
-		logs: &logbook{tb: r.TB}}
+		logs: &logbook{tb: r.TB}, load: r.load}
 	b.cfg = r.cfg
 	b.cfg.Node, b.cfg.Data = "b", r.TempDir()
 	b.cfg.Claude = claudetest.ModelConfig(r, r.model.URL())

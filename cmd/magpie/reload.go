@@ -18,13 +18,15 @@ type reloadResult struct {
 	err error
 }
 
-// handleReloads reloads the configuration on each SIGHUP and each request of an admin, until ctx is done. One goroutine
-// handles both, so reloads never overlap.
+// handleReloads reloads the configuration on each SIGHUP and each request of an admin, also of one in a chat of another
+// bridge, until ctx is done. One goroutine handles all, so reloads never overlap.
 func (p *program) handleReloads(ctx context.Context, hup <-chan os.Signal, m *systemd.Notifier) {
 	current := p.cfg
 	for {
 		select {
 		case <-hup:
+			m.Reload(func() { current, _ = p.reload(current) })
+		case <-p.store.Place().Reload():
 			m.Reload(func() { current, _ = p.reload(current) })
 		case reply := <-p.reloadRequests:
 			var got reloadResult
@@ -36,7 +38,7 @@ func (p *program) handleReloads(ctx context.Context, hup <-chan os.Signal, m *sy
 	}
 }
 
-// requestReload reloads the configuration for an admin and waits for the result.
+// requestReload reloads the configuration for an admin and waits for the result. Other bridges reload theirs soon after.
 func (p *program) requestReload(ctx context.Context) (bridge.Reloaded, error) {
 	if p.load == nil {
 		return bridge.Reloaded{}, errors.New("there is no configuration to reload")
@@ -48,6 +50,10 @@ func (p *program) requestReload(ctx context.Context) (bridge.Reloaded, error) {
 		return bridge.Reloaded{}, ctx.Err()
 	}
 	got := <-reply // the request was accepted, so the reply comes even if ctx is done
+	var err error
+	if got.Others, err = p.store.Place().AskReload(ctx); err != nil {
+		p.log.Error().Err(err).Msg("other bridges do not reload their configuration")
+	}
 	return got.Reloaded, got.err
 }
 

@@ -10,8 +10,9 @@ import (
 // bridges are those that serve the database, as this one saw them when it last renewed its place.
 type bridges struct {
 	living  int
-	overdue int  // others that have not renewed theirs in time, and those that were declared dead but not ended
-	leads   bool // this one has the lowest run
+	overdue int   // others that have not renewed theirs in time, and those that were declared dead but not ended
+	leads   bool  // this one has the lowest run
+	reloads int64 // how often others have asked this one to reload its configuration
 }
 
 // Leads reports whether this bridge does what one bridge does for all chats: the living one that has joined first. Another

@@ -40,6 +40,7 @@ type Place struct {
 	left   atomic.Bool // it was given back
 	rooms  rooms
 
+	reload  chan struct{}                             // see [Place.Reload]
 	renewed atomic.Pointer[func(ctx context.Context)] // see [Place.OnRenewal]
 }
 
@@ -53,7 +54,8 @@ const (
 		VALUES (?1, ?2, ?3, clock_timestamp() + make_interval(secs => ?4), ?5) RETURNING run`
 	renewNode = `UPDATE nodes SET until = clock_timestamp() + make_interval(secs => ?2) WHERE run = ?1 AND dead = 0
 		RETURNING (SELECT COUNT(*) FROM nodes n WHERE n.dead = 0), (SELECT MIN(n.run) FROM nodes n WHERE n.dead = 0),
-			(SELECT COUNT(*) FROM nodes n WHERE n.run <> ?1 AND (n.dead = 1 OR n.dead = 0 AND n.until < clock_timestamp()))`
+			(SELECT COUNT(*) FROM nodes n WHERE n.run <> ?1 AND (n.dead = 1 OR n.dead = 0 AND n.until < clock_timestamp())),
+			reloads`
 	leaveNode = `UPDATE nodes SET dead = 2, until = clock_timestamp() WHERE run = ?1 AND dead = 0`
 )
 
@@ -77,7 +79,7 @@ type Member struct {
 // Join takes a place for this bridge. Those of bridges that are gone are ended first: of those that have not renewed theirs,
 // and of an earlier process of this machine, whose lock this one holds.
 func Join(ctx context.Context, server *postgres.DB, m Member) (*Place, error) {
-	p := &Place{server: server, ttl: cmp.Or(m.TTL, placeTTL)}
+	p := &Place{server: server, ttl: cmp.Or(m.TTL, placeTTL), reload: make(chan struct{}, 1)}
 	if err := p.bury(ctx, m.Instance); err != nil {
 		return nil, err
 	}
@@ -206,7 +208,7 @@ func (p *Place) Keep(ctx context.Context, tell func(error), living func(bridges 
 	watch.Go(func() { p.lookAround(ctx, renewed) })
 	tick := time.NewTicker(p.renewEvery() / 5)
 	defer tick.Stop()
-	lapsed, failed, told := false, error(nil), 0
+	lapsed, failed, told, reloads := false, error(nil), 0, int64(0)
 	steady := bootTime() // since then every renewal was in time
 	for next := p.good + p.renewEvery(); ; {
 		select {
@@ -242,6 +244,10 @@ func (p *Place) Keep(ctx context.Context, tell func(error), living func(bridges 
 		}
 		p.good, next = now, now+p.renewEvery()
 		p.seen.Store(&seen)
+		if seen.reloads > reloads {
+			reloads = seen.reloads
+			signal(p.reload)
+		}
 		if seen.living != told {
 			told = seen.living
 			living(told)
@@ -281,7 +287,7 @@ func (p *Place) renew(ctx context.Context) (b bridges, err error) {
 	ctx, cancel := context.WithTimeout(ctx, p.renewEvery()/2)
 	defer cancel()
 	var first int64
-	err = p.server.Row(ctx, renewNode, p.run, p.ttl.Seconds()).Scan(&b.living, &first, &b.overdue)
+	err = p.server.Row(ctx, renewNode, p.run, p.ttl.Seconds()).Scan(&b.living, &first, &b.overdue, &b.reloads)
 	if err = p.server.Explain(err); errors.Is(err, sql.ErrNoRows) || errors.Is(err, postgres.ErrShutOut) {
 		return bridges{}, nil
 	}

@@ -15,6 +15,7 @@ var LogLinesInChinese = map[string]string{
 	"orphaned processes may be found only at the next start":                                    "遗留的进程可能要到下次启动时才会清理",
 	"the tool server has stopped; agents have no tools":                                         "工具服务已停止，助手用不了鹊桥的工具",
 	"read receipt not handled":                                                                  "未能处理已读回执",
+	"other bridges do not reload their configuration":                                           "没能让其他鹊桥重新加载配置",
 	"events at other bridges cannot be read":                                                    "读不到其他鹊桥收到的事件",
 	"events at other bridges not handled":                                                       "未能处理其他鹊桥收到的事件",
 	"an event from another bridge was not handled":                                              "未能处理另一个鹊桥转来的事件",

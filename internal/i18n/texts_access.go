@@ -108,6 +108,8 @@ var (
 	ReloadDone  = Phrase{"已重新加载配置。已生效：%s", "Configuration reloaded. Applied: %s"}
 	ReloadLater = Phrase{"已重新加载配置。已生效：%s；重启后生效：%s",
 		"Configuration reloaded. Applied: %s. After a restart: %s"}
+	ReloadOthers = Phrase{"其他 %d 个鹊桥随后也会重新加载各自的配置；是否有错误，看它们的日志。",
+		"Other bridges that now reload theirs: %d. Their logs say whether there are mistakes."}
 	ReloadFailed = Phrase{"配置有错误，继续使用原来的配置。详情见日志。",
 		"The configuration has an error, so the previous one stays in use. See the log for details."}
 	ModeNow     = Phrase{"当前权限模式：%s", "Permission mode: %s"}

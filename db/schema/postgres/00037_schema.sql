@@ -52,7 +52,9 @@ CREATE TABLE nodes (
   session TEXT COLLATE "C" NOT NULL UNIQUE, -- names its connections
   until TIMESTAMPTZ NOT NULL,
   dead BIGINT NOT NULL DEFAULT 0, -- 1 = declared dead: it gets no connection; 2 = it has none any more, so nothing of it can follow
-  joined_at BIGINT NOT NULL
+  joined_at BIGINT NOT NULL,
+  code TEXT COLLATE "C" NOT NULL DEFAULT '', -- hash of the one that makes its sender the owner; empty = it has issued none
+  reloads BIGINT NOT NULL DEFAULT 0 -- how often others have asked it to reload its configuration
 );
 CREATE INDEX nodes_alive ON nodes (until) WHERE dead < 2;
 
