@@ -94,3 +94,20 @@ func TestAReloadReachesAllBridges(t *testing.T) {
 		broken.Store(true)
 	}
 }
+
+// Monitoring shows what waits for a bridge that does not answer.
+func TestEventsForABridgeThatHangsAreSeen(t *testing.T) {
+	dbtest.OfPostgres(t)
+	a := newRig(t, severalBridges)
+	a.ask("你好")
+	if s := a.prog.snapshot(t.Context()); s.Forwarded != 0 || !s.Oldest.IsZero() || s.Cluster.Rooms != 1 {
+		t.Errorf("nothing waits, and the figures are %+v, %+v", s, s.Cluster)
+	}
+	a.sql(`INSERT INTO nodes (run, name, instance, session, until, joined_at) VALUES (99, 'z', 'z', 'z', clock_timestamp() + interval '1 hour', 0)`)
+	a.sql(`INSERT INTO leases (room, run, fence) VALUES ('feishu:chat:oc_z', 99, 1)`)
+	a.sql(`INSERT INTO forwarded (room, kind, payload, arrived_at)
+		VALUES ('feishu:chat:oc_z', 'message', '', clock_timestamp() - interval '1 hour')`)
+	if s := a.prog.snapshot(t.Context()); s.Forwarded != 1 || time.Since(s.Oldest).Round(time.Minute) != time.Hour {
+		t.Errorf("an event has waited for an hour: %d, since %v", s.Forwarded, s.Oldest)
+	}
+}

@@ -21,6 +21,7 @@ import (
 
 	"magpie/bridge"
 	"magpie/db"
+	"magpie/db/cluster"
 	"magpie/db/dbtest"
 	"magpie/db/sqlite"
 	"magpie/feishu"
@@ -95,8 +96,9 @@ func TestMetricsOfTheParts(t *testing.T) {
 		t.Errorf("the store cannot be read, and the page says\n%s", got)
 	}
 	s = snapshot{
-		Oldest: time.Now().Add(-time.Minute),
-		Store:  &db.Backlog{Turns: 3, Posts: 2, Oldest: time.Now().Add(-time.Hour)},
+		Oldest:  time.Now().Add(-time.Minute),
+		Cluster: &cluster.Stats{Living: 3, Rooms: 40, Conflicts: 5, ShutOut: 6}, Forwarded: 7,
+		Store: &db.Backlog{Turns: 3, Posts: 2, Oldest: time.Now().Add(-time.Hour)},
 		Platform: &feishu.Status{Reconnects: 4, CircuitOpen: true, Events: 9, Backfilled: 8, Calls: feishu.Calls{Limited: 5},
 			Silent: feishu.SilentCounts{Early: 2, Late: 1}},
 		CLI:    claude.PoolStats{Running: 1, Idle: 6, Spare: 8, Waiting: 7, Started: 11},
@@ -108,7 +110,8 @@ func TestMetricsOfTheParts(t *testing.T) {
 		`magpie_tokens_total{kind="input"} 10`, `magpie_tokens_total{kind="cache_write"} 40`,
 		`magpie_cost_usd_total 0.5`, "magpie_turn_first_text_seconds_count 1",
 		`magpie_turn_first_text_seconds_bucket{le="2"} 1`, "magpie_turn_duration_seconds_sum 10",
-		"magpie_turns_queued 3", "magpie_outbox_pending 2",
+		"magpie_bridges 3", "magpie_rooms 40", "magpie_store_conflicts_total 5", "magpie_store_shut_out_total 6",
+		"magpie_forwarded_events 7", "magpie_turns_queued 3", "magpie_outbox_pending 2",
 		"magpie_platform_connected 0", "magpie_platform_reconnects_total 4",
 		`magpie_platform_calls_total{class="limited"} 5`, `magpie_cli_processes{state="running"} 1`,
 		`magpie_cli_processes{state="idle"} 6`, `magpie_cli_processes{state="spare"} 8`, "magpie_turns_waiting_for_process 7",

@@ -11,6 +11,7 @@ import (
 
 	"magpie/bridge"
 	"magpie/db"
+	"magpie/db/cluster"
 	"magpie/feishu"
 	"magpie/internal/claude"
 	"magpie/internal/convo"
@@ -22,8 +23,10 @@ type snapshot struct {
 	Platform *feishu.Status // nil = Feishu is no door
 	CLI      claude.PoolStats
 	Limits   claude.Limits
-	Bridges  int       // that share the database; 0 = it is one of SQLite
-	Oldest   time.Time // when the oldest event arrived that is not stored yet; zero = none waits
+	Oldest   time.Time // when the oldest event arrived that no bridge has handled yet; zero = none waits
+	// Of several bridges of a database; nil = it is one of SQLite.
+	Cluster   *cluster.Stats
+	Forwarded int // events that wait for the bridges that have their chats
 }
 
 // metrics counts turns and exposes the state of the program in Prometheus format. No label contains the ID of a chat, a
@@ -110,9 +113,15 @@ func describe(name, help string, labels ...string) *prometheus.Desc {
 var (
 	descStore   = describe("store_up", "1 when the database could be read.")
 	descBridges = describe("bridges", "Bridges that share the database; absent with SQLite.")
-	descQueued  = describe("turns_queued", "Turns that have not begun.")
-	descOutbox  = describe("outbox_pending", "Texts and cards that the platform has not confirmed.")
-	descOldest  = describe("outbox_oldest_seconds",
+	descRooms   = describe("rooms", "Chats, with their topics, that this bridge answers; absent with SQLite.")
+	descForward = describe("forwarded_events",
+		"Messages and presses that wait for the bridges that answer in their chats; absent with SQLite.")
+	descConflicts = describe("store_conflicts_total", "Transactions that met another one and were repeated; absent with SQLite.")
+	descShutOut   = describe("store_shut_out_total",
+		"Connections to the database that were refused because another bridge has taken over; absent with SQLite.")
+	descQueued = describe("turns_queued", "Turns that have not begun.")
+	descOutbox = describe("outbox_pending", "Texts and cards that the platform has not confirmed.")
+	descOldest = describe("outbox_oldest_seconds",
 		"Age of the oldest text or card that the platform has not confirmed.")
 	descConnected  = describe("platform_connected", "1 while the long connection stands.")
 	descReconnects = describe("platform_reconnects_total", "Long connections after the first.")
@@ -121,7 +130,7 @@ var (
 	descCircuitOpen = describe("platform_circuit_open", "1 while the platform's HTTP API does not answer.")
 	descEvents      = describe("platform_events_total", "Messages and presses that have arrived.")
 	descOldestEvent = describe("oldest_event_seconds",
-		"Age of the oldest message or press that has arrived and is not stored yet.")
+		"Age of the oldest message or press that has arrived and that no bridge has handled yet.")
 	descBackfilled = describe("platform_backfilled_messages_total",
 		"Messages of which no event arrived, found in the lists of messages.")
 	descCalls = describe("platform_calls_total",
@@ -142,7 +151,7 @@ var (
 // Describe implements prometheus.Collector.
 func (p snapshotCollector) Describe(to chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
-		descStore, descBridges, descQueued, descOutbox, descOldest, descConnected, descReconnects, descSilent, descCircuitOpen, descEvents,
+		descStore, descBridges, descRooms, descForward, descConflicts, descShutOut, descQueued, descOutbox, descOldest, descConnected, descReconnects, descSilent, descCircuitOpen, descEvents,
 		descOldestEvent, descBackfilled, descCalls, descProcesses, descWaitingForProcess, descLimit, descKeepAlive, descLimitCores,
 		descLimitMemory, descProcessStarts,
 	} {
@@ -166,8 +175,14 @@ func (p snapshotCollector) Collect(to chan<- prometheus.Metric) {
 		put(descOutbox, prometheus.GaugeValue, float64(s.Store.Posts))
 		put(descOldest, prometheus.GaugeValue, secondsSince(s.Store.Oldest))
 	}
-	if s.Bridges > 0 {
-		put(descBridges, prometheus.GaugeValue, float64(s.Bridges))
+	if c := s.Cluster; c != nil {
+		put(descBridges, prometheus.GaugeValue, float64(c.Living))
+		put(descRooms, prometheus.GaugeValue, float64(c.Rooms))
+		put(descConflicts, prometheus.CounterValue, float64(c.Conflicts))
+		put(descShutOut, prometheus.CounterValue, float64(c.ShutOut))
+		if s.Store != nil {
+			put(descForward, prometheus.GaugeValue, float64(s.Forwarded))
+		}
 	}
 	put(descOldestEvent, prometheus.GaugeValue, secondsSince(s.Oldest))
 	if s.Platform != nil {

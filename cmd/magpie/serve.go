@@ -425,19 +425,24 @@ func (p *program) shareRates(bridges int) {
 // snapshot reads the state for the metrics.
 func (p *program) snapshot(ctx context.Context) snapshot {
 	s := snapshot{
-		CLI: p.pool.Stats(), Limits: p.pool.Limits(), Oldest: p.bridge.OldestEvent(),
-	}
-	if !p.cfg.DB.DSN().IsFile() {
-		s.Bridges = p.store.Place().Living()
+		CLI: p.pool.Stats(), Limits: p.pool.Limits(), Oldest: p.bridge.OldestEvent(), Cluster: p.store.Place().Stats(),
 	}
 	if p.feishu != nil {
 		status := p.feishu.Status()
 		s.Platform = &status
 	}
-	if backlog, err := p.store.Outbox().Backlog(ctx); err != nil {
+	backlog, err := p.store.Outbox().Backlog(ctx)
+	var age time.Duration
+	if queue := p.store.Forwarded(); err == nil && queue != nil {
+		s.Forwarded, age, err = queue.Backlog(ctx)
+	}
+	if err != nil {
 		p.log.Error().Err(err).Msg("metrics: the database could not be read")
-	} else {
-		s.Store = &backlog
+		return s
+	}
+	s.Store = &backlog
+	if at := time.Now().Add(-age); age > 0 && (s.Oldest.IsZero() || at.Before(s.Oldest)) {
+		s.Oldest = at
 	}
 	return s
 }

@@ -73,3 +73,21 @@ func (p *Place) Reload() <-chan struct{} {
 	}
 	return p.reload
 }
+
+// Stats are figures of this bridge since its start, and of how many there are.
+type Stats struct {
+	Living    int   // bridges, see [Place.Living]
+	Rooms     int   // that this one has
+	Conflicts int64 // transactions that met another one and were repeated
+	ShutOut   int64 // connections that were refused because another bridge has declared this one dead
+}
+
+// Stats returns figures for monitoring; nil = there is only this bridge.
+func (p *Place) Stats() *Stats {
+	if p == nil {
+		return nil
+	}
+	p.rooms.mu.Lock()
+	defer p.rooms.mu.Unlock()
+	return &Stats{p.Living(), len(p.rooms.own), p.server.Conflicts(), p.server.Refused()}
+}

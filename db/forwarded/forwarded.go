@@ -41,6 +41,8 @@ const (
 	hasEvent    = `SELECT EXISTS (SELECT 1 FROM forwarded WHERE room = ?1)`
 	deleteEvent = `DELETE FROM forwarded WHERE id = ?1`
 
+	selectBacklog = `SELECT COUNT(*), COALESCE((EXTRACT(EPOCH FROM clock_timestamp() - MIN(arrived_at)) * 1000000)::bigint, 0)
+		FROM forwarded`
 	selectRooms  = `SELECT room FROM forwarded GROUP BY room ORDER BY MIN(id)`
 	selectEvents = `SELECT id, kind, payload, (EXTRACT(EPOCH FROM clock_timestamp() - arrived_at) * 1000000)::bigint
 		FROM forwarded WHERE room = ?1 AND id > ?2 ORDER BY id LIMIT 50`
@@ -71,6 +73,14 @@ func (q Queue) Has(ctx context.Context, key chat.Key) (has bool, err error) {
 		return false, fmt.Errorf("look for events of %v: %w", key.Parent(), err)
 	}
 	return has, nil
+}
+
+// Backlog is how many events wait, and since when the oldest does.
+func (q Queue) Backlog(ctx context.Context) (events int, age time.Duration, err error) {
+	if err = q.Readers.QueryRowContext(ctx, selectBacklog).Scan(&events, &age); err != nil {
+		return 0, 0, fmt.Errorf("count kept events: %w", err)
+	}
+	return events, age * time.Microsecond, nil
 }
 
 // Rooms are those with events, the one that waits longest first.
