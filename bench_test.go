@@ -16,6 +16,9 @@ case "$*" in
   echo "BenchmarkFirstMessage/spare-2   20   0 ns/op   80.5 ms-bridged   510.0 ms-alone   -429.5 ms-added"
   exit 1 ;;
 *TestThirtyChats*) echo "        simulation_test.go:68: 16 GB: 96.7 % of the turns met their process, 31 processes at most" ;;
+*run*pgrun*AcceptAndClaim*)
+  for n in 1 2 4; do echo "BenchmarkAcceptAndClaim/bridges=$n/writers=16-2   5   9 ns/op   ${n}000 claims/s   9.$n median-ms"; done ;;
+*AcceptAndClaim*) echo "BenchmarkAcceptAndClaim/bridges=1/writers=16-2   5   9 ns/op   7000 claims/s   2.1 median-ms" ;;
 *AtRest*) echo "BenchmarkAtRest-2   1   55.5 MB   171.0 MB-spare" ;;
 *TestManyChatsAtOnce*) echo "    load_test.go:9: 15,000 messages"; exit 1 ;;
 esac
@@ -30,7 +33,7 @@ func scriptFolder(t *testing.T, name string, files map[string]string) string {
 		t.Fatal(err)
 	}
 	files["scripts/"+name] = string(script)
-	files["scripts/common.sh"] = "need_go() { :; }\nneed_cli() { CLAUDE_CLI=claude; }\nmeasured=TestManyChatsAtOnce\nsay() { echo \"$*\" >&2; }\n"
+	files["scripts/common.sh"] = "need_go() { :; }\nneed_cli() { CLAUDE_CLI=claude; }\nneed_postgres() { :; }\nmeasured=TestManyChatsAtOnce\nsay() { echo \"$*\" >&2; }\n"
 	for name, text := range files {
 		path := filepath.Join(dir, name)
 		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
@@ -64,6 +67,7 @@ func TestTheBenchScriptGoesOn(t *testing.T) {
 		"| event → model request, chat that was opened before the question, `--resume` | 70.1 ms | 500.2 ms | -430.1 ms |",
 		"| 55.5 MB; + 171.0 MB |",
 		"| thirty chats that take turns on a machine of 16 GB (simulated): turns that meet their process | 96.7 % |",
+		"| … a second | 7000; 1000 2000 4000 |",
 		"- 15,000 messages",
 	} {
 		if !strings.Contains(string(out), want) {

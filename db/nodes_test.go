@@ -183,9 +183,9 @@ func until(t *testing.T, side *sql.DB) (at time.Time) {
 }
 
 // beside opens a database for a bridge that lives beside others.
-func beside(t *testing.T, path, node string) *db.DB {
+func beside(t testing.TB, path, node string) *db.DB {
 	t.Helper()
-	d, err := db.Open(t.Context(), db.Config{URL: dbtest.URL(path), Node: node, Data: filepath.Join(t.TempDir(), node), Verify: true,
+	d, err := db.Open(t.Context(), db.Config{URL: dbtest.URL(path), Node: node, Data: filepath.Join(t.TempDir(), node), Verify: dbtest.Verifies(t),
 		Several: true})
 	if err != nil {
 		t.Fatal(err)

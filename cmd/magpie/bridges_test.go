@@ -183,3 +183,34 @@ func TestALoginCodeAtTheWrongBridge(t *testing.T) {
 		t.Error("the code was stored")
 	}
 }
+
+// BenchmarkPressAtTheWrongBridge measures how long an approval takes from the press to the agent, whose next request to the
+// model tells: where the press arrives at the bridge that has the chat, and where it arrives at another one.
+func BenchmarkPressAtTheWrongBridge(b *testing.B) {
+	dbtest.OfPostgres(b)
+	a := newRig(b, severalBridges)
+	press := func() time.Duration {
+		a.calls(bash(appendLine("out.txt")), modelsim.Text("做完了"))
+		id := a.sim.Say(a.chat, a.user, "动手吧")
+		card := a.approval(a.chat, id, 1)
+		n := len(a.model.Requests()) + 1
+		began := time.Now()
+		a.press(card, doAllow)
+		took := a.requested(n).At.Sub(began)
+		a.turnDone(a.chat, id)
+		return took
+	}
+	var here, elsewhere []time.Duration
+	const presses = 15
+	for b.Loop() {
+		for range presses {
+			here = append(here, press())
+		}
+	}
+	a.beside()
+	for range len(here) {
+		elsewhere = append(elsewhere, press())
+	}
+	b.ReportMetric(ms(median(here)), "ms-here")
+	b.ReportMetric(ms(median(elsewhere)), "ms-elsewhere")
+}
