@@ -5,8 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"text/tabwriter"
+	"strconv"
+	"strings"
 	"time"
+
+	"github.com/rivo/uniseg"
 
 	"magpie/db"
 	"magpie/internal/i18n"
@@ -40,8 +43,7 @@ func (n nodesCmd) Run(ctx context.Context) (err error) {
 		fmt.Println(i18n.CmdNoBridges.In(l))
 		return nil
 	}
-	t := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(t, i18n.CmdBridgeColumns.In(l))
+	rows := [][]string{strings.Split(i18n.CmdBridgeColumns.In(l), "\t")}
 	for i, b := range list {
 		state := i18n.CmdBridgeEnded
 		switch {
@@ -50,8 +52,28 @@ func (n nodesCmd) Run(ctx context.Context) (err error) {
 		case b.Living:
 			state = i18n.CmdBridgeLives
 		}
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%d\n", i18n.Visible(b.Name), state.In(l),
-			b.Since.Local().Format(time.DateTime), b.Until.Local().Format(time.DateTime), b.Rooms)
+		rows = append(rows, []string{i18n.Visible(b.Name), state.In(l),
+			b.Since.Local().Format(time.DateTime), b.Until.Local().Format(time.DateTime), strconv.Itoa(b.Rooms)})
 	}
-	return t.Flush()
+	fmt.Print(table(rows))
+	return nil
+}
+
+// table aligns the columns of rows, which have as many. A Chinese character is as wide as two letters.
+func table(rows [][]string) string {
+	widths := make([]int, len(rows[0]))
+	for _, row := range rows {
+		for i, cell := range row {
+			widths[i] = max(widths[i], uniseg.StringWidth(cell))
+		}
+	}
+	var b strings.Builder
+	for _, row := range rows {
+		last := len(row) - 1
+		for i, cell := range row[:last] {
+			b.WriteString(cell + strings.Repeat(" ", widths[i]-uniseg.StringWidth(cell)+2))
+		}
+		b.WriteString(row[last] + "\n")
+	}
+	return b.String()
 }
