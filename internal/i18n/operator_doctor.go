@@ -158,6 +158,29 @@ var (
 		"check that the user running Magpie may read it, and that this version of Magpie is not older than the data",
 	}
 	DoctorBridges  = Phrase{"数据库：正在使用它的鹊桥 %d 个（%s）", "database: bridges that use it: %d (%s)"}
+	DoctorHostName = Phrase{
+		"node：没有设置，现在用的是这台机器的名字 %s，它可能会变，也可能和别的机器重名",
+		"node: not set, and the host name %s in its place may change, or be that of another machine, too",
+	}
+	DoctorSetNode        = Phrase{"在 magpie.toml 里用 node 给这台机器起一个名字", "give this machine a name with node in magpie.toml"}
+	DoctorDataUnwritable = Phrase{"data 文件夹：%s：%v", "data: %s: %v"}
+	DoctorNodeTaken      = Phrase{
+		"node：一个叫 %s 的鹊桥正在运行，用的却不是这里的数据文件夹 %s；这里的鹊桥不能再用这个名字启动",
+		"node: a bridge named %s runs, but not with the data folder %s; the bridge of this folder cannot start with that name",
+	}
+	DoctorOtherNode = Phrase{
+		"如果那是另一台机器，在 magpie.toml 里用 node 给这台起一个不同的名字；如果它刚刚异常退出，15 秒后再试",
+		"if that is another machine, give this one another name with node in magpie.toml; if the bridge has just crashed, try again in 15 seconds",
+	}
+	DoctorNodeMissing = Phrase{
+		"node：数据文件夹 %s 正在使用中（进程 %d），但数据库里没有叫 %s 的鹊桥在运行",
+		"node: the data folder %s is in use (process %d), but no bridge named %s runs with the database",
+	}
+	DoctorStartAgain   = Phrase{"改过 node 或 [db] url 之后要重新启动鹊桥", "after a change of node or [db] url, Magpie must be started again"}
+	DoctorMayWriteData = Phrase{
+		"让运行鹊桥的用户可以写入这个文件夹，或用 data 换一个",
+		"let the user running Magpie write to that folder, or name another one in data",
+	}
 	DoctorDBServed = Phrase{
 		"数据库：%s 完好，进程 %d 正在使用",
 		"database: %s is intact; process %d is using it",
@@ -165,6 +188,10 @@ var (
 	DoctorDBWhole = Phrase{
 		"数据库：%s 完好，没有进程在使用",
 		"database: %s is intact; no process is using it",
+	}
+	DoctorDBWholeHere = Phrase{
+		"数据库：%s 完好，这台机器上没有进程在使用",
+		"database: %s is intact; no process of this machine is using it",
 	}
 
 	DoctorCLIFails     = Phrase{"claude：%s --version：%v", "claude: %s --version: %v"}

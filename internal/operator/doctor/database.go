@@ -7,6 +7,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -30,6 +32,9 @@ func checkDatabase(ctx context.Context, r *Report, c config.Config) {
 	}
 	if !c.DB.DSN().IsFile() {
 		checkServer(ctx, r, c.DBConfig())
+		if name, err := c.NodeName(); err == nil && c.Node == "" && temporaryName.MatchString(name) {
+			r.AddFinding(Warn, r.text(i18n.DoctorSetNode), i18n.DoctorHostName, name)
+		}
 		return
 	}
 	path := c.DB.DSN().File()
@@ -71,10 +76,13 @@ func checkDatabase(ctx context.Context, r *Report, c config.Config) {
 
 // reportWhole reports that the database is intact, and who uses it on this machine.
 func reportWhole(r *Report, c db.Config, place string) {
-	if pid := servingPID(c); pid != 0 {
+	switch pid := servingPID(c); {
+	case pid != 0:
 		r.AddFinding(OK, "", i18n.DoctorDBServed, place, pid)
-	} else {
+	case c.DSN().IsFile():
 		r.AddFinding(OK, "", i18n.DoctorDBWhole, place)
+	default:
+		r.AddFinding(OK, "", i18n.DoctorDBWholeHere, place)
 	}
 }
 
@@ -91,11 +99,17 @@ func checkServer(ctx context.Context, r *Report, c db.Config) {
 		return
 	}
 	reportWhole(r, c, c.DSN().String())
+	if err := unwritable(existingParent(c.Data)); err != nil && servingPID(c) == 0 {
+		r.AddFinding(Fail, r.text(i18n.DoctorMayWriteData), i18n.DoctorDataUnwritable, c.Data, err)
+	}
 	if c.DSN().IsOpen() {
 		r.AddFinding(Warn, r.text(i18n.DoctorDemandPassword), i18n.DoctorDBOpen, c.DSN())
 	}
 	checkRows(reads, r, c, c.DSN().String())
 }
+
+// temporaryName matches host names that say nothing: a container has another one each time it is created.
+var temporaryName = regexp.MustCompile(`^([0-9a-f]{12}|localhost.*)$`)
 
 // unreadable is why a file cannot be opened for reading; nil = it can.
 func unreadable(path string) *fs.PathError {
@@ -125,7 +139,7 @@ func checkRows(ctx context.Context, r *Report, c db.Config, path string) {
 	if store.CheckSchema(ctx) != nil {
 		return // an older schema; its rows can be read once the bridge has started
 	}
-	checkBridges(ctx, r, store, path)
+	checkBridges(ctx, r, store, c)
 	checkSilenced(ctx, r, store)
 	checkUndelivered(ctx, r, store)
 	rows, err := store.Messages().Unreadable(ctx)
@@ -150,11 +164,15 @@ func checkRows(ctx context.Context, r *Report, c db.Config, path string) {
 	r.AddFinding(Warn, do, i18n.DoctorRowsUnread, len(rows), strings.Join(names, "; "))
 }
 
-// checkBridges names the bridges that share the database, wherever they run.
-func checkBridges(ctx context.Context, r *Report, store *db.DB, path string) {
+// checkBridges names the bridges that share the database, wherever they run, and says whether this machine's may be one of
+// them.
+func checkBridges(ctx context.Context, r *Report, store *db.DB, c db.Config) {
+	if c.DSN().IsFile() {
+		return
+	}
 	list, err := store.Bridges(ctx)
 	if err != nil {
-		r.AddFinding(Warn, "", i18n.DoctorDBUnread, path, err)
+		r.AddFinding(Warn, "", i18n.DoctorDBUnread, c.DSN(), err)
 		return
 	}
 	var names []string
@@ -165,6 +183,12 @@ func checkBridges(ctx context.Context, r *Report, store *db.DB, path string) {
 	}
 	if len(names) > 0 {
 		r.AddFinding(OK, "", i18n.DoctorBridges, len(names), strings.Join(names, ", "))
+	}
+	switch pid, lives := servingPID(c), slices.Contains(names, c.Node); {
+	case lives && pid == 0:
+		r.AddFinding(Warn, r.text(i18n.DoctorOtherNode), i18n.DoctorNodeTaken, c.Node, c.Data)
+	case !lives && pid != 0:
+		r.AddFinding(Warn, r.text(i18n.DoctorStartAgain), i18n.DoctorNodeMissing, c.Data, pid, c.Node)
 	}
 }
 
