@@ -126,7 +126,7 @@ func (q *turnQueue) workFrom(ctx context.Context, key chat.Key, start db.Start) 
 				return
 			}
 		case db.Permanent(err):
-			if !errors.Is(err, db.ErrNotFound) && !errors.Is(err, cluster.ErrElsewhere) {
+			if !errors.Is(err, db.ErrNotFound) && !errors.Is(err, chat.ErrElsewhere) {
 				q.log.Error().Err(err).Stringer("chat", key).Msg("next turn not begun")
 			}
 			if q.busy.Leave(key) {

@@ -20,7 +20,6 @@ import (
 	"magpie/db/postgres"
 	"magpie/db/sqlite"
 	"magpie/internal/configtype"
-	"magpie/internal/filelock"
 	"magpie/internal/i18n"
 )
 
@@ -33,12 +32,11 @@ type Config struct {
 	CacheTTL configtype.Duration `toml:"cache_ttl" env:"CACHE_TTL"`
 	// Password is that of PostgreSQL's user if the URL has none; empty = it is in a password file. The caller sets it.
 	Password string `toml:"-" env:"-"`
-	// Data and Node are the folder of what belongs to this machine, and its name. With PostgreSQL one process at a time
-	// opens the database for serving with this folder. The caller sets them; empty = nobody else may be in the way.
+	// Data and Node are the folder of what belongs to this machine, whose lock the caller holds, and its name. With PostgreSQL
+	// a bridge serves beside those of other names. The caller sets them; no Node = it serves no chats, and takes no place
+	// among the bridges.
 	Data string `toml:"-" env:"-"`
 	Node string `toml:"-" env:"-"`
-	// Several allows other bridges beside this one.
-	Several bool `toml:"-" env:"-"`
 	// PlaceTTL is how long a bridge that is silent keeps its chats, see [cluster.Member]. Tests set it.
 	PlaceTTL time.Duration `toml:"-" env:"-"`
 	// Progress reports the progress of work that may take minutes, see [sqlite.Options]. The caller sets it; nil = no
@@ -89,8 +87,7 @@ type DB struct {
 	// the turns of chats; nil if read-only, or if others may write
 	hotTurns *turnCache
 
-	folder *filelock.Lock // on the data folder; nil if nothing is locked
-	place  *cluster.Place // among the bridges that serve the database; nil if it is the only one
+	place *cluster.Place // among the bridges that serve the database; nil if it is the only one, or serves no chats
 
 	terms    termIndex
 	indexing *indexer // the index of SQLite; nil with another engine
@@ -132,7 +129,7 @@ func optionsOf(d *DB, c Config) sqlite.Options {
 func (d *DB) use(e engine.Engine) { d.Upkeep, d.engine, d.read = e, e, e.Readers() }
 
 // Open opens the database for serving, and upgrades its schema. A file and its folder are created if necessary, the file is
-// checked, and nobody else can open it for serving meanwhile; see [sqlite.LockedError], [sqlite.CorruptError],
+// checked, and nobody else can open that for serving meanwhile; see [sqlite.LockedError], [sqlite.CorruptError],
 // [engine.ErrNewerSchema] and [engine.ErrUnfinishedCopy].
 func Open(ctx context.Context, c Config) (*DB, error) {
 	run := uuid.NewString()
@@ -141,7 +138,7 @@ func Open(ctx context.Context, c Config) (*DB, error) {
 		return nil, err
 	}
 	err = d.checkComplete(ctx)
-	if server, ok := d.engine.(*postgres.DB); ok && err == nil {
+	if server, ok := d.engine.(*postgres.DB); ok && err == nil && c.Node != "" {
 		err = d.join(ctx, server, c, run)
 	}
 	if err == nil { // before anything is stored: the index must be complete when the first search runs
@@ -185,26 +182,21 @@ func openPostgres(ctx context.Context, c Config, run string) (*DB, error) {
 	if err != nil {
 		return nil, err
 	}
-	folder, err := at.Lock()
+	server, err := postgres.Open(ctx, to, postgresOptions(at, run))
 	if err != nil {
 		return nil, err
 	}
-	server, err := postgres.Open(ctx, to, postgresOptions(at, run))
-	if err != nil {
-		return nil, errors.Join(err, folder.Release())
-	}
 	d := ofPostgres(server)
-	d.verify, d.folder = c.Verify, folder
+	d.verify = c.Verify
 	return d, nil
 }
 
 // join takes the place of this bridge among those that serve the database.
 func (d *DB) join(ctx context.Context, server *postgres.DB, c Config, run string) (err error) {
-	m := cluster.Member{Name: c.Node, Session: run, Several: c.Several, TTL: c.PlaceTTL}
-	if c.Data != "" { // its lock is held
-		m.Instance = c.DSN().Instance()
+	m := cluster.Member{Name: c.Node, Session: run, TTL: c.PlaceTTL}
+	if m.Instance, err = c.DSN().FolderID(); err == nil {
+		d.place, err = cluster.Join(ctx, server, m)
 	}
-	d.place, err = cluster.Join(ctx, server, m)
 	return err
 }
 
@@ -224,7 +216,7 @@ func postgresOptions(at dsn.DSN, run string) postgres.Options {
 	return postgres.Options{Schema: migrations, Words: wordsOfPostgres, Run: run, Instance: at.Instance()}
 }
 
-// Place is the place of this bridge among those that serve the database; nil if it is the only one.
+// Place is the place of this bridge among those that serve the database; nil if it is the only one, or serves no chats.
 func (d *DB) Place() *cluster.Place { return d.place }
 
 // Bridges lists the bridges of a database, see [cluster.Bridges]; none with SQLite.
@@ -238,7 +230,7 @@ func (d *DB) Bridges(ctx context.Context) ([]cluster.Bridge, error) {
 // Close closes the database after the running write.
 func (d *DB) Close() error {
 	d.terms.close()
-	return errors.Join(d.place.Leave(), d.engine.Close(), d.folder.Release())
+	return errors.Join(d.place.Leave(), d.engine.Close())
 }
 
 // OpenReadOnly opens a database that another process may be serving, for backups and checks. It takes no lock, changes

@@ -175,8 +175,5 @@ func (d *DB) FillIndex(t testing.TB) {
 // Kill lets go of what a killed process would not hold any more. Its connections stay.
 func (d *DB) Kill(t testing.TB) {
 	t.Helper()
-	if err := d.folder.Release(); err != nil {
-		t.Fatal(err)
-	}
-	d.folder, d.place = nil, nil
+	d.place = nil
 }

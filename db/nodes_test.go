@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -19,9 +20,10 @@ import (
 )
 
 // bridge opens a database for serving, as the bridge of a machine does.
-func bridge(t *testing.T, path, node string) (*db.DB, error) {
+func bridge(t testing.TB, path, node string) (*db.DB, error) {
 	t.Helper()
-	return db.Open(t.Context(), db.Config{URL: dbtest.URL(path), Node: node, Data: filepath.Join(t.TempDir(), node), Verify: true})
+	return db.Open(t.Context(), db.Config{URL: dbtest.URL(path), Node: node, Data: filepath.Join(t.TempDir(), node),
+		Verify: dbtest.Verifies(t)})
 }
 
 // outdate makes the place of the bridge look as if it was not renewed for long.
@@ -33,26 +35,129 @@ func outdate(t *testing.T, path string) {
 	}
 }
 
-// While a bridge lives, no other one serves its database. One that has stopped is followed at once.
-func TestASecondBridgeWaitsUntilTheFirstIsGone(t *testing.T) {
-	dbtest.OfPostgres(t)
-	path := dbtest.Create(t)
-	first, err := bridge(t, path, "a")
+// bury ends the places that are overdue, as a bridge does that joins. It does not wait for long, as it is told that places are
+// short.
+func bury(t *testing.T, path string) {
+	t.Helper()
+	d, err := db.Open(t.Context(), db.Config{URL: dbtest.URL(path), Node: "grave", PlaceTTL: 30 * time.Millisecond})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := bridge(t, path, "b"); err == nil || !strings.Contains(err.Error(), "(a)") {
-		t.Fatalf("beside a living bridge: %v", err)
+	if err := d.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// While a bridge lives, no other one serves the database with the same name: people could not tell them apart, nor could a
+// chat know where its session is. Another machine may have a data folder at the same path.
+func TestEachBridgeHasANameOfItsOwn(t *testing.T) {
+	dbtest.OfPostgres(t)
+	path, top := dbtest.Create(t), t.TempDir()
+	data := filepath.Join(top, "data")
+	c := db.Config{URL: dbtest.URL(path), Node: "a", Data: data}
+	first, err := db.Open(t.Context(), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Rename(data, filepath.Join(top, "elsewhere")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := db.Open(t.Context(), c); err == nil || !strings.Contains(err.Error(), "a bridge named a already uses") {
+		t.Fatalf("beside a living bridge of its name: %v", err)
+	}
+	second := beside(t, path, "b")
+	if second.Place().Living() != 2 {
+		t.Errorf("%d live", second.Place().Living())
 	}
 	if err := first.Close(); err != nil {
 		t.Fatal(err)
 	}
-	second, err := bridge(t, path, "b")
+	third, err := db.Open(t.Context(), c)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := second.Close(); err != nil {
+	if err := third.Close(); err != nil {
 		t.Error(err)
+	}
+}
+
+// When the database was away, all bridges are overdue. Who joins then gives those that live the time to renew their places.
+func TestABridgeThatJoinsBuriesNoneThatLives(t *testing.T) {
+	dbtest.OfPostgres(t)
+	path := dbtest.Create(t)
+	living, err := db.Open(t.Context(), db.Config{URL: dbtest.URL(path), Node: "a", PlaceTTL: 1500 * time.Millisecond})
+	if err != nil {
+		t.Fatal(err)
+	}
+	gone := beside(t, path, "gone")
+	outdate(t, path)
+	k := keep(t, living)
+	third, err := db.Open(t.Context(), db.Config{URL: dbtest.URL(path), Node: "c", PlaceTTL: 6 * time.Second})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := bridgesOf(t, third); got != "a 0, c 0" && got != "a 0, c 0, gone ended" {
+		t.Errorf("bridges: %s", got)
+	}
+	if err := gone.Tx(t.Context(), func(context.Context, *sql.Tx) error { return nil }); err == nil {
+		t.Error("a dead bridge writes")
+	}
+	if err := errors.Join(k.stop(), living.Close(), third.Close()); err != nil {
+		t.Error(err)
+	}
+}
+
+// A command that changes the History beside the bridges takes no place, and may write in the chats of all.
+func TestACommandBesideBridges(t *testing.T) {
+	dbtest.OfPostgres(t)
+	path := dbtest.Create(t)
+	a := beside(t, path, "a")
+	accept(t, a, say("om_1", "hi"))
+	command, err := db.Open(t.Context(), db.Config{URL: dbtest.URL(path)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := imported(t, command, record("before", chat.User, 1)); n != 1 {
+		t.Errorf("imported %d", n)
+	}
+	if _, err := command.Memories().Save(t.Context(), db.Memory{Key: oc, Scope: db.ChatScope, Title: "x", Text: "x"}, db.Change{Who: "ou_1", Why: "test"}); err != nil {
+		t.Error(err)
+	}
+	accept(t, a, say("om_2", "there"))
+	if got := bridgesOf(t, command); got != "a 1" {
+		t.Errorf("bridges: %s", got)
+	}
+	if err := command.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// What waits at the terminal of a machine waits for that machine: nobody takes it up elsewhere, unless somebody talks there.
+func TestATerminalStaysWithItsMachine(t *testing.T) {
+	dbtest.OfPostgres(t)
+	path := dbtest.Create(t)
+	gone := beside(t, path, "a")
+	asked := say("cli:t.1", "hi")
+	asked.Key = chat.Key{Channel: "cli", Kind: "chat", ID: "a"}
+	accept(t, gone, asked)
+	outdate(t, path)
+	bury(t, path)
+	b := beside(t, path, "b")
+	if list, err := b.Turns().Queued(t.Context()); err != nil || len(list) != 0 {
+		t.Errorf("b sees %v, %v", list, err)
+	}
+	if err := b.Chats().Set(t.Context(), asked.Key, func(*db.Settings) {}); !errors.Is(err, chat.ErrElsewhere) {
+		t.Errorf("b writes: %v", err)
+	}
+	again := beside(t, path, "a")
+	if list, err := again.Turns().Queued(t.Context()); err != nil || len(list) != 1 {
+		t.Errorf("a sees %v, %v", list, err)
+	}
+	if err := again.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if mine, err := b.Place().Take(t.Context(), asked.Key); err != nil || !mine {
+		t.Errorf("somebody at b talks there: %v, %v", mine, err)
 	}
 }
 
@@ -78,6 +183,7 @@ func TestADeadBridgeWritesNothing(t *testing.T) {
 	}()
 	<-began
 	outdate(t, path)
+	bury(t, path)
 	next, err := bridge(t, path, "b")
 	if err != nil {
 		t.Fatal(err)
@@ -113,6 +219,7 @@ func TestABridgeLearnsThatItIsDead(t *testing.T) {
 	ended := make(chan error, 1)
 	kept := make(chan error, 1)
 	outdate(t, path)
+	bury(t, path)
 	next, err := bridge(t, path, "b")
 	if err != nil {
 		t.Fatal(err)
@@ -182,11 +289,10 @@ func until(t *testing.T, side *sql.DB) (at time.Time) {
 	return at
 }
 
-// beside opens a database for a bridge that lives beside others.
+// beside is [bridge] for a test that closes nothing.
 func beside(t testing.TB, path, node string) *db.DB {
 	t.Helper()
-	d, err := db.Open(t.Context(), db.Config{URL: dbtest.URL(path), Node: node, Data: filepath.Join(t.TempDir(), node), Verify: dbtest.Verifies(t),
-		Several: true})
+	d, err := bridge(t, path, node)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -200,15 +306,15 @@ func TestARoomHasOneBridge(t *testing.T) {
 	path := dbtest.Create(t)
 	a, b := beside(t, path, "a"), beside(t, path, "b")
 	accept(t, a, say("om_1", "mine"))
-	if _, err := b.Messages().Accept(t.Context(), say("om_2", "not mine")); !errors.Is(err, cluster.ErrElsewhere) {
+	if _, err := b.Messages().Accept(t.Context(), say("om_2", "not mine")); !errors.Is(err, chat.ErrElsewhere) {
 		t.Errorf("accepted: %v", err)
 	}
 	topic := say("om_3", "in a topic")
 	topic.Key.Thread = "omt_1"
-	if _, err := b.Messages().Accept(t.Context(), topic); !errors.Is(err, cluster.ErrElsewhere) {
+	if _, err := b.Messages().Accept(t.Context(), topic); !errors.Is(err, chat.ErrElsewhere) {
 		t.Errorf("accepted in a topic: %v", err)
 	}
-	if _, err := b.Turns().Claim(t.Context(), oc, startIn("s")); !errors.Is(err, cluster.ErrElsewhere) {
+	if _, err := b.Turns().Claim(t.Context(), oc, startIn("s")); !errors.Is(err, chat.ErrElsewhere) {
 		t.Errorf("claimed: %v", err)
 	}
 	for d, want := range map[*db.DB]int{a: 1, b: 0} {
@@ -239,6 +345,7 @@ func TestRoomsOfADeadBridgeAreTaken(t *testing.T) {
 		accept(t, dead, e)
 	}
 	outdate(t, path)
+	bury(t, path)
 	var took [2]atomic.Int64
 	var all sync.WaitGroup
 	var others [2]*db.DB

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 
-	"magpie/db/cluster"
 	"magpie/internal/chat"
 )
 
@@ -95,7 +94,7 @@ var (
 // belongs to another bridge. A
 // retry loop would never end.
 func Permanent(err error) bool {
-	return errors.Is(err, ErrUnreadable) || errors.Is(err, ErrNotFound) || errors.Is(err, cluster.ErrElsewhere)
+	return errors.Is(err, ErrUnreadable) || errors.Is(err, ErrNotFound) || errors.Is(err, chat.ErrElsewhere)
 }
 
 const insertEvent = `INSERT INTO events (id, seen_at) VALUES (?1, ?2) ON CONFLICT (id) DO NOTHING`

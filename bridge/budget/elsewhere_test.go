@@ -20,7 +20,7 @@ func TestWhatRunsElsewhereCounts(t *testing.T) {
 	path := dbtest.Create(t)
 	open := func(node string) *db.DB {
 		d, err := db.Open(t.Context(), db.Config{
-			URL: dbtest.URL(path), Node: node, Data: filepath.Join(t.TempDir(), node), Several: true, Verify: true})
+			URL: dbtest.URL(path), Node: node, Data: filepath.Join(t.TempDir(), node), Verify: true})
 		must(t, err)
 		return d
 	}

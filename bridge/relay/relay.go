@@ -11,13 +11,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 	"sync"
 	"time"
 
 	"github.com/rs/zerolog"
 
-	"magpie/db/cluster"
 	"magpie/db/forwarded"
 	"magpie/internal/chat"
 	"magpie/internal/door"
@@ -31,9 +29,7 @@ type Config struct {
 	Queue forwarded.Queue
 	// Secret is known to all bridges, and not to the database.
 	Secret string
-	// Local are the channels whose people only this bridge can answer, such as those at a terminal of its machine.
-	Local []string
-	Log   zerolog.Logger
+	Log    zerolog.Logger
 }
 
 // Relay takes in what arrives at the doors. It hands to the bridge what that has the room of.
@@ -107,12 +103,12 @@ func (r *Relay) pass(ctx context.Context, k kind, at chat.Ref, event any, handle
 		return err
 	}
 	if here {
-		if err := handle(); !errors.Is(err, cluster.ErrElsewhere) {
+		if err := handle(); !errors.Is(err, chat.ErrElsewhere) {
 			return err
 		}
 	}
-	if slices.Contains(r.config.Local, at.Channel()) {
-		return chat.ErrNoChat // the answer would be shown at the other bridge's machine
+	if chat.IsLocal(at.Channel()) {
+		return chat.ErrElsewhere // the answer would be shown at the other bridge's machine
 	}
 	data, err := json.Marshal(event)
 	if err != nil {
@@ -125,7 +121,7 @@ func (r *Relay) pass(ctx context.Context, k kind, at chat.Ref, event any, handle
 // further one waits behind them, unless it may overtake.
 func (r *Relay) isHere(ctx context.Context, k kind, at chat.Ref) (bool, error) {
 	mine, err := r.config.Take(ctx, at.Key)
-	if err != nil || !mine || k.overtakes() || slices.Contains(r.config.Local, at.Channel()) {
+	if err != nil || !mine || k.overtakes() || chat.IsLocal(at.Channel()) {
 		return mine, err
 	}
 	waits, err := r.config.Queue.Has(ctx, at.Key)

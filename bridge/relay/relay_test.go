@@ -14,7 +14,6 @@ import (
 	"github.com/rs/zerolog"
 
 	"magpie/db"
-	"magpie/db/cluster"
 	"magpie/db/dbtest"
 	"magpie/internal/chat"
 	"magpie/internal/door"
@@ -115,14 +114,14 @@ func newMachines(t *testing.T) *machines {
 	dbtest.OfPostgres(t)
 	ms := &machines{t: t, path: dbtest.Create(t)}
 	for n := range 2 {
-		store, err := db.Open(t.Context(), db.Config{URL: dbtest.URL(ms.path), Node: string("ab"[n]), Data: t.TempDir(), Several: true})
+		store, err := db.Open(t.Context(), db.Config{URL: dbtest.URL(ms.path), Node: string("ab"[n]), Data: t.TempDir()})
 		if err != nil {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { _ = store.Close() })
 		b := &fakeBridge{fails: map[string]error{}, failed: make(chan string, 1000), came: make(chan string, 1000)}
 		r, err := New(b, Config{
-			Take: store.Place().Take, Queue: *store.Forwarded(), Secret: "secret", Local: []string{"cli"},
+			Take: store.Place().Take, Queue: *store.Forwarded(), Secret: "secret",
 			Log: zerolog.New(zerolog.NewTestWriter(t)),
 		})
 		if err != nil {
@@ -272,7 +271,7 @@ func TestTheNextBridgeHandlesWhatArrivedForADeadOne(t *testing.T) {
 	_, err := dbtest.Side(t, ms.path).ExecContext(t.Context(),
 		`UPDATE nodes SET until = clock_timestamp() - interval '1 second' WHERE name = 'a'`)
 	ms.must(err)
-	third, err := db.Open(t.Context(), db.Config{URL: dbtest.URL(ms.path), Node: "c", Data: t.TempDir(), Several: true})
+	third, err := db.Open(t.Context(), db.Config{URL: dbtest.URL(ms.path), Node: "c", PlaceTTL: 30 * time.Millisecond})
 	ms.must(err)        // it ended the place of the first one
 	defer third.Close() //nolint:errcheck // nothing to lose
 	ms.bridge[1].await(t, "message om_1")
@@ -338,7 +337,7 @@ func TestAnEventThatFailsForever(t *testing.T) {
 // A room that goes elsewhere while an event is handled takes the event with it, however often that happens.
 func TestARoomGoesElsewhereMeanwhile(t *testing.T) {
 	ms := newMachines(t)
-	gone := fmt.Errorf("store it: %w", cluster.ErrElsewhere)
+	gone := fmt.Errorf("store it: %w", chat.ErrElsewhere)
 	for _, what := range []string{"message om_1", "press p", "message om_2"} {
 		ms.bridge[0].setFails(what, gone)
 	}
@@ -380,7 +379,7 @@ func TestARoomGoesElsewhereMeanwhile(t *testing.T) {
 func TestATerminalAtTheWrongBridge(t *testing.T) {
 	ms := newMachines(t)
 	in := chat.Incoming{Key: room, ID: "cli:1.1"}
-	if err := ms.relays[1].HandleMessage(t.Context(), in); !errors.Is(err, chat.ErrNoChat) {
+	if err := ms.relays[1].HandleMessage(t.Context(), in); !errors.Is(err, chat.ErrElsewhere) {
 		t.Errorf("%v", err)
 	}
 	ms.must(ms.relays[0].HandleMessage(t.Context(), in))

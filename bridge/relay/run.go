@@ -7,7 +7,6 @@ import (
 	"sync"
 	"time"
 
-	"magpie/db/cluster"
 	"magpie/db/forwarded"
 	"magpie/internal/chat"
 )
@@ -146,7 +145,7 @@ func (r *Relay) handleAll(ctx context.Context, room chat.Key, l *lane) error {
 			}
 			if f := l.failures[e.ID]; f == nil || !time.Now().Before(f.next) {
 				err := r.handle(ctx, room, e)
-				if errors.Is(err, cluster.ErrElsewhere) {
+				if errors.Is(err, chat.ErrElsewhere) {
 					return nil // whoever has the room now handles what waits
 				}
 				if err == nil || r.gaveUp(room, e, l, err) {

@@ -15,7 +15,7 @@ import (
 // have it any more, the question is answered without it, and people are told.
 func TestAFileThatAnotherMachineHas(t *testing.T) {
 	dbtest.OfPostgres(t)
-	a := newRig(t, severalBridges, withFiles)
+	a := newRig(t, withFiles)
 	picture := a.sim.Send(a.chat, a.user, "image", mustJSON(map[string]string{
 		"image_key": a.sim.Upload("x.png", "image/png", aPicture(t)),
 	}))
@@ -47,7 +47,7 @@ func TestAFileThatAnotherMachineHas(t *testing.T) {
 // back; and when that does not come back, people are told.
 func TestAFileToSendThatAnotherMachineHas(t *testing.T) {
 	dbtest.OfPostgres(t)
-	a := newRig(t, severalBridges, output)
+	a := newRig(t, output)
 	a.ask("你好")
 	b := a.beside()
 	sent := func() int {

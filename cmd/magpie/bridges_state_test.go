@@ -18,7 +18,7 @@ import (
 // A bridge that starts has no processes ready for chats in which another one answers by now.
 func TestNoProcessStartsAgainForChatsOfOthers(t *testing.T) {
 	dbtest.OfPostgres(t)
-	a := newRig(t, severalBridges)
+	a := newRig(t)
 	free := a.sim.PrivateChat(a.sim.AddUser("小红"))
 	a.answer(free, a.sim.Say(free, a.user, "你好"))
 	a.ask("我叫小明")
@@ -41,7 +41,7 @@ func TestNoProcessStartsAgainForChatsOfOthers(t *testing.T) {
 func TestTheCodeOfAnotherBridgeMakesTheOwner(t *testing.T) {
 	dbtest.OfPostgres(t)
 	t.Parallel()
-	a := makeRig(t, feishusim.Config{}, severalBridges, emptyAccess)
+	a := makeRig(t, feishusim.Config{}, emptyAccess)
 	a.sim.TakeScopes("application:application:self_manage")
 	a.start()
 	t.Cleanup(func() { a.stop(); a.clean() })
@@ -71,7 +71,7 @@ func TestTheCodeOfAnotherBridgeMakesTheOwner(t *testing.T) {
 func TestAReloadReachesAllBridges(t *testing.T) {
 	dbtest.OfPostgres(t)
 	t.Parallel()
-	a := makeRig(t, feishusim.Config{}, severalBridges, func(c *config.Config) { c.DB.PlaceTTL = 3 * time.Second })
+	a := makeRig(t, feishusim.Config{}, func(c *config.Config) { c.DB.PlaceTTL = 3 * time.Second })
 	a.cfg.Access = access.Config{Owner: a.user.OpenID}
 	var broken atomic.Bool
 	a.load = func() (config.Config, error) {
@@ -98,7 +98,7 @@ func TestAReloadReachesAllBridges(t *testing.T) {
 // Monitoring shows what waits for a bridge that does not answer.
 func TestEventsForABridgeThatHangsAreSeen(t *testing.T) {
 	dbtest.OfPostgres(t)
-	a := newRig(t, severalBridges)
+	a := newRig(t)
 	a.ask("你好")
 	if s := a.prog.snapshot(t.Context()); s.Forwarded != 0 || !s.Oldest.IsZero() || s.Cluster.Rooms != 1 {
 		t.Errorf("nothing waits, and the figures are %+v, %+v", s, s.Cluster)

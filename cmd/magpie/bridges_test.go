@@ -17,9 +17,6 @@ import (
 	"magpie/internal/operator/config"
 )
 
-// severalBridges allows other bridges in the database.
-func severalBridges(c *config.Config) { c.DB.Several, c.Node = true, "a" }
-
 // beside starts a second bridge of r's app, on another machine as it were. All events arrive there.
 func (r *rig) beside() *rig {
 	r.Helper()
@@ -48,7 +45,7 @@ func (r *rig) handleTwice() {
 // Whatever arrives at a bridge that has not the chat reaches the one that has, which answers. It may come there twice.
 func TestEventsAtTheWrongBridge(t *testing.T) {
 	dbtest.OfPostgres(t)
-	a := newRig(t, severalBridges)
+	a := newRig(t)
 	if got := a.ask("你好"); !strings.Contains(got, "你好") {
 		t.Errorf("answer %q", got)
 	}
@@ -132,7 +129,7 @@ func TestEventsAtTheWrongBridge(t *testing.T) {
 // Events of many chats arrive at either of two bridges. Each message is answered once, and by the bridge that has its chat.
 func TestTwoBridgesAnswerEachMessageOnce(t *testing.T) {
 	dbtest.OfPostgres(t)
-	a := newRig(t, severalBridges)
+	a := newRig(t)
 	b := a.beside()
 	a.sim.DeliverTo(0)
 	const chats, rounds = 6, 4
@@ -165,7 +162,7 @@ func TestTwoBridgesAnswerEachMessageOnce(t *testing.T) {
 func TestALoginCodeAtTheWrongBridge(t *testing.T) {
 	dbtest.OfPostgres(t)
 	t.Parallel()
-	a := makeRig(t, feishusim.Config{}, severalBridges, func(c *config.Config) {
+	a := makeRig(t, feishusim.Config{}, func(c *config.Config) {
 		c.Claude = claudetest.ScriptedConfig(t)
 		c.Claude.MaxProcesses = 2
 	})
@@ -188,7 +185,7 @@ func TestALoginCodeAtTheWrongBridge(t *testing.T) {
 // model tells: where the press arrives at the bridge that has the chat, and where it arrives at another one.
 func BenchmarkPressAtTheWrongBridge(b *testing.B) {
 	dbtest.OfPostgres(b)
-	a := newRig(b, severalBridges)
+	a := newRig(b)
 	press := func() time.Duration {
 		a.calls(bash(appendLine("out.txt")), modelsim.Text("做完了"))
 		id := a.sim.Say(a.chat, a.user, "动手吧")

@@ -36,13 +36,6 @@ func (c chatCmd) Run(ctx context.Context) error {
 	stop := make(chan os.Signal, 2)
 	signal.Notify(stop, os.Interrupt, syscall.SIGTERM)
 	defer signal.Stop(stop)
-	key := terminal.Main
-	if c.Chat != "" {
-		var err error
-		if key, err = parseChat(c.Chat); err != nil {
-			return err
-		}
-	}
 	said := strings.TrimSpace(strings.Join(c.Message, " "))
 	isTyped := term.IsTerminal(int(os.Stdin.Fd()))
 	if said == "" && !isTyped {
@@ -56,7 +49,15 @@ func (c chatCmd) Run(ctx context.Context) error {
 	if said == "" && !typing {
 		return errNoQuestion
 	}
-	client, err := c.dial(ctx, key)
+	cfg, err := config.ReadForDatabase(c.Config, os.Environ())
+	if err != nil {
+		return err
+	}
+	key, err := c.key(cfg)
+	if err != nil {
+		return err
+	}
+	client, err := dialService(ctx, cfg, key)
 	if err != nil {
 		return err
 	}
@@ -69,6 +70,9 @@ func (c chatCmd) Run(ctx context.Context) error {
 	switch {
 	case errors.Is(err, chat.ErrNoChat):
 		return i18n.Mistakef("没有聊天 %s，或者那里还没有人给机器人发过消息", "there is no such chat as %s, or nobody has written to the bot there yet", key)
+	case errors.Is(err, chat.ErrElsewhere):
+		return i18n.Mistakef("聊天 %s 由另一台机器上的鹊桥负责：在那台机器上运行这条命令；magpie nodes 列出各台机器",
+			"a bridge on another machine has the chat %s: run this command there; magpie nodes lists the machines", key)
 	case errors.Is(err, chat.ErrDenied):
 		return i18n.Mistakef("机器人在聊天 %s 里不接受你的话：见配置的 [access] deny", "the bot takes nothing from you in the chat %s: see [access] deny in its configuration", key)
 	case errors.Is(err, terminal.ErrRefused):
@@ -77,12 +81,20 @@ func (c chatCmd) Run(ctx context.Context) error {
 	return err
 }
 
-// dial connects to the service.
-func (c chatCmd) dial(ctx context.Context, key chat.Key) (*terminal.Client, error) {
-	cfg, err := config.ReadForDatabase(c.Config, os.Environ())
-	if err != nil {
-		return nil, err
+// key is the chat to go on with, or the terminal's own. Where several machines share a database, each has one.
+func (c chatCmd) key(cfg config.Config) (key chat.Key, err error) {
+	if c.Chat != "" {
+		return parseChat(c.Chat)
 	}
+	key = terminal.Main
+	if !cfg.DB.DSN().IsFile() {
+		key.ID, err = cfg.NodeName()
+	}
+	return key, err
+}
+
+// dialService connects to the service.
+func dialService(ctx context.Context, cfg config.Config, key chat.Key) (*terminal.Client, error) {
 	folder, err := folderOf(cfg, terminalFolder)
 	if err != nil {
 		return nil, err

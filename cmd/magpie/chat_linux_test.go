@@ -106,7 +106,7 @@ func TestChatGrowsAtATerminal(t *testing.T) {
 			t.Errorf("the paragraph is printed more than once: %q", got)
 		}
 		deny := r.cfg.Access
-		deny.Deny = []string{terminal.Main.String()}
+		deny.Deny = []string{"cli:chat:" + terminalName(t)}
 		r.setAccess(deny)
 		who.enter("and now?")
 		who.await("[access] deny")

@@ -42,6 +42,17 @@ func chatPlace(t *testing.T) (place func(*config.Config), file string) {
 	return func(c *config.Config) { inDatabase(c, path) }, file
 }
 
+// terminalName is that of the chat of this machine's terminal.
+func terminalName(t *testing.T) string {
+	t.Helper()
+	if !dbtest.OnPostgres() {
+		return "main"
+	}
+	name, err := os.Hostname()
+	must(t, err)
+	return name
+}
+
 // command is magpie chat with these arguments, as a process of its own.
 func (r *chatRig) command(args ...string) *exec.Cmd {
 	r.Helper()
@@ -171,9 +182,11 @@ func TestChatSurvivesTheService(t *testing.T) {
 
 // Who is denied is told at once, in a pipe with an error, and no agent hears of it.
 func TestChatOfSomebodyDenied(t *testing.T) {
-	r := newChatRig(t, func(c *config.Config) { c.Access.Deny = []string{"oc_closed", "cli:chat:main"} })
+	r := newChatRig(t, func(c *config.Config) {
+		c.Access.Deny = []string{"oc_closed", "cli:chat:" + terminalName(t)}
+	})
 	out, notes, err := r.piped("hello")
-	if err == nil || out != "" || !strings.Contains(notes, "the bot takes nothing from you in the chat cli:chat:main") {
+	if err == nil || out != "" || !strings.Contains(notes, "the bot takes nothing from you in the chat cli:chat:"+terminalName(t)) {
 		t.Errorf("%v: %q, %q", err, out, notes)
 	}
 	if n := r.count(`SELECT COUNT(*) FROM messages`); n != 0 || len(r.model.Requests()) != 0 {

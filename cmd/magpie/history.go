@@ -21,11 +21,11 @@ import (
 )
 
 type historyCmd struct {
-	Import importCmd `cmd:"" help:"Import messages from a JSONL file into the history. Stop Magpie first."`
+	Import importCmd `cmd:"" help:"Import messages from a JSONL file into the history. Stop Magpie first, unless the database is PostgreSQL."`
 	Export exportCmd `cmd:"" help:"Write the history as JSONL, even while Magpie runs."`
 }
 
-// importCmd opens the database for writing, which only one process can do at a time.
+// importCmd opens the database for writing, which with SQLite only one process can do at a time.
 type importCmd struct {
 	File   string `arg:"" help:"The file, one message per line; - is the standard input." type:"existingfile"`
 	Strict bool   `help:"Stop at the first line that cannot be imported."`
@@ -64,11 +64,11 @@ func (i importCmd) Run(ctx context.Context) (err error) {
 	return err
 }
 
-// openForImport opens the database for an import; no bridge may be serving it.
+// openForImport opens the database for an import. No bridge may be serving a file; with PostgreSQL they go on.
 func openForImport(ctx context.Context, c db.Config) (*db.DB, error) {
 	show, end := databaseWork()
 	defer end()
-	c.Progress = show
+	c.Progress, c.Node = show, ""
 	store, err := db.Open(ctx, c)
 	return store, inUse(err, c)
 }

@@ -16,7 +16,7 @@ import (
 
 type memoryCmd struct {
 	Export memoryExportCmd `cmd:"" help:"Write the memories as Markdown documents, even while Magpie runs."`
-	Import memoryImportCmd `cmd:"" help:"Read documents back: edited ones become new versions, missing ones are not forgotten. Stop Magpie first."`
+	Import memoryImportCmd `cmd:"" help:"Read documents back: edited ones become new versions, missing ones are not forgotten. Stop Magpie first, unless the database is PostgreSQL."`
 }
 
 // memoryExportCmd writes documents for people: to read, to edit, or to keep under version control.
@@ -56,7 +56,7 @@ func (e memoryExportCmd) Run(ctx context.Context) error {
 	return err
 }
 
-// memoryImportCmd opens the database for writing, which only one process can do at a time.
+// memoryImportCmd opens the database for writing, which with SQLite only one process can do at a time.
 type memoryImportCmd struct {
 	Dir string `arg:"" name:"folder" help:"The folder with the documents." type:"existingdir"`
 	configFlag

@@ -88,8 +88,7 @@ func TestServingFromPostgres(t *testing.T) {
 		t.Errorf("answer %q", got)
 	}
 	run(0, "你好", "history", "export")
-	run(1, fmt.Sprintf("Magpie is running and uses the database %s (process %d)", place, service.cmd.Process.Pid),
-		"history", "import", "/dev/null")
+	run(0, "0 read", "history", "import", "/dev/null")
 	run(1, fmt.Sprintf("database: %s is intact; process %d is using it", place, service.cmd.Process.Pid), "doctor")
 	run(0, "", "audit")
 	run(0, "", "memory", "export", "memories")
@@ -115,7 +114,7 @@ func TestServingFromPostgres(t *testing.T) {
 	}
 	service.stop()
 	run(0, "has ended", "nodes")
-	run(1, "database: "+place+" is intact; no process is using it", "doctor")
+	run(1, "database: "+place+" is intact; no process of this machine is using it", "doctor")
 	run(0, "0 read", "history", "import", "/dev/null")
 	run(0, "", "memory", "import", "memories")
 	for what, text := range map[string]string{"a command": said.String(), "the log": service.logs.String()} {

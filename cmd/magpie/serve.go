@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"os"
 	"os/signal"
@@ -20,6 +19,7 @@ import (
 	"magpie/bridge/attachment"
 	"magpie/bridge/relay"
 	"magpie/db"
+	"magpie/db/dsn"
 	"magpie/feishu"
 	"magpie/internal/agenttools"
 	"magpie/internal/claude"
@@ -97,7 +97,7 @@ func muteLibraries() (restore func()) {
 type program struct {
 	cfg    config.Config
 	log    zerolog.Logger
-	app    io.Closer // the lock on the Feishu app, see holdApp
+	unlock func() error // ends what makes this program the only one, see openStore
 	store  *db.DB
 	pool   *claude.Pool
 	feishu *feishu.Client // nil = people come through other doors only
@@ -105,7 +105,7 @@ type program struct {
 	tools  *agenttools.Server // nil = the agents get no tools
 	files  attachment.Config
 	bridge *bridge.Bridge
-	relay  *relay.Relay // hands the bridge its events; nil = no other bridge may get any
+	relay  *relay.Relay // hands the bridge its events; nil = there is no other bridge
 
 	load           func() (config.Config, error) // reloads the configuration; nil = it cannot be reloaded
 	reloadRequests chan chan reloadResult        // from admins; each has the channel for its reply
@@ -178,49 +178,53 @@ func newProgram(
 	return p, c.MakeDefaultProject() // last: a program that cannot run leaves no folder behind
 }
 
-// relayEvents takes events to the bridges that have their rooms, if there may be several.
+// relayEvents takes events to the bridges that have their rooms. With PostgreSQL there may be several.
 func (p *program) relayEvents() (err error) {
-	queue := p.store.Forwarded()
-	if queue == nil || !p.cfg.DB.Several {
-		return nil
+	if queue := p.store.Forwarded(); queue != nil {
+		p.relay, err = relay.New(p.bridge, relay.Config{
+			Take: p.store.Place().Take, Queue: *queue, Secret: p.cfg.Feishu.AppSecret, Log: p.log,
+		})
 	}
-	c := relay.Config{
-		Take: p.store.Place().Take, Queue: *queue, Secret: p.cfg.Feishu.AppSecret, Log: p.log,
-	}
-	for _, d := range p.doors {
-		if p.feishu == nil || d.Channel() != p.feishu.Channel() {
-			c.Local = append(c.Local, d.Channel())
-		}
-	}
-	p.relay, err = relay.New(p.bridge, c)
 	return err
 }
 
-// openStore takes the lock on the app, and then opens the database. Two programs with the same app would take each
-// other's events, because the platform sends each event to one connection only.
+// openStore makes this program the only one of its kind on this machine, and then opens the database. With SQLite two programs
+// with the same app would take each other's events, because the platform sends each event to one connection only. With
+// PostgreSQL they share them, and each has a data folder.
 func (p *program) openStore(ctx context.Context) (err error) {
 	c := p.cfg.DBConfig()
-	if p.cfg.HasFeishu() {
-		app := p.cfg.Feishu.AppID
-		if c.Several { // on this machine, too, each with a data folder
-			app += " " + c.Data
-		}
-		if p.app, err = holdApp(app); err != nil {
+	switch {
+	case !c.DSN().IsFile():
+		folder, err := c.DSN().Lock()
+		if err != nil {
 			return err
 		}
-	}
-	if c.Several && p.app != nil { // before others may take the chats of an earlier process
-		agents := p.cfg.Claude
-		agents.Instance = c.DSN().Instance()
-		if _, err := claude.Sweep(ctx, agents); err != nil && !errors.Is(err, errors.ErrUnsupported) {
+		p.unlock = folder.Release
+		if err := p.endEarlierAgents(ctx, c.DSN()); err != nil {
 			return err
 		}
+	case p.cfg.HasFeishu():
+		app, err := holdApp(p.cfg.Feishu.AppID)
+		if err != nil {
+			return err
+		}
+		p.unlock = app.Close
 	}
 	var ready func()
 	c.Progress, ready = databaseWork()
 	p.store, err = db.Open(ctx, c)
 	ready()
 	return err
+}
+
+// endEarlierAgents ends the agents that an earlier process has left, before another bridge may take their chats.
+func (p *program) endEarlierAgents(ctx context.Context, at dsn.DSN) error {
+	agents := p.cfg.Claude
+	agents.Instance = at.Instance()
+	if _, err := claude.Sweep(ctx, agents); err != nil && !errors.Is(err, errors.ErrUnsupported) {
+		return err
+	}
+	return nil
 }
 
 // prepareFolders creates the folders of the agents and of attachments.
@@ -264,8 +268,8 @@ func (p *program) closeUnused() error {
 	if p.store != nil {
 		errs = append(errs, p.store.Close())
 	}
-	if p.app != nil {
-		errs = append(errs, p.app.Close())
+	if p.unlock != nil {
+		errs = append(errs, p.unlock())
 	}
 	return errors.Join(errs...)
 }
@@ -360,8 +364,8 @@ func (p *program) run(ctx context.Context) error {
 	die()
 	managed.Wait()
 	err = errors.Join(err, p.store.Close())
-	if p.app != nil {
-		err = errors.Join(err, p.app.Close())
+	if p.unlock != nil {
+		err = errors.Join(err, p.unlock())
 	}
 	p.log.Info().Err(err).Msg("magpie has stopped")
 	return err

@@ -175,7 +175,7 @@ allow = ["*"]
 `, name, sim.AppID(), sim.AppSecret(), sim.URL(), command, filepath.Join(dir, "work"), b.acts, x.proxy.URL("postgres")), 0o600))
 		b.env = append([]string{
 			"PATH=" + os.Getenv("PATH"), "HOME=" + dir, "LANG=C.UTF-8", "ANTHROPIC_API_KEY=sk-test-dummy",
-			"MAGPIE_TEST_SEVERAL=true", "MAGPIE_TEST_PLACE_TTL=" + placeTTL.String(),
+			"MAGPIE_TEST_PLACE_TTL=" + placeTTL.String(),
 		}, env...)
 		b.log, err = os.OpenFile(filepath.Join(top, name+".log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 		must(t, err)

@@ -10,7 +10,6 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -33,6 +32,7 @@ func (p *Place) valid() time.Duration { return p.ttl * 2 / 3 }
 type Place struct {
 	server *postgres.DB
 	ttl    time.Duration
+	name   string // of the machine
 	run    int64
 	good   time.Duration // when the last renewal that has succeeded was sent, by [bootTime]
 	lost   bool          // another bridge has taken over
@@ -45,12 +45,19 @@ type Place struct {
 }
 
 const (
-	lockPlaces  = `SELECT pg_advisory_xact_lock(hashtextextended('nodes', 0))`
-	declareDead = `UPDATE nodes SET dead = 1 WHERE dead = 0 AND (until < clock_timestamp() OR instance = ?1 AND ?1 <> '')`
+	lockPlaces = `SELECT pg_advisory_xact_lock(hashtextextended('nodes', 0))`
+	// what is gone: an earlier process of this data folder, or who has not renewed its place
+	isEarlier = `dead = 0 AND instance = ?1 AND instance <> ''`
+	isOverdue = `dead = 0 AND until < clock_timestamp()`
+
+	declareDead = `UPDATE nodes SET dead = 1 WHERE `
 	deadNodes   = `SELECT CAST(run AS TEXT) FROM nodes WHERE dead = 1`
 	endNode     = `UPDATE nodes SET dead = 2 WHERE CAST(run AS TEXT) = ?1 AND dead = 1`
-	livingNodes = `SELECT name FROM nodes WHERE dead = 0 ORDER BY run`
-	insertNode  = `INSERT INTO nodes (name, instance, session, until, joined_at)
+	countNodes  = `SELECT COUNT(*) FROM nodes WHERE `
+	// for how many seconds a bridge of that name keeps its place at least
+	sameName = `SELECT CAST(GREATEST(1, CEIL(EXTRACT(EPOCH FROM until - clock_timestamp()))) AS BIGINT) FROM nodes
+		WHERE dead = 0 AND name = ?1`
+	insertNode = `INSERT INTO nodes (name, instance, session, until, joined_at)
 		VALUES (?1, ?2, ?3, clock_timestamp() + make_interval(secs => ?4), ?5) RETURNING run`
 	renewNode = `UPDATE nodes SET until = clock_timestamp() + make_interval(secs => ?2) WHERE run = ?1 AND dead = 0
 		RETURNING (SELECT COUNT(*) FROM nodes n WHERE n.dead = 0), (SELECT MIN(n.run) FROM nodes n WHERE n.dead = 0),
@@ -68,33 +75,38 @@ var errStopped = errors.New("this process or its machine was stopped for a while
 
 // Member is who takes a place.
 type Member struct {
-	Name     string // of the machine
+	Name     string // of the machine: no two bridges that live have the same
 	Instance string // of the data folder whose lock this process holds; empty = none
 	Session  string // names its connections, see [postgres.Options]
-	Several  bool   // other bridges may live beside it
 	// TTL is how long a place is kept without being renewed, the same for all; 0 = 15 s. Tests shorten it.
 	TTL time.Duration
 }
 
-// Join takes a place for this bridge. Those of bridges that are gone are ended first: of those that have not renewed theirs,
-// and of an earlier process of this machine, whose lock this one holds.
+// Join takes a place for this bridge. Those of bridges that are gone are ended first: at once that of an earlier process of
+// this data folder, whose lock this one holds, and then those of bridges that have not renewed theirs.
 func Join(ctx context.Context, server *postgres.DB, m Member) (*Place, error) {
-	p := &Place{server: server, ttl: cmp.Or(m.TTL, placeTTL), reload: make(chan struct{}, 1)}
-	if err := p.bury(ctx, m.Instance); err != nil {
+	p := &Place{server: server, ttl: cmp.Or(m.TTL, placeTTL), name: m.Name, reload: make(chan struct{}, 1)}
+	err := p.bury(ctx, isEarlier, m.Instance)
+	if err == nil {
+		err = p.buryOverdue(ctx)
+	}
+	if err != nil {
 		return nil, err
 	}
-	err := p.tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
-		others, err := texts(ctx, tx, livingNodes)
-		if err != nil {
+	err = p.tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
+		var wait, others int
+		if err := tx.QueryRowContext(ctx, sameName, m.Name).Scan(&wait); err == nil {
+			return i18n.Mistakef("这个数据库已经有一个叫 %s 的鹊桥在用：在每台机器的 magpie.toml 里用 node 起不同的名字；如果那个鹊桥刚刚异常退出，%d 秒后再启动",
+				"a bridge named %s already uses this database: give each machine a name of its own, with node in its magpie.toml; if that bridge has just crashed, start again in %d seconds",
+				m.Name, wait)
+		} else if !errors.Is(err, sql.ErrNoRows) {
 			return err
 		}
-		if len(others) > 0 && !m.Several {
-			return i18n.Mistakef("数据库正被另一台机器上的鹊桥使用（%s）：先停掉它；如果它刚刚异常退出，%d 秒后再试",
-				"the database is in use by a bridge on another machine (%s): stop that one first; if it has just crashed, try again in %d seconds",
-				strings.Join(others, ", "), int(p.ttl.Seconds()))
+		if err := tx.QueryRowContext(ctx, countNodes+`dead = 0`).Scan(&others); err != nil {
+			return err
 		}
 		p.good = bootTime()
-		p.seen.Store(&bridges{living: len(others) + 1, leads: len(others) == 0})
+		p.seen.Store(&bridges{living: others + 1, leads: others == 0})
 		return tx.QueryRowContext(ctx, insertNode, m.Name, m.Instance, m.Session, p.ttl.Seconds(), time.Now().UnixMilli()).
 			Scan(&p.run)
 	})
@@ -137,13 +149,27 @@ func texts(ctx context.Context, q querier, query string, args ...any) (list []st
 	return list, rows.Err()
 }
 
-// bury ends the places of bridges that have not renewed them, or that have had the lock of the data folder that own names. It
-// declares them dead, and ends their connections after the commit, from which on they get no new ones. Only then do their
-// rooms count as free.
-func (p *Place) bury(ctx context.Context, own string) error {
+// buryOverdue ends the places of bridges that have not renewed them. When the database was away, all are overdue: they are
+// given the time to renew theirs.
+func (p *Place) buryOverdue(ctx context.Context) error {
+	var n int
+	if err := p.server.Row(ctx, countNodes+isOverdue).Scan(&n); err != nil || n == 0 {
+		return p.server.Explain(err)
+	}
+	select {
+	case <-time.After(p.renewEvery()):
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	return p.bury(ctx, isOverdue)
+}
+
+// bury ends the places of bridges that are gone: it declares them dead, and ends their connections after the commit, from
+// which on they get no new ones. Only then do their rooms count as free.
+func (p *Place) bury(ctx context.Context, gone string, args ...any) error {
 	var dead []string
 	err := p.tx(ctx, func(ctx context.Context, tx *sql.Tx) (err error) {
-		if _, err = tx.ExecContext(ctx, declareDead, own); err == nil {
+		if _, err = tx.ExecContext(ctx, declareDead+gone, args...); err == nil {
 			dead, err = texts(ctx, tx, deadNodes)
 		}
 		return err
@@ -182,7 +208,7 @@ func (p *Place) Leave() error {
 	if p == nil || p.left.Swap(true) {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), p.renewEvery())
+	ctx, cancel := context.WithTimeout(context.Background(), placeTTL/3)
 	defer cancel()
 	if _, err := p.server.Do(ctx, leaveNode, p.run); err != nil && !errors.Is(err, postgres.ErrShutOut) {
 		return fmt.Errorf("leave the place in the database: %w", err)
@@ -304,7 +330,7 @@ func (p *Place) endOverdue(ctx context.Context, some <-chan struct{}) {
 		case <-ctx.Done():
 			return
 		}
-		for p.bury(ctx, "") != nil && ctx.Err() == nil {
+		for p.bury(ctx, isOverdue) != nil && ctx.Err() == nil {
 			select {
 			case <-time.After(p.renewEvery()):
 			case <-ctx.Done():

@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"encoding/json"
@@ -17,9 +18,6 @@ import (
 // What happens in a chat and its topics, its room, is handled by one bridge. It keeps a room until it stops or is declared
 // dead: its connections are ended before others take its rooms, so it need not ask again for each write whether a room is
 // still its own.
-
-// ErrElsewhere means that another living bridge has the room of a chat.
-var ErrElsewhere = errors.New("another bridge has the chat")
 
 // rooms are those that this bridge has.
 type rooms struct {
@@ -119,27 +117,38 @@ func (p *Place) claim(ctx context.Context, room chat.Key) (fence int64, err erro
 	return fence, err
 }
 
-// Require returns [ErrElsewhere] unless this bridge has the room of a chat.
+// Require returns [chat.ErrElsewhere] unless this bridge has the room of a chat, or takes it now. It takes none of another
+// machine's terminal.
 func (p *Place) Require(ctx context.Context, key chat.Key) error {
+	if !p.Has(key) && chat.IsLocal(key.Channel) {
+		if free, err := p.Free(ctx, []chat.Key{key}); err != nil || len(free) == 0 {
+			return cmp.Or(err, chat.ErrElsewhere)
+		}
+	}
 	mine, err := p.Take(ctx, key)
 	if err == nil && !mine {
-		err = ErrElsewhere
+		err = chat.ErrElsewhere
 	}
 	return err
 }
 
 const roomsElsewhere = `SELECT room FROM leases JOIN nodes ON nodes.run = leases.run
-	WHERE room IN (SELECT value FROM json_each(?1)) AND leases.run <> ?2 AND nodes.dead < 2`
+	WHERE room IN (SELECT value FROM json_each(?1)) AND leases.run <> ?2
+		AND (nodes.dead < 2 OR nodes.name <> ?3 AND room IN (SELECT value FROM json_each(?4)))`
 
-// Free leaves out the chats that another bridge has.
+// Free leaves out the chats that another bridge has. Those of a terminal wait for the bridge of their machine: nobody would
+// see there what another one answers.
 func (p *Place) Free(ctx context.Context, keys []chat.Key) ([]chat.Key, error) {
 	if p == nil {
 		return keys, nil
 	}
-	var unknown []string
+	unknown, local := []string{}, []string{}
 	for _, key := range keys {
 		if room := key.Parent().String(); !p.rooms.has(room) {
 			unknown = append(unknown, room)
+			if chat.IsLocal(key.Channel) {
+				local = append(local, room)
+			}
 		}
 	}
 	if len(unknown) == 0 {
@@ -149,7 +158,11 @@ func (p *Place) Free(ctx context.Context, keys []chat.Key) ([]chat.Key, error) {
 	if err != nil {
 		return nil, err
 	}
-	elsewhere, err := texts(ctx, p.server.Readers(), roomsElsewhere, string(list), p.run)
+	locals, err := json.Marshal(local)
+	if err != nil {
+		return nil, err
+	}
+	elsewhere, err := texts(ctx, p.server.Readers(), roomsElsewhere, string(list), p.run, p.name, string(locals))
 	if err != nil {
 		return nil, fmt.Errorf("chats of other bridges: %w", err)
 	}

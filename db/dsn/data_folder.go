@@ -5,8 +5,11 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
+
+	"github.com/google/uuid"
 
 	"magpie/db/sqlite"
 	"magpie/internal/filelock"
@@ -43,6 +46,24 @@ func (d DSN) Lock() (*filelock.Lock, error) {
 		return nil, i18n.Mistakef("data 文件夹：%v", "data: %v", err)
 	}
 	return l, nil
+}
+
+// FolderID identifies the data folder, whose lock is held: one on another machine may have the same path. It is empty without
+// a data folder.
+func (d DSN) FolderID() (string, error) {
+	if d.Data == "" {
+		return "", nil
+	}
+	file := filepath.Join(d.Data, "magpie.id")
+	id, err := os.ReadFile(file)
+	if errors.Is(err, fs.ErrNotExist) || err == nil && len(id) == 0 { // a crash may leave an empty file
+		id = []byte(uuid.NewString())
+		err = errors.Join(os.MkdirAll(d.Data, 0o700), os.WriteFile(file, id, 0o600))
+	}
+	if err != nil {
+		return "", i18n.Mistakef("data 文件夹：%v", "data: %v", err)
+	}
+	return string(id), nil
 }
 
 // Instance identifies the bridge of this data folder and name on this machine, and reveals nothing about it. Without a data

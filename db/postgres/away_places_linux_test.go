@@ -21,7 +21,7 @@ func TestNoBridgeIsDeclaredDeadBecauseTheServerWasAway(t *testing.T) {
 	var all []*db.DB
 	for _, node := range []string{"a", "b"} {
 		d, err := db.Open(ctx, db.Config{
-			URL: server.URL("postgres"), Node: node, Data: filepath.Join(t.TempDir(), node), Several: true})
+			URL: server.URL("postgres"), Node: node, Data: filepath.Join(t.TempDir(), node)})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -393,5 +393,6 @@ var (
 	ErrNotTaken    = errors.New("the platform does not take this file")
 	ErrTooBig      = errors.New("the file is larger than the limit")
 	ErrNoChat      = errors.New("there is no such chat") // to go on with, from another door
+	ErrElsewhere   = errors.New("another bridge has the chat")
 	ErrDenied      = errors.New("this person may not talk to the bot there")
 )

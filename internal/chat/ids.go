@@ -53,6 +53,10 @@ func ChannelOf(id string) string {
 	return feishu
 }
 
+// IsLocal reports whether what a channel brings comes from one machine and can be shown only there, as at its terminal.
+// Feishu delivers to all machines.
+func IsLocal(channel string) bool { return channel != feishu }
+
 // Channel is the channel at which something is shown: an answer goes where its question came from, whatever the chat's
 // own channel is.
 func (r Ref) Channel() string {

@@ -55,7 +55,8 @@ type Health struct {
 // Handler takes in what arrives at a door. After an error the door must offer the same again, so nil means that it is
 // stored. All methods must return within about a second.
 type Handler interface {
-	// HandleMessage receives a message. An error that matches [chat.ErrNoChat] or [chat.ErrDenied] is final: nothing is
+	// HandleMessage receives a message. An error that matches [chat.ErrNoChat], [chat.ErrDenied] or, at a terminal,
+	// [chat.ErrElsewhere] is final: nothing is
 	// stored, and it is up to the door whether the author is told.
 	HandleMessage(ctx context.Context, m chat.Incoming) error
 	// HandleEdit receives the new version of a message that its author has edited. The message may be unknown.

@@ -54,7 +54,7 @@ func (c *Client) NextID() string {
 }
 
 // Say says something, until the service has stored it. The same ID is the same message. An error that matches
-// [chat.ErrNoChat], [chat.ErrDenied] or [ErrRefused] is final.
+// [chat.ErrNoChat], [chat.ErrDenied], [chat.ErrElsewhere] or [ErrRefused] is final.
 func (c *Client) Say(ctx context.Context, id, text string) error {
 	_, err := c.send(ctx, said{ID: id, Chat: c.chat.String(), Text: text})
 	return err

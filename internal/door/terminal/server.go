@@ -126,7 +126,9 @@ var (
 )
 
 // The statuses of errors after which a terminal does not try again.
-var refusals = map[error]int{chat.ErrNoChat: http.StatusNotFound, chat.ErrDenied: http.StatusForbidden}
+var refusals = map[error]int{
+	chat.ErrNoChat: http.StatusNotFound, chat.ErrDenied: http.StatusForbidden, chat.ErrElsewhere: http.StatusConflict,
+}
 
 // hear passes on what is said. It is answered with the toast of a press.
 func hear(w http.ResponseWriter, r *http.Request, h door.Handler) {

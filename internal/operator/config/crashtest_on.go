@@ -15,7 +15,6 @@ func applyTestSettings(c *Config, environ []string) error {
 		Pace     float64       `env:"PACE"`      // see [feishu.Config]
 		NameWait time.Duration `env:"NAME_WAIT"` // see [feishu.Config]
 		AckWait  time.Duration `env:"ACK_WAIT"`  // see [feishu.Config]
-		Several  bool          `env:"SEVERAL"`   // see [db.Config]
 		PlaceTTL time.Duration `env:"PLACE_TTL"` // see [db.Config]
 	}
 	err := env.ParseWithOptions(&v, env.Options{Prefix: "MAGPIE_TEST_", Environment: env.ToMap(environ)})
@@ -23,6 +22,6 @@ func applyTestSettings(c *Config, environ []string) error {
 		return err
 	}
 	c.Feishu.Pace, c.Feishu.NameWait, c.Feishu.AckTimeout = v.Pace, v.NameWait, v.AckWait
-	c.DB.Several, c.DB.PlaceTTL = v.Several, v.PlaceTTL
+	c.DB.PlaceTTL = v.PlaceTTL
 	return nil
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"magpie/db/dsn"
+	"magpie/internal/chat"
 	"magpie/internal/claude/workspace"
 	"magpie/internal/i18n"
 	"magpie/internal/safepath"
@@ -71,7 +72,9 @@ func (c Config) checkData() error {
 		return nil //nolint:nilerr // c.DB.Validate reports it
 	}
 	data, err := c.DataFolder()
-	if err != nil || !c.DB.DSN().IsFile() {
+	if !c.DB.DSN().IsFile() {
+		return errors.Join(err, c.checkNode())
+	} else if err != nil {
 		return err
 	}
 	// The file may be missing, but its folder may be reached by a link.
@@ -81,6 +84,18 @@ func (c Config) checkData() error {
 	if !safepath.Contains(data, folder) {
 		return i18n.Mistakef("data %q：数据库 %s 必须放在这个文件夹里：改 data，或改 [db] url",
 			"data %q: the database %s must lie in this folder: change data, or [db] url", c.Data, c.DB.DSN().File())
+	}
+	return nil
+}
+
+// checkNode reports that the name of this machine cannot be part of the key of a chat, as that of its terminal is.
+func (c Config) checkNode() error {
+	name, err := c.NodeName()
+	if err != nil {
+		return err
+	}
+	if err := chat.ValidID(name); err != nil {
+		return i18n.Mistakef("node %q 不能用：%v", "node %q: %v", name, err)
 	}
 	return nil
 }
