@@ -301,7 +301,7 @@ var described = []struct{ key, en, zh string }{
 
 	{"data", "folder of what belongs to this machine: the agents' state, received files, the socket of `magpie chat`. Empty = the folder of the database, which must lie in it; with PostgreSQL it must be set, and no other Magpie may use the folder",
 		"属于这台机器的数据放在哪个文件夹：助手的状态、收到的文件、`magpie chat` 的套接字。留空 = 数据库所在的文件夹；数据库必须放在这个文件夹里；用 PostgreSQL 时必须设置，不能和另一个鹊桥共用"},
-	{"node", "name of this machine; sessions are resumed only where they were started. Empty = the host name; set it where host names change, as in containers",
-		"这台机器的名字；会话只在原来的机器上续接。留空 = 主机名；主机名会变时（如容器）请设置"},
+	{"node", "name of this machine; sessions are resumed only where they were started. Empty = the host name; set it where host names change, as in containers. With PostgreSQL no two machines may have the same",
+		"这台机器的名字；会话只在原来的机器上续接。留空 = 主机名；主机名会变时（如容器）请设置。用 PostgreSQL 时各台机器不能重名"},
 	{"shutdown_timeout", "time limit for stopping; running answers get most of it, answers that wait for an approval get none", "停止服务的时限；正在写的回答可以用其中的大部分，等待审批的立即结束"},
 }
