@@ -69,6 +69,9 @@ func (r *turnRunner) answer(ctx context.Context, t *turn) turncard.Outcome {
 		result, err = r.attemptInstalled(ctx, t)
 		var lost *claude.LostError
 		var exit *claude.ExitError
+		if errors.As(err, &exit) && r.db.Place().Lapsed() { // it was ended, as by a shutdown
+			err = context.Canceled
+		}
 		switch {
 		case errors.As(err, &lost):
 			if err := t.session.forget(ctx, lost); err != nil {
@@ -256,17 +259,30 @@ func (r *turnRunner) readAnswer(
 
 // runPrompt sends the question, or one of the agent's own commands, to a process.
 func (r *turnRunner) runPrompt(ctx context.Context, t *turn, p *claude.Process) iter.Seq2[claude.Event, error] {
-	t.sent = true
 	if line := r.ownCommand(t); line != "" {
+		t.sent = true
 		return p.Command(ctx, t.Turn.Prompt, line)
 	}
 	prompt := r.buildPrompt(ctx, t, !p.Fresh(), t.session.compare(ctx, p))
+	if isUnsure(prompt.Unread) { // it can soon be read
+		t.sent = false
+		return unbegun(prompt.Unread)
+	}
 	r.context.RecordSent(t.Turn.Key, prompt, !p.Fresh())
 	if !p.Fresh() && len(t.shown) == 0 {
 		t.promptTokens = contextmgr.EstimateTokens(prompt.Text())
 	}
 	failpoint.At("prompt: sending")
+	if r.db.Place().Lapsed() { // the machine was asleep, and another bridge may answer
+		return unbegun(context.Canceled)
+	}
+	t.sent = true
 	return p.Run(ctx, t.Turn.Prompt, prompt.Text(), t.shown...)
+}
+
+// unbegun are the events of a turn that is not begun.
+func unbegun(why error) iter.Seq2[claude.Event, error] {
+	return func(yield func(claude.Event, error) bool) { yield(nil, why) }
 }
 
 // buildPrompt makes the prompt while the process starts, which takes longer.

@@ -20,7 +20,7 @@ const (
 
 // reportOf summarizes for users what a prompt contained besides the question.
 func reportOf(r contextmgr.Request, p contextmgr.Prompt, lost claude.LostCause) *db.ContextReport {
-	t := &db.ContextReport{Session: sessionBegun, Lost: string(lost), Messages: p.Stats.Messages, Unread: p.Unread}
+	t := &db.ContextReport{Session: sessionBegun, Lost: string(lost), Messages: p.Stats.Messages, Unread: p.Unread != nil}
 	switch {
 	case r.Live:
 		t.Session = sessionLive

@@ -1,6 +1,7 @@
 package bridge
 
 import (
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -201,7 +202,7 @@ func TestTheContextReportFollowsThePrompt(t *testing.T) {
 			db.ContextReport{Session: sessionResumed, Messages: 3, Incomplete: true}},
 		"not compared": {contextmgr.Request{}, resumed, "",
 			db.ContextReport{Session: sessionResumed, Messages: 3, Unsure: true}},
-		"lost": {contextmgr.Request{Lost: true}, contextmgr.Prompt{Unread: true}, claude.LostMissing,
+		"lost": {contextmgr.Request{Lost: true}, contextmgr.Prompt{Unread: io.ErrUnexpectedEOF}, claude.LostMissing,
 			db.ContextReport{Session: sessionBegun, Lost: string(claude.LostMissing), Unread: true}},
 	} {
 		if got := reportOf(tc.r, tc.p, tc.lost); *got != tc.want {

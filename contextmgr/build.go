@@ -41,7 +41,7 @@ type Prompt struct {
 	Context
 	Current string // the question
 	Stats   Stats
-	Unread  bool // the History, or a part of it, could not be read and is missing
+	Unread  error // why the History, or a part of it, could not be read and is missing
 }
 
 // Text is the prompt as it is sent to the agent.
@@ -115,7 +115,7 @@ func (m *Manager) Build(ctx context.Context, r Request) Prompt {
 	p := composePrompt(r, c)
 	p.Stats.Tokens = m.Tokens(r.Model, p.Stats.Tokens)
 	if err != nil {
-		p.Unread = true
+		p.Unread = err
 		m.log.Error().Err(err).Stringer("chat", r.Key).Int64("turn", r.Turn).
 			Str("with", p.availableForLog()).Msg("history not read; answering with what is there")
 	}

@@ -74,7 +74,7 @@ func TestBuildGoesOnWithoutTheHistory(t *testing.T) {
 		p := m.Build(t.Context(), contextmgr.Request{
 			Key: key, Kind: chat.Private, Turn: 99, Asked: []chat.Message{{Text: "now"}}, ResumeID: session,
 		})
-		if p.Text() != "now" || !p.Unread {
+		if p.Text() != "now" || p.Unread == nil {
 			t.Errorf("prompt %q, unread %v", p.Text(), p.Unread)
 		}
 		if !strings.Contains(logs.String(), left) {

@@ -46,7 +46,7 @@ func asks(key chat.Key, text string, at time.Time) Request {
 func TestAQuestionAboutAntiquityIsNoError(t *testing.T) {
 	m, key := managerOf(t, Hybrid, "恐龙灭绝", "是的")
 	for _, text := range []string{"3000年前的恐龙是什么时候灭绝的", "dinosaurs 5000 years ago", "99999999999 天前的恐龙"} {
-		if p := m.Build(t.Context(), asks(key, text, newYear.AddDate(0, 1, 0))); p.Unread {
+		if p := m.Build(t.Context(), asks(key, text, newYear.AddDate(0, 1, 0))); p.Unread != nil {
 			t.Errorf("%q: the History could not be read", text)
 		}
 	}

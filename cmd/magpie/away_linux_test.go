@@ -33,7 +33,7 @@ type outage struct {
 	ids    map[string]string   // of the messages, by text
 }
 
-func newOutage(t *testing.T) *outage {
+func newOutage(t *testing.T, change ...func(*config.Config)) *outage {
 	t.Helper()
 	server := pgtest.Start(t, pgtest.Config{})
 	o := &outage{server: server, proxy: pgtest.NewProxy(t, server), said: map[string][]string{}, again: map[string]bool{}, ids: map[string]string{}}
@@ -44,6 +44,9 @@ func newOutage(t *testing.T) *outage {
 	redeliver := slices.Repeat([]time.Duration{every}, 600)
 	o.rig = makeRig(t, feishusim.Config{AckTimeout: 3 * time.Second, Redeliver: redeliver}, func(c *config.Config) {
 		c.DB.URL, c.Data = o.proxy.URL("postgres"), t.TempDir()
+		for _, f := range change {
+			f(c)
+		}
 	})
 	o.start()
 	t.Cleanup(func() { o.stop() })
@@ -225,6 +228,37 @@ func TestAnOutageOfTheDatabase(t *testing.T) {
 		must(t, o.server.Start(context.WithoutCancel(t.Context())))
 		o.settle()
 		o.checkLog()
+	}
+}
+
+// The server goes away after a question was taken up and before its History was read: it waits, and is not asked without it.
+func TestAQuestionWaitsForItsHistory(t *testing.T) {
+	t.Parallel()
+	o := newOutage(t)
+	o.say(o.chat)
+	o.settle()
+	side, err := sql.Open("pgx", o.server.URL("postgres"))
+	must(t, err)
+	t.Cleanup(func() { _ = side.Close() })
+	held, err := side.BeginTx(t.Context(), nil)
+	must(t, err)
+	_, err = held.ExecContext(t.Context(), `LOCK TABLE memories`)
+	must(t, err)
+	must(t, syscall.Kill(o.agent(), syscall.SIGKILL)) // what it knows is in its session only
+	o.say(o.chat)
+	o.until("the reading of memories", func() bool {
+		return o.stored(`SELECT COUNT(*) FROM pg_locks WHERE NOT granted AND relation = 'memories'::regclass`) > 0
+	})
+	must(t, o.server.Kill())
+	if !o.logs.await("history not read", 1) {
+		t.Error("the history was read")
+	}
+	must(t, o.server.Start(context.WithoutCancel(t.Context())))
+	o.settle()
+	for _, q := range o.model.Requests() {
+		if prompt := q.LastUser(); strings.Contains(prompt, "第 1 条") && !strings.Contains(prompt, "第 0 条") {
+			t.Errorf("asked without the history: %q", prompt)
+		}
 	}
 }
 
