@@ -90,6 +90,9 @@ func (c *Client) Health() door.Health {
 // SetShare limits this program to a part of the rates that the platform allows the app, from 0 to 1.
 func (c *Client) SetShare(share float64) { c.api.SetShare(share) }
 
+// ShutWhile has all calls fail while shut reports true, because another program may make them.
+func (c *Client) ShutWhile(shut func() bool) { c.api.ShutWhile(shut) }
+
 // Age is how long ago, at least, a time of the platform was, whatever this machine's clock says.
 func (c *Client) Age(at time.Time) time.Duration { return c.api.Age(at) }
 

@@ -145,6 +145,7 @@ func newProgram(
 	p.pool = claude.NewPool(p.cfg.Claude)
 	if c.HasFeishu() {
 		p.feishu = feishu.New(c.FeishuConfig(), log)
+		p.feishu.ShutWhile(p.store.Place().Lapsed)
 		if others := p.store.Place().Living() - 1; others > 0 {
 			p.feishu.SetShare(1 / float64(firstShare*others))
 		}
@@ -333,7 +334,14 @@ func (p *program) run(ctx context.Context) error {
 		return nil
 	})
 	g.Go(func() error { p.store.Guard(ctx, p.logStoreLoss); return nil })
-	g.Go(func() error { return p.store.Place().Keep(ctx, p.suspendAgents, p.shareRates) })
+	lost := make(chan error, 1)
+	g.Go(func() error {
+		err := p.store.Place().Keep(ctx, p.suspendAgents, p.shareRates)
+		if err != nil {
+			lost <- err
+		}
+		return err
+	})
 	if p.http != nil {
 		pages := healthServer(knownHosts(p.cfg.HTTP, p.http.Addr(), p.healthPages()))
 		g.Go(func() error { return serveHTTP(ctx, p.http, pages) })
@@ -359,7 +367,13 @@ func (p *program) run(ctx context.Context) error {
 			}
 		})
 	}
-	err := g.Wait()
+	ended := make(chan error, 1)
+	go func() { ended <- g.Wait() }()
+	var err error
+	select {
+	case err = <-ended:
+	case err = <-lost: // as by a crash: nothing that it does can be stored any more
+	}
 	p.pool.Close()
 	die()
 	managed.Wait()

@@ -34,8 +34,8 @@ type Place struct {
 	ttl    time.Duration
 	name   string // of the machine
 	run    int64
-	good   time.Duration // when the last renewal that has succeeded was sent, by [bootTime]
-	lost   bool          // another bridge has taken over
+	good   atomic.Int64 // when the last renewal that has succeeded was sent, by [bootTime]
+	lost   atomic.Bool  // another bridge has taken over
 	seen   atomic.Pointer[bridges]
 	left   atomic.Bool // it was given back
 	rooms  rooms
@@ -105,7 +105,7 @@ func Join(ctx context.Context, server *postgres.DB, m Member) (*Place, error) {
 		if err := tx.QueryRowContext(ctx, countNodes+`dead = 0`).Scan(&others); err != nil {
 			return err
 		}
-		p.good = bootTime()
+		p.good.Store(int64(bootTime()))
 		p.seen.Store(&bridges{living: others + 1, leads: others == 0})
 		return tx.QueryRowContext(ctx, insertNode, m.Name, m.Instance, m.Session, p.ttl.Seconds(), time.Now().UnixMilli()).
 			Scan(&p.run)
@@ -188,13 +188,19 @@ func (p *Place) bury(ctx context.Context, gone string, args ...any) error {
 	return nil
 }
 
-// Left is for how long it is certain that no other bridge writes in this one's chats. It is for what Keep calls.
+// age is how long ago the last renewal that has succeeded was sent.
+func (p *Place) age() time.Duration { return bootTime() - time.Duration(p.good.Load()) }
+
+// Left is for how long it is certain that no other bridge writes in this one's chats.
 func (p *Place) Left() time.Duration {
-	if p.lost {
+	if p.lost.Load() {
 		return 0
 	}
-	return max(0, p.good+p.ttl*9/10-bootTime())
+	return max(0, p.ttl*9/10-p.age())
 }
+
+// Lapsed reports whether the place was not renewed in time, so that no agent may work.
+func (p *Place) Lapsed() bool { return p != nil && p.age() > p.valid() }
 
 // OnRenewal sets what is done after each renewal of this bridge's place: another one may have left something.
 func (p *Place) OnRenewal(f func(ctx context.Context)) {
@@ -236,14 +242,14 @@ func (p *Place) Keep(ctx context.Context, tell func(error), living func(bridges 
 	defer tick.Stop()
 	lapsed, failed, told, reloads := false, error(nil), 0, int64(0)
 	steady := bootTime() // since then every renewal was in time
-	for next := p.good + p.renewEvery(); ; {
+	for next := bootTime() - p.age() + p.renewEvery(); ; {
 		select {
 		case <-ctx.Done():
 			return nil
 		case <-tick.C:
 		}
 		now := bootTime()
-		if now-p.good > p.valid() && !lapsed {
+		if p.Lapsed() && !lapsed {
 			lapsed = true
 			tell(cmp.Or(failed, errStopped))
 		}
@@ -252,7 +258,7 @@ func (p *Place) Keep(ctx context.Context, tell func(error), living func(bridges 
 		}
 		var seen bridges
 		if seen, failed = p.renew(ctx); failed == nil && seen.living == 0 {
-			p.lost = true
+			p.lost.Store(true)
 			if !lapsed {
 				tell(ErrPlaceLost)
 			}
@@ -268,7 +274,8 @@ func (p *Place) Keep(ctx context.Context, tell func(error), living func(bridges 
 			lapsed = false
 			tell(nil)
 		}
-		p.good, next = now, now+p.renewEvery()
+		p.good.Store(int64(now))
+		next = now + p.renewEvery()
 		p.seen.Store(&seen)
 		if seen.reloads > reloads {
 			reloads = seen.reloads

@@ -24,6 +24,10 @@ const (
 var ErrCircuitOpen = i18n.Mistakef(
 	"平台没有响应，暂停调用", "the platform is not responding, so calls are paused")
 
+// errShut is the cause of the [Error] of a call that was not made, see [Client.ShutWhile].
+var errShut = i18n.Mistakef("另一个鹊桥可能正在调用平台，本进程暂停调用",
+	"another bridge may make the calls to the platform, so this one makes none")
+
 // breaker is the circuit breaker of the HTTP API. A refusal is an answer, even one for too many calls. Only an unknown
 // outcome counts as a failure.
 type breaker struct {

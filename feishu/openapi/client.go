@@ -43,6 +43,7 @@ type Client struct {
 	breaker *breaker
 	clock   clock
 	counts  callCounts
+	shut    func() bool // see [Client.ShutWhile]; nil = never
 }
 
 // Request is one call.
@@ -114,6 +115,10 @@ func New(cfg Config, log zerolog.Logger) *Client {
 // SetShare limits this program to a part of the app's rates, because other programs make calls of the same app. The limits
 // of each chat and card stay: one program at a time writes there.
 func (c *Client) SetShare(share float64) { c.limits.setShare(share) }
+
+// ShutWhile has calls fail at once while shut reports true, because another program may make them. It is called before the
+// first call.
+func (c *Client) ShutWhile(shut func() bool) { c.shut = shut }
 
 // Call makes a request when the app's limits allow, and returns the whole JSON of the answer. Its errors are those of
 // ctx and [Error].

@@ -178,7 +178,7 @@ func ClassOf(err error) Class {
 // classWithoutCode is the class of a call that was not made, that got no reply, or that only a gateway has answered.
 func (e *Error) classWithoutCode() Class {
 	switch {
-	case errors.Is(e.Err, ErrCircuitOpen):
+	case errors.Is(e.Err, ErrCircuitOpen), errors.Is(e.Err, errShut):
 		return CircuitOpen
 	case e.Status == http.StatusTooManyRequests:
 		return RateLimited

@@ -117,6 +117,9 @@ func (c *Client) requestOnce(ctx context.Context, r Request, token *string, exch
 	if *token, err = c.tokens.get(ctx, *token); err != nil {
 		return err
 	}
+	if c.shut != nil && c.shut() { // at the last moment: it has waited, and maybe the machine slept
+		return &Error{Op: r.Op, Err: errShut}
+	}
 	err = c.send(r.Op, func() error { return exchange(*token) })
 	limits.noteRefusal(err)
 	return err

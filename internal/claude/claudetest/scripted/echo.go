@@ -4,6 +4,7 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -95,10 +96,11 @@ func (a *echo) answer(id, prompt string) error {
 	if done, err := a.fault(prompt); done || err != nil {
 		return err
 	}
-	line := prompt[strings.LastIndexByte(prompt, '\n')+1:]
-	if err := a.act(prompt, line); err != nil {
+	line, err := a.act(prompt)
+	if err != nil {
 		return err
 	}
+	line = cmp.Or(line, prompt[strings.LastIndexByte(prompt, '\n')+1:])
 	text := "echo: " + line
 	usage := object{"input_tokens": len(prompt) / 4, "output_tokens": len(text) / 4}
 	a.mu.Lock()
