@@ -15,6 +15,7 @@ import (
 	"magpie/bridge/delivery"
 	"magpie/db"
 	"magpie/db/cluster"
+	"magpie/db/engine"
 	"magpie/internal/chat"
 	"magpie/internal/i18n"
 )
@@ -171,7 +172,8 @@ func (o *Ownership) follow(ctx context.Context) {
 	if err == nil {
 		err = o.takeOwner(ctx)
 	}
-	if err != nil && !errors.Is(err, db.ErrNotFound) && ctx.Err() == nil {
+	told := errors.Is(err, db.ErrNotFound) || errors.Is(err, engine.ErrAway) // of which the operator is told once
+	if err != nil && !told && ctx.Err() == nil {
 		o.log.Error().Err(err).Msg("the owner of the bot could not be read; trying again")
 	}
 }
