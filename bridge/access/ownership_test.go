@@ -24,11 +24,11 @@ import (
 type founder struct {
 	user string
 	err  error
-	asks int
+	asks atomic.Int32
 }
 
 func (f *founder) Owner(context.Context) (string, error) {
-	f.asks++
+	f.asks.Add(1)
 	return f.user, f.err
 }
 
@@ -109,8 +109,8 @@ func TestThePlatformNamesTheOwner(t *testing.T) {
 		t.Error("the owner was not stored")
 	}
 	e.Run(t.Context())
-	if f.asks != 1 || len(e.out.Said) != 0 {
-		t.Errorf("asked %d times, welcomed again with %q", f.asks, e.out.Said)
+	if f.asks.Load() != 1 || len(e.out.Said) != 0 {
+		t.Errorf("asked %d times, welcomed again with %q", f.asks.Load(), e.out.Said)
 	}
 	// The configuration takes precedence. When it no longer names an owner, the detected one is the owner again.
 	e.Set(Config{Owner: "ou_config"})
@@ -258,8 +258,8 @@ func TestOneBridgeFindsTheOwner(t *testing.T) {
 		done := make(chan struct{})
 		go func() { defer close(done); e.Run(t.Context()) }()
 		time.Sleep(time.Minute)
-		if asked.asks != 1 || len(e.out.Said) > 0 {
-			t.Errorf("asked %d times, sent %v", asked.asks, e.out.Said)
+		if asked.asks.Load() != 1 || len(e.out.Said) > 0 {
+			t.Errorf("asked %d times, sent %v", asked.asks.Load(), e.out.Said)
 		}
 		if _, err := e.store.Access().SetOwner(t.Context(), db.Owner{App: "cli_1", User: "feishu:ou_1", Source: creator}); err != nil {
 			t.Fatal(err)
@@ -270,8 +270,8 @@ func TestOneBridgeFindsTheOwner(t *testing.T) {
 		}
 		leads.Store(true)
 		<-done
-		if len(e.out.Said) != 1 || asked.asks != 1 {
-			t.Errorf("sent %v, asked %d times", e.out.Said, asked.asks)
+		if len(e.out.Said) != 1 || asked.asks.Load() != 1 {
+			t.Errorf("sent %v, asked %d times", e.out.Said, asked.asks.Load())
 		}
 	})
 }
