@@ -62,6 +62,7 @@ func (r *cutOffTurns) run(ctx context.Context) error {
 	if r.running, err = r.db.Turns().Running(ctx); err != nil {
 		return err
 	}
+	r.running = slices.DeleteFunc(r.running, func(t db.Turn) bool { return !r.db.Place().Has(t.Key) })
 	// Before any turn: an agent of the earlier run may still be writing into the session that a new one would resume.
 	r.alone = r.working(ctx, r.running)
 	if n, err := claude.Sweep(ctx, r.pool.Config(), slices.Collect(maps.Keys(r.alone))...); err != nil {
@@ -87,9 +88,9 @@ func (r *cutOffTurns) takeOver(ctx context.Context, cut, waiting, awaited []chat
 		r.takeUp(cut, waiting, awaited)
 		return nil
 	}
-	before, err := place.OnTake(r.takeRoom) // events arrive already
-	for _, room := range before {
-		err = errors.Join(err, r.takeRoom(ctx, room))
+	before, err := place.OnTake(r.takeRooms) // of the earlier process, and of events that have arrived already
+	if err == nil {
+		err = r.takeRooms(ctx, before...)
 	}
 	if err == nil {
 		place.OnRenewal(r.takeFree)
@@ -133,13 +134,13 @@ func (r *cutOffTurns) takeUp(cut, waiting, awaited []chat.Key) {
 	}
 }
 
-// takeRoom takes up what an earlier bridge has left in a room that this one takes.
-func (r *cutOffTurns) takeRoom(ctx context.Context, room chat.Key) error {
+// takeRooms takes up what an earlier bridge has left in rooms that this one takes.
+func (r *cutOffTurns) takeRooms(ctx context.Context, rooms ...chat.Key) error {
 	cut, waiting, awaited, err := r.lookForLeft(ctx)
 	if err != nil {
 		return err
 	}
-	elsewhere := func(key chat.Key) bool { return key.Parent() != room }
+	elsewhere := func(key chat.Key) bool { return !slices.Contains(rooms, key.Parent()) }
 	r.takeUp(slices.DeleteFunc(cut, elsewhere), slices.DeleteFunc(waiting, elsewhere), slices.DeleteFunc(awaited, elsewhere))
 	return nil
 }

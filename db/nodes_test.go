@@ -259,7 +259,8 @@ func TestARenewedPlaceStays(t *testing.T) {
 	}
 }
 
-// The lock of the data folder shows that an earlier process of this machine is gone: nobody waits for its place.
+// The lock of the data folder shows that an earlier process of this machine is gone: nobody waits for its place, and its rooms
+// stay on the machine that has their sessions and agents.
 func TestABridgeThatWasKilledStartsAgainAtOnce(t *testing.T) {
 	dbtest.OfPostgres(t)
 	path, data := dbtest.Create(t), t.TempDir()
@@ -268,11 +269,19 @@ func TestABridgeThatWasKilledStartsAgainAtOnce(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	other := beside(t, path, "b")
 	accept(t, first, say("om_1", "hi"))
 	first.Kill(t)
 	second, err := db.Open(t.Context(), c)
 	if err != nil {
 		t.Fatal(err)
+	}
+	if _, err := other.Messages().Accept(t.Context(), say("om_2", "hi")); !errors.Is(err, chat.ErrElsewhere) || !second.Place().Has(oc) {
+		t.Errorf("the room went to another bridge: %v", err)
+	}
+	before, err := second.Place().OnTake(func(context.Context, ...chat.Key) error { return nil })
+	if err != nil || len(before) != 1 || before[0] != oc {
+		t.Errorf("to be taken up: %v, %v", before, err)
 	}
 	accept(t, second, say("om_2", "hi"))
 	if err := errors.Join(second.Close(), first.Close()); err != nil {
@@ -356,7 +365,7 @@ func TestRoomsOfADeadBridgeAreTaken(t *testing.T) {
 				t.Errorf("taken: %v, %v", mine, err)
 			}
 		}
-		before, err := others[i].Place().OnTake(func(context.Context, chat.Key) error { took[i].Add(1); return nil })
+		before, err := others[i].Place().OnTake(func(context.Context, ...chat.Key) error { took[i].Add(1); return nil })
 		if err != nil || len(before) != 1-i || i == 0 && before[0] != keys[0] {
 			t.Errorf("bridge %d has taken %v before, %v", i, before, err)
 		}

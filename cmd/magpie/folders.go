@@ -30,7 +30,6 @@ func agentsConfig(ctx context.Context, c config.Config, store *db.DB) (claude.Co
 	if err != nil {
 		return agents, err
 	}
-	agents.DieWithParent = !c.DB.DSN().IsFile() // another bridge may take their chats
 	agents.State = filepath.Join(data, "agents")
 	agents.Guarded = bridge.GuardedFiles()
 	agents.Data, agents.Private = data, append(private, c.PrivateFiles()...)

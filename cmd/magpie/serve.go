@@ -19,7 +19,6 @@ import (
 	"magpie/bridge/attachment"
 	"magpie/bridge/relay"
 	"magpie/db"
-	"magpie/db/dsn"
 	"magpie/feishu"
 	"magpie/internal/agenttools"
 	"magpie/internal/claude"
@@ -27,6 +26,7 @@ import (
 	"magpie/internal/claude/workspace"
 	"magpie/internal/door"
 	"magpie/internal/door/terminal"
+	"magpie/internal/failpoint"
 	"magpie/internal/operator/config"
 	"magpie/internal/operator/doctor"
 	"magpie/internal/operator/systemd"
@@ -100,7 +100,8 @@ type program struct {
 	unlock func() error // ends what makes this program the only one, see openStore
 	store  *db.DB
 	pool   *claude.Pool
-	feishu *feishu.Client // nil = people come through other doors only
+	guard  proctree.Watchdog // ends the agents if this process cannot
+	feishu *feishu.Client    // nil = people come through other doors only
 	doors  door.Doors
 	tools  *agenttools.Server // nil = the agents get no tools
 	files  attachment.Config
@@ -201,9 +202,6 @@ func (p *program) openStore(ctx context.Context) (err error) {
 			return err
 		}
 		p.unlock = folder.Release
-		if err := p.endEarlierAgents(ctx, c.DSN()); err != nil {
-			return err
-		}
 	case p.cfg.HasFeishu():
 		app, err := holdApp(p.cfg.Feishu.AppID)
 		if err != nil {
@@ -218,21 +216,14 @@ func (p *program) openStore(ctx context.Context) (err error) {
 	return err
 }
 
-// endEarlierAgents ends the agents that an earlier process has left, before another bridge may take their chats.
-func (p *program) endEarlierAgents(ctx context.Context, at dsn.DSN) error {
-	agents := p.cfg.Claude
-	agents.Instance = at.Instance()
-	if _, err := claude.Sweep(ctx, agents); err != nil && !errors.Is(err, errors.ErrUnsupported) {
-		return err
-	}
-	return nil
-}
-
 // prepareFolders creates the folders of the agents and of attachments.
 func (p *program) prepareFolders(ctx context.Context) (err error) {
 	if p.cfg.Claude, err = agentsConfig(ctx, p.cfg, p.store); err == nil {
 		p.cfg.Claude.Repaired = func(damage error) { p.log.Warn().Err(damage).Msg("damaged state of an agent repaired") }
-		err = p.cfg.Claude.Prepare()
+		p.guard.Instance = p.cfg.Claude.Instance
+		if p.guard.Users, err = p.cfg.Claude.AgentUsers(); err == nil {
+			err = p.cfg.Claude.Prepare()
+		}
 	}
 	files, folderErr := folderOf(p.cfg, "files")
 	group, groupErr := openDataFolder(p.cfg)
@@ -306,7 +297,14 @@ func (p *program) run(ctx context.Context) error {
 	m := systemd.NewNotifier(
 		watchdogProbe(p.store.CheckHealth, !p.cfg.DB.DSN().IsFile()), p.statusLine, p.log)
 	g, ctx := errgroup.WithContext(ctx)
-	g.Go(func() error { return p.bridge.Run(ctx) })
+	alive, die := context.WithCancel(context.WithoutCancel(ctx))
+	var managed sync.WaitGroup
+	if place := p.store.Place(); place != nil && !failpoint.Skips("pool: suspended") {
+		p.guard.Extend(place.Until())
+		managed.Go(func() { p.guard.Run(alive, p.logUnguarded) })
+	}
+	placed, leave := context.WithCancel(alive) // also while turns end at a shutdown
+	g.Go(func() error { defer leave(); return p.bridge.Run(ctx) })
 	if p.relay == nil {
 		g.Go(func() error { return p.doors.Run(ctx, p.bridge) })
 	} else {
@@ -336,7 +334,7 @@ func (p *program) run(ctx context.Context) error {
 	g.Go(func() error { p.store.Guard(ctx, p.logStoreLoss); return nil })
 	lost := make(chan error, 1)
 	g.Go(func() error {
-		err := p.store.Place().Keep(ctx, p.suspendAgents, p.shareRates)
+		err := p.store.Place().Keep(placed, p.suspendAgents, p.placeRenewed)
 		if err != nil {
 			lost <- err
 		}
@@ -357,8 +355,6 @@ func (p *program) run(ctx context.Context) error {
 	p.log.Info().Str("version", version()).
 		Int("max_turns", l.Turns).Int("cores", l.Cores).Int("max_processes", l.Processes).
 		Int64("free_mb", l.Memory>>20).Stringer("keep_alive", l.Idle).Msg("magpie is running")
-	alive, die := context.WithCancel(context.WithoutCancel(ctx))
-	var managed sync.WaitGroup
 	managed.Go(func() { m.Run(alive, ctx.Done()) })
 	if p.tools != nil { // until the last agent has ended, not only until ctx is done
 		managed.Go(func() {
@@ -428,13 +424,19 @@ func (p *program) suspendAgents(why error) {
 	p.pool.Resume()
 }
 
+// logUnguarded logs that the process that ends the agents if this one cannot has ended.
+func (p *program) logUnguarded(err error) {
+	p.log.Error().Err(err).Msg("nothing ends the agents if magpie is killed or stopped; trying again")
+}
+
 // firstShare divides the rates of the app for a bridge that joins others, until all know of each other. The platform allows
 // a fifth more than what the others then use together.
 const firstShare = 5
 
-// shareRates divides the rates of the app among the bridges that live. Who comes is told with its first renewal, when the
-// others have renewed their places, too; the part of who goes is used after their next renewals.
-func (p *program) shareRates(bridges int) {
+// placeRenewed lets the agents work on, and divides the rates of the app among the bridges that live. Who comes is told with
+// its first renewal, when the others have renewed their places, too; the part of who goes is used after their next renewals.
+func (p *program) placeRenewed(bridges int) {
+	p.guard.Extend(p.store.Place().Until())
 	if p.feishu != nil {
 		p.feishu.SetShare(1 / float64(bridges))
 	}

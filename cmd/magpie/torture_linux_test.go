@@ -25,6 +25,7 @@ import (
 	"magpie/db/dbtest"
 	"magpie/db/postgres"
 	"magpie/internal/claude/claudetest"
+	"magpie/internal/claude/proctree"
 	"magpie/internal/feishusim"
 	"magpie/internal/pgtest"
 )
@@ -52,7 +53,7 @@ type victim struct {
 // run starts the bridge, as its service manager does.
 func (b *victim) run(t testing.TB) {
 	cmd := exec.Command(binary(t), "serve")
-	cmd.Dir, cmd.Env, cmd.Stderr, cmd.Stdout = b.dir, b.env, b.log, b.log
+	cmd.Dir, cmd.Env, cmd.Stderr, cmd.Stdout, cmd.SysProcAttr = b.dir, b.env, b.log, b.log, proctree.OwnGroup()
 	must(t, cmd.Start())
 	b.cmd, b.done = cmd, make(chan struct{})
 	go func(done chan struct{}) { _ = cmd.Wait(); close(done) }(b.done)
@@ -85,6 +86,12 @@ func (b *victim) children() (pids []int) {
 	return pids
 }
 
+// isWatchdog reports whether a process ends the agents of a bridge that cannot.
+func isWatchdog(pid int) bool {
+	data, _ := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "cmdline"))
+	return bytes.HasPrefix(data, []byte("magpie-watchdog"))
+}
+
 // pause stops the machine of the bridge for a while, as it were, or the bridge alone, and its agents work on. If they are
 // stopped, too, the bridge is the first that goes on; they do as soon as it has seen that it was stopped.
 func (b *victim) pause(d time.Duration, alone bool) {
@@ -101,7 +108,8 @@ func (b *victim) pause(d time.Duration, alone bool) {
 	before := b.logged(seen)
 	b.signal(syscall.SIGCONT)
 	for range 100 {
-		if d < placeTTL || alone || b.unchecked || !b.running() || b.logged(seen) > before && len(b.children()) == 0 {
+		if d < placeTTL || alone || b.unchecked || !b.running() ||
+			b.logged(seen) > before && !slices.ContainsFunc(b.children(), func(pid int) bool { return !isWatchdog(pid) }) {
 			break
 		}
 		time.Sleep(10 * time.Millisecond)

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"magpie/db/postgres"
+	"magpie/internal/boottime"
 	"magpie/internal/i18n"
 )
 
@@ -33,8 +34,9 @@ type Place struct {
 	server *postgres.DB
 	ttl    time.Duration
 	name   string // of the machine
+	folder string // see [Member.Instance]
 	run    int64
-	good   atomic.Int64 // when the last renewal that has succeeded was sent, by [bootTime]
+	good   atomic.Int64 // when the last renewal that has succeeded was sent, by [boottime.Now]
 	lost   atomic.Bool  // another bridge has taken over
 	seen   atomic.Pointer[bridges]
 	left   atomic.Bool // it was given back
@@ -46,9 +48,9 @@ type Place struct {
 
 const (
 	lockPlaces = `SELECT pg_advisory_xact_lock(hashtextextended('nodes', 0))`
-	// what is gone: an earlier process of this data folder, or who has not renewed its place
+	// what is gone: an earlier process of this data folder, or another bridge that has not renewed its place
 	isEarlier = `dead = 0 AND instance = ?1 AND instance <> ''`
-	isOverdue = `dead = 0 AND until < clock_timestamp()`
+	isOverdue = `dead = 0 AND until < clock_timestamp() AND NOT (instance = ?1 AND instance <> '')`
 
 	declareDead = `UPDATE nodes SET dead = 1 WHERE `
 	deadNodes   = `SELECT CAST(run AS TEXT) FROM nodes WHERE dead = 1`
@@ -63,7 +65,11 @@ const (
 		RETURNING (SELECT COUNT(*) FROM nodes n WHERE n.dead = 0), (SELECT MIN(n.run) FROM nodes n WHERE n.dead = 0),
 			(SELECT COUNT(*) FROM nodes n WHERE n.run <> ?1 AND (n.dead = 1 OR n.dead = 0 AND n.until < clock_timestamp())),
 			reloads`
-	leaveNode = `UPDATE nodes SET dead = 2, until = clock_timestamp() WHERE run = ?1 AND dead = 0`
+	// the rooms of the earlier process, which the new one keeps
+	keepRooms = `UPDATE leases SET run = ?1, fence = fence + 1
+		WHERE run IN (SELECT run FROM nodes WHERE instance = ?2 AND instance <> '' AND dead = 1) RETURNING room`
+	endEarlier = `UPDATE nodes SET dead = 2 WHERE instance = ?1 AND dead = 1`
+	leaveNode  = `UPDATE nodes SET dead = 2, until = clock_timestamp() WHERE run = ?1 AND dead = 0`
 )
 
 // ErrPlaceLost means that another bridge has declared this one dead, and answers in its chats.
@@ -82,17 +88,19 @@ type Member struct {
 	TTL time.Duration
 }
 
-// Join takes a place for this bridge. Those of bridges that are gone are ended first: at once that of an earlier process of
-// this data folder, whose lock this one holds, and then those of bridges that have not renewed theirs.
+// Join takes a place for this bridge. Those of bridges that are gone are ended first: of those that have not renewed theirs,
+// and that of an earlier process of this data folder, whose lock this one holds. It keeps the rooms of the latter, whose
+// sessions and agents are on its machine.
 func Join(ctx context.Context, server *postgres.DB, m Member) (*Place, error) {
-	p := &Place{server: server, ttl: cmp.Or(m.TTL, placeTTL), name: m.Name, reload: make(chan struct{}, 1)}
-	err := p.bury(ctx, isEarlier, m.Instance)
+	p := &Place{server: server, ttl: cmp.Or(m.TTL, placeTTL), name: m.Name, folder: m.Instance, reload: make(chan struct{}, 1)}
+	err := p.buryOverdue(ctx)
 	if err == nil {
-		err = p.buryOverdue(ctx)
+		_, err = p.declareDead(ctx, isEarlier)
 	}
 	if err != nil {
 		return nil, err
 	}
+	var kept []string
 	err = p.tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
 		var wait, others int
 		if err := tx.QueryRowContext(ctx, sameName, m.Name).Scan(&wait); err == nil {
@@ -105,13 +113,23 @@ func Join(ctx context.Context, server *postgres.DB, m Member) (*Place, error) {
 		if err := tx.QueryRowContext(ctx, countNodes+`dead = 0`).Scan(&others); err != nil {
 			return err
 		}
-		p.good.Store(int64(bootTime()))
+		p.good.Store(int64(boottime.Now()))
 		p.seen.Store(&bridges{living: others + 1, leads: others == 0})
-		return tx.QueryRowContext(ctx, insertNode, m.Name, m.Instance, m.Session, p.ttl.Seconds(), time.Now().UnixMilli()).
+		err := tx.QueryRowContext(ctx, insertNode, m.Name, m.Instance, m.Session, p.ttl.Seconds(), time.Now().UnixMilli()).
 			Scan(&p.run)
+		if err == nil {
+			kept, err = texts(ctx, tx, keepRooms, p.run, m.Instance)
+		}
+		if err == nil {
+			_, err = tx.ExecContext(ctx, endEarlier, m.Instance)
+		}
+		return err
 	})
 	if err != nil {
 		return nil, err
+	}
+	for _, room := range kept {
+		p.rooms.add(room, false)
 	}
 	server.Fence()
 	return p, nil
@@ -153,7 +171,7 @@ func texts(ctx context.Context, q querier, query string, args ...any) (list []st
 // given the time to renew theirs.
 func (p *Place) buryOverdue(ctx context.Context) error {
 	var n int
-	if err := p.server.Row(ctx, countNodes+isOverdue).Scan(&n); err != nil || n == 0 {
+	if err := p.server.Row(ctx, countNodes+isOverdue, p.folder).Scan(&n); err != nil || n == 0 {
 		return p.server.Explain(err)
 	}
 	select {
@@ -161,15 +179,25 @@ func (p *Place) buryOverdue(ctx context.Context) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-	return p.bury(ctx, isOverdue)
+	return p.bury(ctx)
 }
 
-// bury ends the places of bridges that are gone: it declares them dead, and ends their connections after the commit, from
-// which on they get no new ones. Only then do their rooms count as free.
-func (p *Place) bury(ctx context.Context, gone string, args ...any) error {
-	var dead []string
-	err := p.tx(ctx, func(ctx context.Context, tx *sql.Tx) (err error) {
-		if _, err = tx.ExecContext(ctx, declareDead+gone, args...); err == nil {
+// bury ends the places of bridges that have not renewed theirs. Their rooms are free then.
+func (p *Place) bury(ctx context.Context) error {
+	dead, err := p.declareDead(ctx, isOverdue)
+	for _, run := range dead {
+		if err == nil {
+			_, err = p.server.Do(ctx, endNode, run)
+		}
+	}
+	return err
+}
+
+// declareDead declares bridges that are gone dead, and ends their connections after the commit, from which on they get no
+// new ones. It returns the runs of all whose rooms do not count as free yet.
+func (p *Place) declareDead(ctx context.Context, gone string) (dead []string, err error) {
+	err = p.tx(ctx, func(ctx context.Context, tx *sql.Tx) (err error) {
+		if _, err = tx.ExecContext(ctx, declareDead+gone, p.folder); err == nil {
 			dead, err = texts(ctx, tx, deadNodes)
 		}
 		return err
@@ -177,26 +205,24 @@ func (p *Place) bury(ctx context.Context, gone string, args ...any) error {
 	if err == nil && len(dead) > 0 {
 		err = p.server.EndDead(ctx)
 	}
-	for _, run := range dead {
-		if err == nil {
-			_, err = p.server.Do(ctx, endNode, run)
-		}
-	}
 	if err != nil {
-		return fmt.Errorf("end the places of bridges that are gone: %w", err)
+		return nil, fmt.Errorf("end the places of bridges that are gone: %w", err)
 	}
-	return nil
+	return dead, nil
 }
 
 // age is how long ago the last renewal that has succeeded was sent.
-func (p *Place) age() time.Duration { return bootTime() - time.Duration(p.good.Load()) }
+func (p *Place) age() time.Duration { return boottime.Now() - time.Duration(p.good.Load()) }
 
-// Left is for how long it is certain that no other bridge writes in this one's chats.
+// Until is how long it is certain that no other bridge writes in this one's chats, by [boottime.Now].
+func (p *Place) Until() time.Duration { return time.Duration(p.good.Load()) + p.ttl*9/10 }
+
+// Left is for how long that is.
 func (p *Place) Left() time.Duration {
 	if p.lost.Load() {
 		return 0
 	}
-	return max(0, p.ttl*9/10-p.age())
+	return max(0, p.Until()-boottime.Now())
 }
 
 // Lapsed reports whether the place was not renewed in time, so that no agent may work.
@@ -224,31 +250,31 @@ func (p *Place) Leave() error {
 
 // Keep renews this bridge's place among those that serve the database until ctx is done. tell is called with the
 // reason when it could not for so long that others may take over soon: no agent may work from then on. It is called with nil
-// when the place is renewed again. living is called with the number of bridges after the first renewal, and when it has
-// changed. Keep returns [ErrPlaceLost] when another bridge has taken over.
-func (p *Place) Keep(ctx context.Context, tell func(error), living func(bridges int)) error {
+// when the place is renewed again. renewed is called after each renewal, with the number of bridges. Keep returns
+// [ErrPlaceLost] when another bridge has taken over.
+func (p *Place) Keep(ctx context.Context, tell func(error), renewed func(bridges int)) error {
 	if p == nil {
 		<-ctx.Done()
 		return nil
 	}
 	ctx, stop := context.WithCancel(ctx)
-	overdue, renewed := make(chan struct{}, 1), make(chan struct{}, 1)
+	overdue, around := make(chan struct{}, 1), make(chan struct{}, 1)
 	var watch sync.WaitGroup
 	defer watch.Wait()
 	defer stop()
 	watch.Go(func() { p.endOverdue(ctx, overdue) })
-	watch.Go(func() { p.lookAround(ctx, renewed) })
+	watch.Go(func() { p.lookAround(ctx, around) })
 	tick := time.NewTicker(p.renewEvery() / 5)
 	defer tick.Stop()
-	lapsed, failed, told, reloads := false, error(nil), 0, int64(0)
-	steady := bootTime() // since then every renewal was in time
-	for next := bootTime() - p.age() + p.renewEvery(); ; {
+	lapsed, failed, reloads := false, error(nil), int64(0)
+	steady := boottime.Now() // since then every renewal was in time
+	for next := steady - p.age() + p.renewEvery(); ; {
 		select {
 		case <-ctx.Done():
 			return nil
 		case <-tick.C:
 		}
-		now := bootTime()
+		now := boottime.Now()
 		if p.Lapsed() && !lapsed {
 			lapsed = true
 			tell(cmp.Or(failed, errStopped))
@@ -270,10 +296,6 @@ func (p *Place) Keep(ctx context.Context, tell func(error), living func(bridges 
 		if failed != nil {
 			continue
 		}
-		if lapsed {
-			lapsed = false
-			tell(nil)
-		}
 		p.good.Store(int64(now))
 		next = now + p.renewEvery()
 		p.seen.Store(&seen)
@@ -281,15 +303,16 @@ func (p *Place) Keep(ctx context.Context, tell func(error), living func(bridges 
 			reloads = seen.reloads
 			signal(p.reload)
 		}
-		if seen.living != told {
-			told = seen.living
-			living(told)
+		renewed(seen.living)
+		if lapsed {
+			lapsed = false
+			tell(nil)
 		}
 		// When the database was away, all are overdue: they are given the time to renew theirs.
 		if seen.overdue > 0 && now-steady > p.ttl {
 			signal(overdue)
 		}
-		signal(renewed)
+		signal(around)
 	}
 }
 
@@ -337,7 +360,7 @@ func (p *Place) endOverdue(ctx context.Context, some <-chan struct{}) {
 		case <-ctx.Done():
 			return
 		}
-		for p.bury(ctx, isOverdue) != nil && ctx.Err() == nil {
+		for p.bury(ctx) != nil && ctx.Err() == nil {
 			select {
 			case <-time.After(p.renewEvery()):
 			case <-ctx.Done():

@@ -24,7 +24,7 @@ type rooms struct {
 	mu     sync.Mutex
 	own    map[string]bool
 	taking singleflight.Group
-	taken  func(ctx context.Context, room chat.Key) error // see [Place.OnTake]
+	taken  func(ctx context.Context, rooms ...chat.Key) error // see [Place.OnTake]
 }
 
 func (r *rooms) has(room string) bool {
@@ -34,7 +34,7 @@ func (r *rooms) has(room string) bool {
 }
 
 // add adds a room, unless something is to be done first, which it returns: see [Place.OnTake].
-func (r *rooms) add(room string, done bool) (first func(ctx context.Context, room chat.Key) error) {
+func (r *rooms) add(room string, done bool) (first func(ctx context.Context, rooms ...chat.Key) error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.taken != nil && !done {
@@ -55,7 +55,7 @@ const takeRoom = `INSERT INTO leases (room, run, fence) VALUES (?1, ?2, 1) ON CO
 
 // OnTake sets what is done when this bridge takes a room, before anything is written there: an earlier bridge may have left
 // something. It returns the rooms that were taken before, in which that is still to be done.
-func (p *Place) OnTake(f func(ctx context.Context, room chat.Key) error) (before []chat.Key, err error) {
+func (p *Place) OnTake(f func(ctx context.Context, rooms ...chat.Key) error) (before []chat.Key, err error) {
 	if p == nil {
 		return nil, nil
 	}

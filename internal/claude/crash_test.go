@@ -22,8 +22,10 @@ import (
 
 	"github.com/google/uuid"
 
+	"magpie/internal/boottime"
 	"magpie/internal/claude"
 	"magpie/internal/claude/proctree"
+	"magpie/internal/claude/workspace"
 	"magpie/internal/modelsim"
 )
 
@@ -55,6 +57,7 @@ type job struct {
 	Prompt string
 	Adopt  bool
 	Sweep  bool // only sweep
+	Guard  bool // a watchdog ends the agents
 }
 
 // bridge runs one turn. It prints "asks" when people would be asked, then "turn", closes its pool, prints "closed" and
@@ -81,6 +84,16 @@ func bridge(text string) error {
 				return fmt.Errorf("the exit status of a child was lost: %w", err)
 			}
 		}
+	}
+	if j.Guard {
+		guard := proctree.Watchdog{Instance: j.Config.Instance}
+		guard.Extend(boottime.Now() + time.Second)
+		go func() {
+			for range time.Tick(100 * time.Millisecond) {
+				guard.Extend(boottime.Now() + time.Second)
+			}
+		}()
+		go guard.Run(context.Background(), func(err error) { fmt.Fprintln(os.Stderr, err) })
 	}
 	pool := claude.NewPool(j.Config)
 	p, err := pool.Acquire(context.Background(), "a", j.Spec)
@@ -240,6 +253,34 @@ func TestASweepEndsWhatAKilledBridgeLeft(t *testing.T) {
 	got, err := r.cfg.Transcripts("").ReadOutcome(r.cfg.Project, j.Spec.Session, j.Prompt)
 	if err != nil || !got.Known || !got.Acted || got.Ended || got.Text != "let me" {
 		t.Errorf("recalled %+v %v", got, err)
+	}
+}
+
+// With a watchdog nothing is left of the agents of a bridge that is killed, behind the wall, too, whatever their tools have
+// started, but other bridges keep theirs.
+func TestAWatchdogEndsWhatAKilledBridgeLeaves(t *testing.T) {
+	for _, mode := range []workspace.WallMode{"off", "auto"} {
+		t.Run(string(mode), func(t *testing.T) {
+			file := filepath.Join(t.TempDir(), "pids")
+			r := newRig(t, func(c *claude.Config) {
+				c.AllowedTools, c.Instance, c.Wall = []string{"Bash"}, uuid.NewString(), mode
+			})
+			r.model.Script(tool(leaves(file)+"; echo $$ >> "+file+"; sleep 300"), tool("echo $$ >> "+file+"; sleep 300"))
+			j := job{Spec: withDir(fresh(), r.cfg.Project), Prompt: uuid.NewString(), Guard: true}
+			p := r.program(j)
+			pidsIn(t, file, 4)
+			j.Spec, r.cfg.Instance = withDir(fresh(), r.cfg.Project), uuid.NewString()
+			r.program(j)
+			pids := pidsIn(t, file, 5)
+			began := time.Now()
+			must(t, p.Process.Kill())
+			_ = p.Wait()
+			must(t, poll(t.Context(), "the end of the agent", func() bool { return !slices.ContainsFunc(pids[:4], there) }))
+			t.Logf("the agent and its tools ended after %v", time.Since(began))
+			if !there(pids[4]) {
+				t.Error("the tool of another bridge was ended")
+			}
+		})
 	}
 }
 

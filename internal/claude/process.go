@@ -92,9 +92,6 @@ func start(a workspace.Agent, spec Spec) (*Process, error) {
 		out: newOutputRouter(in), stderr: &stream.TailBuffer{},
 		timeouts: newTimeouts(c), commands: c.SlashCommands(), session: sessionState{fresh: true},
 	}
-	if c.DieWithParent {
-		p.child.DieWithParent()
-	}
 	p.out.unknown = c.Unknown
 	p.out.unasked = UnaskedWork{
 		in: in, allowed: l.Unasked, mode: spec.Mode, tasks: newTasks(), asks: map[string]bool{},

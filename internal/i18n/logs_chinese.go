@@ -31,6 +31,7 @@ var LogLinesInChinese = map[string]string{
 	"check: database":                                                                           "检查：数据库",
 	"the database server answers again: messages are stored and acknowledged":                   "数据库服务器恢复：继续保存和确认消息",
 	"the database server does not answer: nothing is stored, and messages are not acknowledged": "数据库服务器没有回应：不再保存，也不再确认消息",
+	"nothing ends the agents if magpie is killed or stopped; trying again":                      "鹊桥若被强制结束或暂停，没有进程会结束助手；正在重试",
 	"the place in the database is not renewed, and another bridge may take over: the agents end until it is": "数据库里的席位没有续上，另一个鹊桥可能接管：续上之前先结束所有助手进程",
 	"chats of bridges that are gone are not taken over; trying again":                                        "没能接管已停止的鹊桥的聊天，正在重试",
 	"the place in the database is renewed: the agents go on":                                                 "数据库里的席位已续上：助手继续工作",

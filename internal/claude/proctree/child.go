@@ -25,7 +25,6 @@ type Child struct {
 	exited      chan struct{} // closed when it has ended and its output was read
 	err         error         // how it ended; set before exited is closed
 	inputSent   atomic.Bool   // it got input
-	dies        bool          // see [Child.DieWithParent]
 	wall        *wall.Plan    // nil = it sees all files of its user
 	leftNothing bool          // it has ended without leaving possible descendants; set before exited is closed
 }
@@ -41,25 +40,17 @@ func New(cmd *exec.Cmd, instance, session string) *Child {
 	return &Child{cmd: cmd, mark: mark, exited: make(chan struct{})}
 }
 
-// DieWithParent has it killed when this program ends, however it does. What it has started lives on. It is called before
-// Start.
-func (c *Child) DieWithParent() { c.dies = true }
-
 // Start starts it with this environment, behind that wall; nil = none. It returns when the CLI itself runs.
 func (c *Child) Start(env []string, behind *wall.Plan) error {
 	c.cmd.Env, c.wall = append(env, c.mark), behind
-	in := func(start func() error) error { return start() }
-	if c.dies {
-		in = withParent(c.cmd.SysProcAttr)
-	}
 	if behind == nil {
-		return procs.start(c, func() error { return in(c.cmd.Start) })
+		return procs.start(c, c.cmd.Start)
 	}
 	gate, err := behind.Apply(c.cmd)
 	if err != nil {
 		return err
 	}
-	if err := procs.start(c, func() error { return in(gate.Start) }); err != nil {
+	if err := procs.start(c, gate.Start); err != nil {
 		gate.Close()
 		return err
 	}

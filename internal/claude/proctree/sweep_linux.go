@@ -34,6 +34,12 @@ func Sweep(ctx context.Context, instance string, spared []string, users ...uint3
 		return 0, errors.New("sweep: no instance")
 	}
 	s := newSweeper(instance, spared, users)
+	s.ask(ctx)
+	return s.kill(ctx)
+}
+
+// ask asks the CLIs to end, and waits until they have.
+func (s *sweeper) ask(ctx context.Context) {
 	s.scan()
 	signalAll(s.agents(), syscall.SIGTERM)
 	for range sweepGrace / sweepTick {
@@ -42,7 +48,10 @@ func Sweep(ctx context.Context, instance string, spared []string, users ...uint3
 		}
 		s.scan()
 	}
-	// New processes may appear while others are killed, so the scan is repeated until the list is empty.
+}
+
+// kill kills all until none is left. New processes may appear meanwhile, so the scan is repeated.
+func (s *sweeper) kill(ctx context.Context) (killed int, err error) {
 	for range sweepLimit / sweepTick {
 		s.scan()
 		if len(s.alive) == 0 {
@@ -54,18 +63,6 @@ func Sweep(ctx context.Context, instance string, spared []string, users ...uint3
 		}
 	}
 	return len(s.known), errors.Join(fmt.Errorf("sweep: %d processes do not end", len(s.alive)), ctx.Err())
-}
-
-// pause waits, and returns false if ctx ended first.
-func pause(ctx context.Context, d time.Duration) bool {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
 }
 
 // Stray is a CLI that an earlier run of the program has left behind.

@@ -100,9 +100,6 @@ func (p *Plan) encode(cmd *exec.Cmd) []byte {
 	} else if os.Geteuid() == 0 {
 		line(inside.Rights, "")
 	}
-	if cmd.SysProcAttr.Pdeathsig == syscall.SIGKILL {
-		line(inside.Killed, "")
-	}
 	if cmd.Path != "" {
 		dir := cmd.Dir
 		if dir == "" {

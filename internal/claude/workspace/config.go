@@ -80,9 +80,6 @@ type Config struct {
 	Instance string `toml:"-" env:"-"`
 	// Environ is the environment from which the allow list selects, as "NAME=value". The caller supplies it.
 	Environ []string `toml:"-" env:"-"`
-	// DieWithParent has agents killed when this program ends, however it does. It needs Linux or Windows, where they always
-	// are. The caller sets it, if another program may take over their work.
-	DieWithParent bool `toml:"-" env:"-"`
 	// Grace is the time for each step of stopping a turn; 0 is the default. Tests on a busy machine use more.
 	Grace time.Duration `toml:"-" env:"-"`
 	// Quiet is how long the chats must be quiet before a background task runs; 0 is the default. Tests of the replies

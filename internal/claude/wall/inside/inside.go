@@ -28,7 +28,6 @@ const (
 	Arg    = 'a' // the next of its arguments, its name first
 	Last   = '.' // the end of the plan
 	Rights = 'r' // keep the rights of root, which do not reach out of the wall
-	Killed = 'k' // when the program that waits outside ends
 )
 
 // End ends the ID of a process.

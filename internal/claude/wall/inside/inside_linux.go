@@ -40,7 +40,6 @@ type plan struct {
 	user    int // -1 = none
 	groups  []uint32
 	rights  bool
-	killed  bool
 	dir     string
 	path    string
 	args    []string
@@ -263,8 +262,6 @@ func (b *builder) take(kind byte, value string) {
 		b.user = int(number(value))
 	case Rights:
 		b.rights = true
-	case Killed:
-		b.killed = true
 	case Dir:
 		b.dir = value
 	case Path:
@@ -360,9 +357,6 @@ func (b *builder) dropRights() {
 		}
 	}
 	b.call("drop rights", "", syscall.SYS_CAPSET, b.pointer(unsafe.Pointer(header)), b.pointer(unsafe.Pointer(sets)))
-	if b.killed { // a change of rights would end that
-		b.call("end together", "", syscall.SYS_PRCTL, syscall.PR_SET_PDEATHSIG, uintptr(syscall.SIGKILL))
-	}
 }
 
 // exec adds the call that becomes the other program. Without one, those that look whether what is hidden is, and stays.

@@ -1,4 +1,5 @@
-package cluster
+// Package boottime is a clock that also runs while the machine sleeps, and that all programs of a machine share.
+package boottime
 
 import (
 	"time"
@@ -6,8 +7,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// bootTime is the time since the machine was started, with the time for which it slept.
-func bootTime() time.Duration {
+// Now is the time since the machine was started.
+func Now() time.Duration {
 	var t unix.Timespec
 	if err := unix.ClockGettime(unix.CLOCK_BOOTTIME, &t); err != nil {
 		return time.Since(started)
