@@ -18,6 +18,7 @@ import (
 	"magpie/bridge/attachment"
 	"magpie/bridge/budget"
 	"magpie/bridge/delivery"
+	"magpie/bridge/homes"
 	"magpie/bridge/language"
 	"magpie/bridge/overheard"
 	"magpie/bridge/workplace"
@@ -128,6 +129,13 @@ type Bridge struct {
 	limits    *usageLimits
 	ahead     *aheadStarts
 	arrivals  arrivals
+	homes     homes.Homes
+}
+
+// TellAway tells whoever has asked something that no machine with the chat's project is there, if that is so. It reports
+// whether it did: one of several bridges does.
+func (b *Bridge) TellAway(ctx context.Context, m chat.Incoming) (told bool, err error) {
+	return b.homes.TellAway(ctx, m)
 }
 
 // SetBudget changes the budget, from the next turn on.

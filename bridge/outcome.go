@@ -24,6 +24,7 @@ import (
 func failedOutcome(log *zerolog.Logger, err error) turncard.Outcome {
 	var exit *claude.ExitError
 	var spent *budget.SpentError
+	var away *workplace.AwayError
 	// The order matters: a stop or a shutdown also ends the process, and the exit error that follows says nothing.
 	switch {
 	case errors.Is(err, errStopped):
@@ -39,6 +40,9 @@ func failedOutcome(log *zerolog.Logger, err error) turncard.Outcome {
 	case errors.As(err, &spent):
 		log.Info().Err(err).Msg("turn not begun")
 		return turncard.Outcome{State: convo.Failed, Failure: turncard.FailBudget, Notice: spent.Notice}
+	case errors.As(err, &away):
+		log.Error().Err(err).Msg("turn failed")
+		return turncard.Outcome{State: convo.Failed, Failure: "project", Notice: i18n.ProjectAway.With(away.Name, away.Away)}
 	case errors.Is(err, workplace.ErrGone):
 		log.Error().Err(err).Msg("turn failed")
 		return turncard.Outcome{State: convo.Failed, Failure: "project", Notice: i18n.ProjectGone}

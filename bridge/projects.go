@@ -25,6 +25,8 @@ func (cs *commandSet) listProjects(_ context.Context, o invocation) (commandResu
 		mark := ""
 		if err == nil && p == now {
 			mark = i18n.ProjectHere.In(o.lang)
+		} else if p.Away != "" {
+			mark = i18n.ProjectAt.Sprintf(o.lang, p.Away)
 		} else {
 			others = append(others, turncard.CommandButton(p.Label(), "/cd "+cmp.Or(p.Name, i18n.DefaultWords[0])))
 		}
@@ -49,6 +51,9 @@ func (cs *commandSet) changeProject(ctx context.Context, o invocation) (commandR
 	c := o.chat
 	c.Settings.Project = p.Name
 	if ok {
+		if p.Away != "" {
+			return o.say(i18n.ProjectAway, p.Name, p.Away)
+		}
 		if _, err := cs.places.Resolve(c); err != nil {
 			cs.log.Error().Err(err).Str("project", p.Label()).Msg("agents may not work in a project")
 			ok = false

@@ -11,6 +11,7 @@ import (
 	"magpie/bridge/attachment"
 	"magpie/bridge/budget"
 	"magpie/bridge/delivery"
+	"magpie/bridge/homes"
 	"magpie/bridge/language"
 	"magpie/bridge/login"
 	"magpie/bridge/overheard"
@@ -131,7 +132,9 @@ func New(config Config, store *db.DB, pool *claude.Pool, messenger delivery.Mess
 			commands: commands, approvals: approvals, ahead: ahead, limits: limits, log: log,
 		},
 		recovery: cutOff,
+		homes:    homes.Homes{Places: places, DB: store, Out: out, Access: authorizer, Languages: languages},
 	}
+	b.homes.Restrict()
 	b.SetBudget(cfg.Budget)
 	b.SetAccess(cfg.Access)
 	return b

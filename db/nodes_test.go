@@ -413,3 +413,30 @@ func TestRenewalsDoNotWait(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// A bridge takes only the rooms that it may. What waits in others is for another bridge.
+func TestABridgeTakesOnlyWhatItMay(t *testing.T) {
+	dbtest.OfPostgres(t)
+	d, err := bridge(t, dbtest.Create(t), "a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close() //nolint:errcheck // nothing to lose
+	place, mine, others := d.Place(), chat.FeishuChat("oc_mine"), chat.FeishuChat("oc_others")
+	place.TakeOnly(func(_ context.Context, room chat.Key) (bool, error) { return room == mine, nil })
+	topic := others
+	topic.Thread = "omt_1"
+	for key, want := range map[chat.Key]bool{mine: true, others: false, topic: false} {
+		if got, err := place.Take(t.Context(), key); got != want || err != nil {
+			t.Errorf("%v: taken %v, %v", key, got, err)
+		}
+	}
+	if free, err := place.Free(t.Context(), []chat.Key{others, mine, topic}); err != nil || len(free) != 1 || free[0] != mine {
+		t.Errorf("free are %v, %v", free, err)
+	}
+	for name, want := range map[string]bool{"a": true, "b": false} {
+		if lives, err := place.Lives(t.Context(), []string{"c", name}); lives != want || err != nil {
+			t.Errorf("%s lives: %v, %v", name, lives, err)
+		}
+	}
+}

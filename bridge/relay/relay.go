@@ -25,6 +25,9 @@ import (
 type Config struct {
 	// Take takes the room of a chat for this bridge, and reports whether it has it.
 	Take func(ctx context.Context, key chat.Key) (mine bool, err error)
+	// Away tells whoever has written a message to the bot if no bridge is there that may handle it, and reports whether it did.
+	// Without it nobody is told.
+	Away func(ctx context.Context, m chat.Incoming) (told bool, err error)
 	// Queue keeps events for other bridges.
 	Queue forwarded.Queue
 	// Secret is known to all bridges, and not to the database.

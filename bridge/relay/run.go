@@ -2,6 +2,7 @@ package relay
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"sync"
@@ -15,6 +16,7 @@ const (
 	pollEvery = time.Second
 	// pollIdle is pollEvery while no events wait: a hint tells of new ones, and is hardly ever lost.
 	pollIdle = 5 * time.Second
+	longWait = 2 * time.Second // of a message, until somebody looks why
 	// tooLong is how long the bridge may take for an event: what a door gives it, and no longer than a stop may take.
 	tooLong = 2500 * time.Millisecond
 	// Pauses after failures; each is twice as long as the one before. While an event has failed only so often, what came
@@ -30,6 +32,7 @@ type lane struct {
 	running, again bool
 	refused        time.Time // when another bridge had the room
 	failures       map[int64]*failure
+	told           bool // somebody knows that nobody can handle its events
 }
 
 // failure is that of an event.
@@ -113,6 +116,8 @@ func (r *Relay) work(ctx context.Context, room chat.Key, l *lane) {
 		mine, err := r.config.Take(ctx, room)
 		if err == nil && mine {
 			err = r.handleAll(ctx, room, l)
+		} else if err == nil {
+			err = r.tellAway(ctx, room, l)
 		}
 		if err != nil && ctx.Err() == nil {
 			r.config.Log.Warn().Err(err).Stringer("chat", room).Msg("events at other bridges not handled")
@@ -125,6 +130,30 @@ func (r *Relay) work(ctx context.Context, room chat.Key, l *lane) {
 		l.running, l.again = again, false
 		r.mu.Unlock()
 	}
+}
+
+// tellAway tells who waits if nobody is there that may handle the events of a room, once while some wait.
+func (r *Relay) tellAway(ctx context.Context, room chat.Key, l *lane) error {
+	if l.told || r.config.Away == nil {
+		return nil
+	}
+	events, err := r.config.Queue.Events(ctx, room, 0)
+	if err != nil {
+		return err
+	}
+	for _, e := range events {
+		var m chat.Incoming
+		if kind(e.Kind) != message || e.Age < longWait {
+			continue
+		}
+		data, err := r.seal.Open(nil, nil, e.Payload, label(room, message))
+		if err != nil || json.Unmarshal(data, &m) != nil || !m.ToBot {
+			continue // whoever handles it says what is wrong with it
+		}
+		l.told, err = r.config.Away(ctx, m)
+		return err
+	}
+	return nil
 }
 
 // handleAll handles all events of a room that are due.

@@ -31,6 +31,8 @@ type Project struct {
 	Mode string `toml:"mode"` // the highest permission mode for chats; empty = the configured one
 	// allows bypassPermissions, in which agents never ask for permission
 	Bypass bool `toml:"bypass"`
+	// the machines that have the folder; empty = each has it
+	Nodes []string `toml:"nodes"`
 }
 
 // UnmarshalText reads an entry that is only a path.
@@ -46,7 +48,11 @@ type Set struct {
 	Named   map[string]Project // what chats can switch to, by name
 	Guard   Guard              // folders that are off limits to agents
 	AskAll  bool               // the CLI asks before each tool use, even a read
+	Node    string             // this machine
 }
+
+// IsHere reports whether a machine has a project's folder.
+func (p Project) IsHere(node string) bool { return len(p.Nodes) == 0 || slices.Contains(p.Nodes, node) }
 
 // DefaultMode is the mode of a project that names none.
 const DefaultMode = "default"
@@ -79,6 +85,7 @@ type Place struct {
 	Name string // empty = the default project
 	Dir  string
 	Mode string
+	Away string // the machines that have it, if this one has not
 }
 
 // Label is the project's name for users, or the name of its folder, but not the path.
@@ -98,19 +105,23 @@ func (s Set) LabelOf(c db.Chat) string {
 
 // List lists the projects, the default one first.
 func (s Set) List() []Place {
-	list := []Place{{"", s.Default, s.Mode}}
+	list := []Place{{Dir: s.Default, Mode: s.Mode}}
 	for _, name := range slices.Sorted(maps.Keys(s.Named)) {
 		p := s.Named[name]
-		list = append(list, Place{name, p.Path, p.highestMode(s.Mode)})
+		place := Place{Name: name, Dir: p.Path, Mode: p.highestMode(s.Mode)}
+		if !p.IsHere(s.Node) {
+			place.Away = strings.Join(p.Nodes, ", ")
+		}
+		list = append(list, place)
 	}
 	return list
 }
 
-// Distinct lists where agents may work, the default project first; each folder and mode once.
+// Distinct lists where agents may work on this machine, the default project first; each folder and mode once.
 func (s Set) Distinct() (list []Place) {
 	for _, w := range s.List() {
 		w.Name = ""
-		if !slices.Contains(list, w) {
+		if w.Away == "" && !slices.Contains(list, w) {
 			list = append(list, w)
 		}
 	}
@@ -131,6 +142,11 @@ func (s Set) Find(name string) (Place, bool) {
 // ErrGone means that the chat's project is no longer configured.
 var ErrGone = errors.New("the chat's project is not configured")
 
+// AwayError means that another machine has the chat's project.
+type AwayError struct{ Place }
+
+func (e *AwayError) Error() string { return fmt.Sprintf("the project %s is on %s", e.Name, e.Away) }
+
 // Of returns the project of a chat.
 func (s Set) Of(c db.Chat) (Place, error) {
 	for _, p := range s.List() {
@@ -147,6 +163,9 @@ func (s Set) Resolve(c db.Chat) (string, error) {
 	p, err := s.Of(c)
 	if err != nil {
 		return "", err
+	}
+	if p.Away != "" {
+		return "", &AwayError{p}
 	}
 	dir, err := s.Guard.ResolveDir(p.Dir)
 	if err != nil {
@@ -322,7 +341,7 @@ func (s Set) Check() error {
 		switch {
 		case p.Path == "":
 			fail(i18n.Mistakef("缺少 path", "path is missing"))
-		default:
+		case p.IsHere(s.Node):
 			if _, err := s.Guard.ResolveDir(p.Path); err != nil {
 				fail(err)
 			}

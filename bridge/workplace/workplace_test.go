@@ -1,6 +1,7 @@
 package workplace
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -184,5 +185,32 @@ func TestANamedProjectComesFirst(t *testing.T) {
 	delete(places.Named, "Web")
 	if got, ok := places.Find("web"); !ok || got.Dir != "/srv/web" {
 		t.Errorf("the usual one by its folder: %+v", got)
+	}
+}
+
+// A machine knows the projects of others by name, and neither looks for their folders nor works there.
+func TestProjectsOfOtherMachines(t *testing.T) {
+	t.Parallel()
+	dir := deliverytest.Folders(t, "a", "b")
+	at := func(name string) string { return filepath.Join(dir, name) }
+	places := Set{Default: at("a"), Node: "a", Named: map[string]Project{
+		"here": {Path: at("b"), Nodes: []string{"b", "a"}}, "there": {Path: at("nowhere"), Nodes: []string{"b", "c"}},
+		"all": {Path: at("b"), Nodes: []string{}},
+	}}
+	must(t, places.Check())
+	for name, away := range map[string]string{"here": "", "there": "b, c", "all": ""} {
+		_, err := places.Resolve(db.Chat{Settings: db.Settings{Project: name}})
+		got, ok := places.Find(name)
+		if !ok || got.Away != away || errors.As(err, new(*AwayError)) != (away != "") || err != nil && away == "" {
+			t.Errorf("%s: %+v, %v", name, got, err)
+		}
+	}
+	if list := places.Distinct(); len(list) != 2 {
+		t.Errorf("agents work in %+v", list)
+	}
+	places.Named["there"] = Project{Path: at("nowhere"), Nodes: []string{"b"}, Mode: "yolo"}
+	places.Named["none"] = Project{Nodes: []string{"b"}}
+	if err := places.Check(); err == nil || !strings.Contains(err.Error(), "there: mode") || !strings.Contains(err.Error(), "none: path") {
+		t.Errorf("mistakes: %v", err)
 	}
 }

@@ -184,7 +184,7 @@ func newProgram(
 func (p *program) relayEvents() (err error) {
 	if queue := p.store.Forwarded(); queue != nil {
 		p.relay, err = relay.New(p.bridge, relay.Config{
-			Take: p.store.Place().Take, Queue: *queue, Secret: p.cfg.Feishu.AppSecret, Log: p.log,
+			Take: p.store.Place().Take, Away: p.bridge.TellAway, Queue: *queue, Secret: p.cfg.Feishu.AppSecret, Log: p.log,
 		})
 	}
 	return err

@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
@@ -29,9 +30,24 @@ func (p *Place) Living() int {
 	return p.seen.Load().living
 }
 
-const sweepNodes = `DELETE FROM nodes WHERE dead = 2 AND until < clock_timestamp() - make_interval(days => 30)`
+const livesOneOf = `SELECT EXISTS (SELECT 1 FROM nodes WHERE dead = 0 AND name IN (SELECT value FROM json_each(?1)))`
 
-// Sweep forgets the bridges that are gone for long. Rooms that one of them has are free without it, too.
+// Lives reports whether a bridge on one of these machines lives.
+func (p *Place) Lives(ctx context.Context, names []string) (lives bool, err error) {
+	list, err := json.Marshal(names)
+	if err == nil {
+		err = p.server.Row(ctx, livesOneOf, string(list)).Scan(&lives)
+	}
+	if err != nil {
+		return false, fmt.Errorf("look for the bridges on %q: %w", names, p.server.Explain(err))
+	}
+	return lives, nil
+}
+
+const sweepNodes = `DELETE FROM nodes WHERE dead = 2 AND until < clock_timestamp() - make_interval(days => 30)
+	AND NOT EXISTS (SELECT 1 FROM leases WHERE leases.run = nodes.run)`
+
+// Sweep forgets the bridges that are gone for long, unless a room is known to be free by them.
 func (p *Place) Sweep(ctx context.Context) error {
 	if p == nil {
 		return nil

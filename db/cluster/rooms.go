@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"golang.org/x/sync/singleflight"
 
@@ -25,6 +26,7 @@ type rooms struct {
 	own    map[string]bool
 	taking singleflight.Group
 	taken  func(ctx context.Context, rooms ...chat.Key) error // see [Place.OnTake]
+	may    atomic.Pointer[func(ctx context.Context, room chat.Key) (bool, error)]
 }
 
 func (r *rooms) has(room string) bool {
@@ -47,10 +49,10 @@ func (r *rooms) add(room string, done bool) (first func(ctx context.Context, roo
 	return nil
 }
 
-// takeRoom returns nothing if a bridge has the room that is not gone.
+// takeRoom returns nothing if a bridge has the room that is not gone, or of which this statement does not know yet.
 const takeRoom = `INSERT INTO leases (room, run, fence) VALUES (?1, ?2, 1) ON CONFLICT (room) DO UPDATE SET run = excluded.run,
 	fence = leases.fence + CASE WHEN leases.run = excluded.run THEN 0 ELSE 1 END
-	WHERE leases.run = excluded.run OR NOT EXISTS (SELECT 1 FROM nodes WHERE nodes.run = leases.run AND nodes.dead < 2)
+	WHERE leases.run = excluded.run OR EXISTS (SELECT 1 FROM nodes WHERE nodes.run = leases.run AND nodes.dead = 2)
 	RETURNING fence`
 
 // OnTake sets what is done when this bridge takes a room, before anything is written there: an earlier bridge may have left
@@ -72,8 +74,22 @@ func (p *Place) OnTake(f func(ctx context.Context, rooms ...chat.Key) error) (be
 	return before, nil
 }
 
-// Take takes the room of a chat for this bridge, and reports whether it has it: another living bridge may. With SQLite it has
-// all.
+// TakeOnly sets which rooms this bridge may take; otherwise all.
+func (p *Place) TakeOnly(may func(ctx context.Context, room chat.Key) (bool, error)) {
+	if p != nil {
+		p.rooms.may.Store(&may)
+	}
+}
+
+func (r *rooms) mayTake(ctx context.Context, room chat.Key) (bool, error) {
+	if may := r.may.Load(); may != nil {
+		return (*may)(ctx, room)
+	}
+	return true, nil
+}
+
+// Take takes the room of a chat for this bridge, and reports whether it has it: another living bridge may, or this one
+// may not take it. With SQLite it has all.
 func (p *Place) Take(ctx context.Context, key chat.Key) (mine bool, err error) {
 	if p == nil {
 		return true, nil
@@ -85,6 +101,9 @@ func (p *Place) Take(ctx context.Context, key chat.Key) (mine bool, err error) {
 	taken, err, _ := p.rooms.taking.Do(room.String(), func() (any, error) {
 		if p.rooms.has(room.String()) {
 			return true, nil
+		}
+		if may, err := p.rooms.mayTake(ctx, room); err != nil || !may {
+			return false, err
 		}
 		_, err := p.claim(ctx, room)
 		if errors.Is(err, sql.ErrNoRows) {
@@ -136,8 +155,8 @@ const roomsElsewhere = `SELECT room FROM leases JOIN nodes ON nodes.run = leases
 	WHERE room IN (SELECT value FROM json_each(?1)) AND leases.run <> ?2
 		AND (nodes.dead < 2 OR nodes.name <> ?3 AND room IN (SELECT value FROM json_each(?4)))`
 
-// Free leaves out the chats that another bridge has. Those of a terminal wait for the bridge of their machine: nobody would
-// see there what another one answers.
+// Free leaves out the chats that another bridge has, or that this one may not take. Those of a terminal wait for the bridge of
+// their machine: nobody would see there what another one answers.
 func (p *Place) Free(ctx context.Context, keys []chat.Key) ([]chat.Key, error) {
 	if p == nil {
 		return keys, nil
@@ -167,6 +186,12 @@ func (p *Place) Free(ctx context.Context, keys []chat.Key) ([]chat.Key, error) {
 		return nil, fmt.Errorf("chats of other bridges: %w", err)
 	}
 	return slices.DeleteFunc(keys, func(key chat.Key) bool {
-		return slices.Contains(elsewhere, key.Parent().String())
-	}), nil
+		room := key.Parent()
+		if !slices.Contains(unknown, room.String()) {
+			return false
+		}
+		may, failed := p.rooms.mayTake(ctx, room)
+		err = errors.Join(err, failed)
+		return !may || slices.Contains(elsewhere, room.String())
+	}), err
 }

@@ -28,12 +28,17 @@ var (
 	ProjectsHead   = Phrase{"**项目**", "**Projects**"}
 	ProjectLine    = Phrase{"- `%s`（最高权限：%s）%s", "- `%s` (up to: %s)%s"}
 	ProjectHere    = Phrase{" ← 当前", " ← current"}
+	ProjectAt      = Phrase{"，在机器 %s 上", ", on %s"}
 	ProjectsUsage  = Phrase{"发送 /cd 名称 切换项目。", "Send /cd NAME to switch."}
 	NoSuchProject  = Phrase{"没有这个项目，发送 /projects 查看全部。", "No such project. Send /projects to see them all."}
 	ProjectChanged = Phrase{"已切换到项目 %s，权限模式：%s。下一条消息会开始新的会话，历史仍然保留。",
 		"Switched to %s (permission mode: %s). Your next message starts a new session; the history is kept."}
 	ProjectGone = Phrase{"这个聊天的项目现在不可用。发送 /projects 查看可用的项目，再用 /cd 名称 切换。",
 		"This chat's project isn't available right now. Send /projects to see the others, then /cd NAME to switch."}
+	ProjectAway = Phrase{"项目 %s 在机器 %s 上，而这个聊天由另一台机器处理，用不了它。发送 /projects 查看其他项目。",
+		"The project %s is on %s, but another machine handles this chat, so it can't be used here. Send /projects to see the others."}
+	MachineAway = Phrase{"项目 %s 所在的机器 %s 现在离线，等它恢复后会回答这条消息。",
+		"The project %s is on %s, which is offline right now. Your message will be answered when it is back."}
 	ChatSpent = Phrase{"这个聊天今天的额度已用完（已用 %s，上限 %s），%s 恢复（还有%s）。",
 		"This chat has reached today's limit (%s of %s used). It resets at %s, in %s."}
 	UserSpent = Phrase{"你今天的额度已用完（已用 %s，上限 %s），%s 恢复（还有%s）。",

@@ -157,7 +157,7 @@ func (c Config) Validate() error {
 	errs := []error{
 		c.checkDoors(), c.Chat.Validate(), c.Claude.Validate(), c.checkFolders(),
 		c.Context.Validate(), c.Memory.Validate(),
-		c.Access.Validate(), c.Budget.Validate(), c.DB.Validate(), c.checkData(), c.HTTP.Validate(),
+		c.Access.Validate(), c.Budget.Validate(), c.DB.Validate(), c.checkData(), c.checkNodes(), c.HTTP.Validate(),
 	}
 	if !slices.Contains([]string{"debug", "info", "warn", "error"}, c.Log.Level) {
 		errs = append(errs, i18n.Mistakef("[log] level %q：应为 debug、info、warn 或 error",
@@ -240,6 +240,7 @@ func (c Config) PrivateFiles() (list []string) {
 func (c Config) BridgeConfig() bridge.Config {
 	guard := workplace.Guard{Homes: c.Claude.Homes(), Files: c.PrivateFiles(), State: c.Claude.StateDir()}
 	guard.Data, _ = c.DataFolder() // Validate reports an invalid path
+	node, _ := c.NodeName()        // whoever needs it reports that there is none
 	newLang := c.Feishu.DefaultLang()
 	if c.isTerminalOnly() {
 		newLang = string(i18n.OfLocale(c.Claude.Environ))
@@ -248,7 +249,7 @@ func (c Config) BridgeConfig() bridge.Config {
 		App: c.Feishu.AppID, Access: c.Access, Context: c.ContextConfig(),
 		Projects: workplace.Set{
 			Default: c.Claude.Project, Mode: c.Claude.PermissionMode, Named: c.Projects, Guard: guard,
-			AskAll: c.Claude.AsksEverything(),
+			AskAll: c.Claude.AsksEverything(), Node: node,
 		},
 		Budget: c.Budget, Secrets: redact.NewKnown(c.Secrets()), Redact: c.Redact.Policy(),
 		MaxAge: c.Recovery.MaxAge.Duration, Waits: c.Waits, Shutdown: c.Shutdown.Duration,

@@ -100,6 +100,21 @@ func (c Config) checkNode() error {
 	return nil
 }
 
+// checkNodes reports the projects that no machine has: with a database in a file there is only this one.
+func (c Config) checkNodes() error {
+	node, _ := c.NodeName() // whoever needs it reports that there is none
+	var errs []error
+	for _, name := range slices.Sorted(maps.Keys(c.Projects)) {
+		if c.DB.DSN().IsFile() && !c.Projects[name].IsHere(node) {
+			errs = append(errs, i18n.Mistakef(
+				"[projects] %s：nodes 里没有这台机器 %q；数据库是 SQLite 时只有这一台：改 nodes 或删掉它，或改 node",
+				"[projects] %s: nodes does not name this machine, %q, and with SQLite there is no other: change or remove nodes, or change node",
+				name, node))
+		}
+	}
+	return errors.Join(errs...)
+}
+
 // checkFolders reports all problems with the folders that agents work in, or that these folders are not known.
 func (c Config) checkFolders() error {
 	b := c.BridgeConfig()

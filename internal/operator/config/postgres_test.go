@@ -133,3 +133,22 @@ func TestAMistakeInTheURLOfPostgres(t *testing.T) {
 		}
 	}
 }
+
+// A project of other machines is no mistake where there may be some, and need not be there.
+func TestProjectsOfOtherMachines(t *testing.T) {
+	t.Setenv("HOME", t.TempDir())
+	const projects = "[projects]\nweb = { path = \"/nowhere/web\", nodes = [\"b\"] }\n"
+	c, err := Load(writeConfig(t, "data = \"~/data\"\nnode = \"a\"\n"+inPostgres+"[db]\nurl = \"postgres://magpie@127.0.0.1/magpie\"\n"+projects), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, ok := c.BridgeConfig().Projects.Find("web")
+	if !ok || p.Away != "b" {
+		t.Errorf("%+v", p)
+	}
+	_, err = Load(writeConfig(t, "node = \"a\"\n"+inPostgres+projects), nil)
+	if err == nil || !strings.Contains(err.Error(), `[projects] web: nodes does not name this machine, "a"`) ||
+		!strings.Contains(i18n.ErrorText(i18n.Chinese, err), "[projects] web：nodes 里没有这台机器") {
+		t.Errorf("with SQLite: %v", err)
+	}
+}

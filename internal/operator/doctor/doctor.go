@@ -5,7 +5,6 @@ package doctor
 
 import (
 	"context"
-	"maps"
 	"os/exec"
 	"slices"
 
@@ -44,12 +43,11 @@ func Examine(ctx context.Context, r *Report, path string, environ []string) {
 	checkDatabase(ctx, r, c) // last: a large one takes a while
 }
 
-// projectsOf are the folders of all projects, the default one first.
-func projectsOf(c config.Config) []string {
-	list := []string{c.Claude.Project}
-	for _, name := range slices.Sorted(maps.Keys(c.Projects)) {
-		if path := c.Projects[name].Path; !slices.Contains(list, path) {
-			list = append(list, path)
+// projectsOf are the folders of the projects on this machine, the default one first.
+func projectsOf(c config.Config) (list []string) {
+	for _, p := range c.BridgeConfig().Projects.Distinct() {
+		if !slices.Contains(list, p.Dir) {
+			list = append(list, p.Dir)
 		}
 	}
 	return list

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"maps"
 	"os"
 	"os/exec"
 	"os/user"
@@ -175,11 +174,10 @@ func (i Installation) systemPaths(u *unit, c config.Config) error {
 	return nil
 }
 
-// projectFolders are the folders in which agents work.
-func projectFolders(c config.Config) []string {
-	list := []string{c.Claude.Project}
-	for _, name := range slices.Sorted(maps.Keys(c.Projects)) {
-		list = append(list, c.Projects[name].Path)
+// projectFolders are the folders in which agents work on this machine.
+func projectFolders(c config.Config) (list []string) {
+	for _, p := range c.BridgeConfig().Projects.Distinct() {
+		list = append(list, p.Dir)
 	}
 	return list
 }
