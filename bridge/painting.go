@@ -117,6 +117,9 @@ func (d turnDisplay) paint(turn context.Context, t *turn) (stopPainting func()) 
 	go func() {
 		defer close(done)
 		defer release()
+		if t.Turn.Card == "" {
+			d.outbox.Settle(idle, to.Key, id)
+		}
 		t.painter.Run(ctx, idle)
 	}()
 	return func() {

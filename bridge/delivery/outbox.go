@@ -24,8 +24,9 @@ type Outbox struct {
 	jobs  *workqueue.Queue
 	lanes workqueue.Lanes[struct{}]
 
-	mu   sync.Mutex
-	held map[int64]bool // turns whose painter may still be drawing
+	mu      sync.Mutex
+	held    map[int64]bool // turns whose painter may still be drawing
+	hurried map[int64]bool // posts that are tried at once, although they have failed just before
 }
 
 // NewOutbox makes an Outbox, which delivers nothing until Run is called. copies holds files until their delivery; lang
@@ -39,7 +40,7 @@ func NewOutbox(
 			fileDelivery: newFileDelivery(store.Outbox(), copies, out),
 			unseen:       func(context.Context, string, string) bool { return false }, // until OnUnseen is called
 		},
-		jobs: workqueue.New(deliveries), held: map[int64]bool{},
+		jobs: workqueue.New(deliveries), held: map[int64]bool{}, hurried: map[int64]bool{},
 	}
 }
 
@@ -112,7 +113,32 @@ func (o *Outbox) HoldCard(turn int64) (release func()) {
 func (o *Outbox) ready(p db.Post) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	return !time.Now().Before(p.Due) && (p.Card == nil || !o.held[p.Turn])
+	return (o.hurried[p.ID] || !time.Now().Before(p.Due)) && (p.Card == nil || !o.held[p.Turn])
+}
+
+// settling limits [Outbox.Settle].
+const settling = 5 * time.Second
+
+// Settle tries once more to show the answers of earlier turns that could not be shown, before a turn shows its own: people
+// read them in the order of their questions. It returns at once if there are none.
+func (o *Outbox) Settle(ctx context.Context, key chat.Key, turn int64) {
+	ctx, cancel := context.WithTimeout(ctx, settling)
+	defer cancel()
+	for tried := map[int64]int{}; ctx.Err() == nil; workqueue.Sleep(ctx, settling/100) {
+		p, err := o.posts.Next(ctx, key)
+		if err != nil || p.Turn == 0 || p.Turn >= turn || p.CardID != "" {
+			return
+		}
+		if before, again := tried[p.ID]; !again {
+			tried[p.ID] = p.Attempts
+			o.mu.Lock()
+			o.hurried[p.ID] = true
+			o.mu.Unlock()
+			o.Wake(key)
+		} else if p.Attempts > before {
+			return
+		}
+	}
 }
 
 // Run delivers until stop is closed, and then whatever can be delivered at once. When ctx ends, the rest is left to the
@@ -202,6 +228,9 @@ func (o *Outbox) removeButtons(ctx context.Context, key chat.Key) {
 // deliver shows p and records the outcome.
 func (o *Outbox) deliver(ctx context.Context, p db.Post) {
 	log := o.log.With().Stringer("chat", p.Key).Int64("turn", p.Turn).Str("answers", p.ReplyTo).Logger()
+	o.mu.Lock()
+	delete(o.hurried, p.ID)
+	o.mu.Unlock()
 	failpoint.At("delivery: begun")
 	id, err := o.showUnlessSilenced(ctx, p)
 	failpoint.At("delivery: shown")

@@ -289,3 +289,31 @@ func TestOldButtonsAreRemovedOnce(t *testing.T) {
 		t.Errorf("removed %v", rec.Removed)
 	}
 }
+
+// Answers stand in the order of their questions: one that could not be shown is tried again before a later turn shows its
+// own, once.
+func TestAnAnswerThatWaitsIsShownBeforeTheNext(t *testing.T) {
+	rec := &deliverytest.Recorder{Fail: errors.New("the platform is away")}
+	r := newRig(t, rec)
+	first := r.cutOff("om_1")
+	r.flush()
+	r.must(r.outbox.delay(t.Context(), r.next(), time.Now().Add(time.Hour), rec.Fail))
+	r.start()
+	posts := func() int { _, _, n := rec.SoFar(); return n }
+	before := posts()
+	r.outbox.Settle(t.Context(), room, first)
+	if n := posts(); n != before {
+		t.Errorf("%d attempts for the turn itself", n-before)
+	}
+	r.outbox.Settle(t.Context(), room, first+1)
+	if n := posts(); n != before+1 || r.unsent() != 1 {
+		t.Errorf("%d attempts, %d wait", n-before, r.unsent())
+	}
+	rec.Mu.Lock()
+	rec.Fail = nil
+	rec.Mu.Unlock()
+	r.outbox.Settle(t.Context(), room, first+1)
+	if n := posts(); n != before+2 || r.unsent() != 0 {
+		t.Errorf("%d attempts, %d wait", n-before, r.unsent())
+	}
+}
