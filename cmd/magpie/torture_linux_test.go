@@ -278,6 +278,8 @@ func (x *torture) hurt() {
 		case <-b.done:
 		case <-time.After(time.Minute):
 			x.Error("a bridge does not stop")
+			b.signal(syscall.SIGQUIT) // its log tells what it waits for
+			<-b.done
 		}
 	case n < 83:
 		x.did["broken"]++

@@ -228,7 +228,7 @@ func (pl *Pool) Release(p *Process) {
 	defer pl.mu.Unlock()
 	pl.lastActive = time.Now()
 	e := pl.find(func(e *entry) bool { return e.p == p })
-	if e == nil || e.state == ending { // the pool is closed
+	if e == nil || e.state == ending { // the turn was cut off
 		return
 	}
 	e.core = false
@@ -389,14 +389,22 @@ func (pl *Pool) Resume() {
 	pl.settle()
 }
 
+// cutOff ends a process and the turn that it serves. It is killed when ctx is done.
+func (pl *Pool) cutOff(ctx context.Context, e *entry) {
+	if e.state == serving {
+		pl.turns--
+	}
+	pl.retireWithin(ctx, e, EndClosed)
+}
+
 // endAll unlocks mu and waits until all processes have ended.
 func (pl *Pool) endAll(ctx context.Context) {
 	var left []*entry
 	for _, e := range pl.table {
 		if e.p != nil {
-			pl.retireWithin(ctx, e, EndClosed)
+			pl.cutOff(ctx, e)
 		}
-		if e.p != nil || e.core { // one that starts just now ends as well
+		if e.p != nil || e.slot { // one that starts just now ends as well
 			left = append(left, e)
 		}
 	}

@@ -50,6 +50,12 @@ func (pl *Pool) start(ctx context.Context, e *entry, spec Spec, room func() erro
 		e.p = p
 		go pl.watchStart(e, p, e.state == starting)
 	}
+	if pl.suspended && !closed { // since it was begun
+		now, cancel := context.WithCancel(context.Background())
+		cancel()
+		pl.cutOff(now, e)
+		pl.settle()
+	}
 	pl.mu.Unlock()
 	if closed {
 		pl.end(p, ctx)

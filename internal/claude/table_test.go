@@ -145,6 +145,8 @@ type crowd struct {
 	held   map[string]*Process // by chat
 	stop   map[string]func()   // ends the turn of a chat that waits or is served
 	alive  map[string]bool     // sessions with a process
+
+	suspends bool
 }
 
 // newCrowd returns chats with a pool. begin and end of its processes check that no two have the same session.
@@ -270,7 +272,7 @@ func (w *crowd) check() {
 		w.Fatalf("%d turns with %d slots, %d processes, %d starts, %+v", turns, w.pl.turns, w.pl.slots(), w.pl.starts(), l)
 	}
 	for _, waits := range w.pl.queue {
-		if waits.placed != nil && w.pl.turns < l.Turns || waits.slot && w.pl.slots() < l.Processes {
+		if waits.placed != nil && w.pl.turns < l.Turns || waits.slot && w.pl.slots() < l.Processes && !w.pl.suspended {
 			w.Fatal("somebody waits for what is free")
 		}
 	}
@@ -324,15 +326,15 @@ func inAnyOrder(t *rapid.T, dir string) {
 		time.Sleep(time.Minute)
 		w.check()
 	}
-	if s := w.pl.Stats(); len(w.stop) > 0 || s.Waiting > 0 || s.Yielded > 0 {
-		t.Fatalf("%d turns are forgotten: %+v", len(w.stop), s)
+	if s := w.pl.Stats(); len(w.stop) > 0 || s.Waiting > 0 || s.Yielded > 0 || w.pl.turns != 0 {
+		t.Fatalf("%d turns are forgotten, %d slots are taken: %+v", len(w.stop), w.pl.turns, s)
 	}
 }
 
 // act does one of the things that may happen.
 func (w *crowd) act(chat, mode string, m *changingMachine, free *rapid.Generator[int64]) {
 	switch what := rapid.SampledFrom([]string{
-		"ask", "ask", "release", "yield", "stop", "ahead", "expect", "take", "drop", "fit", "errand", "login", "memory",
+		"ask", "ask", "release", "yield", "stop", "ahead", "expect", "take", "drop", "fit", "errand", "login", "memory", "suspend",
 		"wait", "wait",
 	}).Draw(w.T, "what"); what {
 	case "ask":
@@ -370,6 +372,30 @@ func (w *crowd) act(chat, mode string, m *changingMachine, free *rapid.Generator
 			rapid.SampledFrom([]time.Duration{time.Second, time.Minute}).Draw(w.T, "patience"))
 	case "login":
 		w.pl.noteLogin()
+	case "suspend":
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		if w.suspends {
+			return
+		}
+		w.suspends = true
+		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Millisecond)
+		w.tasks.Go(func() {
+			defer cancel()
+			w.pl.Suspend(ctx)
+			for range 2 {
+				w.pl.mu.Lock()
+				if n := w.pl.count(func(e *entry) bool { return e.p != nil }); n > 0 {
+					w.Errorf("a suspended pool has %d processes", n)
+				}
+				w.pl.mu.Unlock()
+				time.Sleep(time.Second)
+			}
+			w.pl.Resume()
+			w.mu.Lock()
+			defer w.mu.Unlock()
+			w.suspends = false
+		})
 	case "memory":
 		m.leave(free.Draw(w.T, "free memory"))
 	case "wait":
