@@ -164,7 +164,7 @@ func (d *watch) listen(wait time.Duration) bool {
 	}
 	// Each time is written at once, and a full buffer holds whole ones.
 	var said [512]byte
-	if n, err = unix.Read(0, said[:]); n >= 8 {
+	if n, _ := unix.Read(0, said[:]); n >= 8 {
 		d.until = time.Duration(binary.NativeEndian.Uint64(said[n-8:]))
 	} else {
 		d.alone = true
