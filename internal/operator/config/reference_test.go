@@ -269,7 +269,7 @@ var described = []struct{ key, en, zh string }{
 	{"[access] approval_timeout", "how long an approval waits before it is denied", "审批等待多久，之后视为拒绝"},
 
 	{"[projects]", "projects that chats can switch to with `/cd`: `name = \"/path\"`, or `name = { path = \"/path\", mode = \"acceptEdits\", bypass = false, nodes = [\"a\"] }`, where `mode` is the most permissive mode that chats may choose there, and `nodes` the machines that have the folder, by their `node`; without it all have it ([scale](scale.md#files-and-projects))",
-		"聊天可以用 `/cd` 切换的项目：`名称 = \"/路径\"`，或 `名称 = { path = \"/路径\", mode = \"acceptEdits\", bypass = false, nodes = [\"a\"] }`；`mode` 是那里最多可以选到的权限模式，`nodes` 是有这个文件夹的机器（各机器的 `node`），不写表示每台都有（[规模](scale.md#文件与项目)）"},
+		"聊天可以用 `/cd` 切换的项目：`名称 = \"/路径\"`，或 `名称 = { path = \"/路径\", mode = \"acceptEdits\", bypass = false, nodes = [\"a\"] }`；`mode` 是那里最多可以选到的权限模式，`nodes` 是有这个文件夹的机器（各机器的 `node`），不写表示每台都有（[规模](scale.zh.md#文件与项目)）"},
 
 	{"[budget] turn_usd", "limit of one answer in US dollars; `0` = none", "一次回答最多多少美元；`0` = 不限"},
 	{"[budget] user_day_usd", "limit per user per day", "每人每天"},
