@@ -6,6 +6,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"magpie/internal/chat"
@@ -178,9 +179,14 @@ func (as Access) elsewhere(ctx context.Context, user string) (int, error) {
 	if err != nil {
 		return 0, fmt.Errorf("running turns of a user: %w", err)
 	}
-	all := len(asked)
-	here, err := as.db.place.Free(ctx, asked)
-	return all - len(here), err
+	rooms, err := as.db.place.Elsewhere(ctx, asked)
+	n := 0
+	for _, key := range asked {
+		if slices.Contains(rooms, key.Parent().String()) {
+			n++
+		}
+	}
+	return n, err
 }
 
 func (as Access) sum(ctx context.Context, query string, args ...any) (s Spending, err error) {

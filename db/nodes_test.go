@@ -289,6 +289,35 @@ func TestABridgeThatWasKilledStartsAgainAtOnce(t *testing.T) {
 	}
 }
 
+// A bridge that starts again may fail halfway, when its earlier process is declared dead already. Others take its rooms when its
+// time is over, and not before: its agents may still run.
+func TestAStartThatFailsHalfway(t *testing.T) {
+	dbtest.OfPostgres(t)
+	path := dbtest.Create(t)
+	first, gone := beside(t, path, "a"), beside(t, path, "b")
+	accept(t, first, say("om_1", "hi"))
+	first.Kill(t)
+	gone.Kill(t)
+	side := dbtest.Side(t, path)
+	other := beside(t, path, "c")
+	for _, over := range []bool{false, true} {
+		set := `UPDATE nodes SET dead = 1 WHERE name = 'a'`
+		if over {
+			set = `UPDATE nodes SET until = clock_timestamp() - interval '1 second' WHERE name = 'a'`
+		}
+		if _, err := side.Exec(set); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := side.Exec(`UPDATE nodes SET dead = 0, until = clock_timestamp() - interval '1 second' WHERE name = 'b'`); err != nil {
+			t.Fatal(err)
+		}
+		bury(t, path)
+		if mine, err := other.Place().Take(t.Context(), oc); mine != over || err != nil {
+			t.Errorf("taken %v, %v; its time is over: %v", mine, err, over)
+		}
+	}
+}
+
 // until is when the place of the living bridge ends.
 func until(t *testing.T, side *sql.DB) (at time.Time) {
 	t.Helper()

@@ -124,7 +124,15 @@ const settling = 5 * time.Second
 func (o *Outbox) Settle(ctx context.Context, key chat.Key, turn int64) {
 	ctx, cancel := context.WithTimeout(ctx, settling)
 	defer cancel()
-	for tried := map[int64]int{}; ctx.Err() == nil; workqueue.Sleep(ctx, settling/100) {
+	tried := map[int64]int{} // attempts before
+	defer func() {
+		o.mu.Lock()
+		defer o.mu.Unlock()
+		for post := range tried {
+			delete(o.hurried, post)
+		}
+	}()
+	for ; ctx.Err() == nil; workqueue.Sleep(ctx, settling/100) {
 		p, err := o.posts.Next(ctx, key)
 		if err != nil || p.Turn == 0 || p.Turn >= turn || p.CardID != "" {
 			return
@@ -228,9 +236,6 @@ func (o *Outbox) removeButtons(ctx context.Context, key chat.Key) {
 // deliver shows p and records the outcome.
 func (o *Outbox) deliver(ctx context.Context, p db.Post) {
 	log := o.log.With().Stringer("chat", p.Key).Int64("turn", p.Turn).Str("answers", p.ReplyTo).Logger()
-	o.mu.Lock()
-	delete(o.hurried, p.ID)
-	o.mu.Unlock()
 	failpoint.At("delivery: begun")
 	id, err := o.showUnlessSilenced(ctx, p)
 	failpoint.At("delivery: shown")
@@ -255,6 +260,9 @@ func (o *Outbox) deliver(ctx context.Context, p db.Post) {
 		}
 		log.Warn().Err(err).Dur("retry_in", wait).Int("attempts", p.Attempts+1).Msg("not delivered yet")
 		o.recordOutcome(ctx, log, func(ctx context.Context) error {
+			o.mu.Lock()
+			delete(o.hurried, p.ID) // it was tried
+			o.mu.Unlock()
 			return o.delay(ctx, p, time.Now().Add(wait), err)
 		})
 		return

@@ -150,8 +150,9 @@ func (r *Relay) tellAway(ctx context.Context, room chat.Key, l *lane) error {
 		if err != nil || json.Unmarshal(data, &m) != nil || !m.ToBot {
 			continue // whoever handles it says what is wrong with it
 		}
-		l.told, err = r.config.Away(ctx, m)
-		return err
+		if l.told, err = r.config.Away(ctx, m); l.told || err != nil {
+			return err
+		}
 	}
 	return nil
 }

@@ -35,7 +35,7 @@ func TestAProjectOfOneMachine(t *testing.T) {
 
 	b.stop()
 	first := a.sim.Say(a.chat, a.user, "还在吗")
-	away := a.awaitMessage("项目 web 所在的机器 b 现在离线")
+	away := a.awaitMessage("项目 web 所在的机器（b）现在离线")
 	if away.ParentID != first {
 		t.Errorf("what answers %s is %+v", first, away)
 	}

@@ -304,6 +304,7 @@ func (p *program) run(ctx context.Context) error {
 		managed.Go(func() { p.guard.Run(alive, p.logUnguarded) })
 	}
 	placed, leave := context.WithCancel(alive) // also while turns end at a shutdown
+	defer context.AfterFunc(ctx, p.store.Place().TakeNoMore)()
 	g.Go(func() error { defer leave(); return p.bridge.Run(ctx) })
 	if p.relay == nil {
 		g.Go(func() error { return p.doors.Run(ctx, p.bridge) })

@@ -103,7 +103,7 @@ func TestAStoppedBridgeHasNoAgents(t *testing.T) {
 // actEvery is the time between two acts of an agent, see the package scripted.
 const actEvery = 20 * time.Millisecond
 
-// The agents of a bridge that is killed end at once. What ends them is started again if it ends, inherits nothing, and ends
+// The agents of a bridge that is killed end before another one may take its chats. What ends them is started again if it ends, inherits nothing, and ends
 // with the bridge.
 func TestAKilledBridgeHasNoAgents(t *testing.T) {
 	t.Parallel()

@@ -54,8 +54,9 @@ const (
 
 	declareDead = `UPDATE nodes SET dead = 1 WHERE `
 	deadNodes   = `SELECT CAST(run AS TEXT) FROM nodes WHERE dead = 1`
-	endNode     = `UPDATE nodes SET dead = 2 WHERE CAST(run AS TEXT) = ?1 AND dead = 1`
-	countNodes  = `SELECT COUNT(*) FROM nodes WHERE `
+	// not before its time is over: its agents may still run
+	endNode    = `UPDATE nodes SET dead = 2 WHERE CAST(run AS TEXT) = ?1 AND dead = 1 AND until < clock_timestamp()`
+	countNodes = `SELECT COUNT(*) FROM nodes WHERE `
 	// for how many seconds a bridge of that name keeps its place at least
 	sameName = `SELECT CAST(GREATEST(1, CEIL(EXTRACT(EPOCH FROM until - clock_timestamp()))) AS BIGINT) FROM nodes
 		WHERE dead = 0 AND name = ?1`
@@ -63,7 +64,7 @@ const (
 		VALUES (?1, ?2, ?3, clock_timestamp() + make_interval(secs => ?4), ?5) RETURNING run`
 	renewNode = `UPDATE nodes SET until = clock_timestamp() + make_interval(secs => ?2) WHERE run = ?1 AND dead = 0
 		RETURNING (SELECT COUNT(*) FROM nodes n WHERE n.dead = 0), (SELECT MIN(n.run) FROM nodes n WHERE n.dead = 0),
-			(SELECT COUNT(*) FROM nodes n WHERE n.run <> ?1 AND (n.dead = 1 OR n.dead = 0 AND n.until < clock_timestamp())),
+			(SELECT COUNT(*) FROM nodes n WHERE n.run <> ?1 AND n.dead < 2 AND n.until < clock_timestamp()),
 			reloads`
 	// the rooms of the earlier process, which the new one keeps
 	keepRooms = `UPDATE leases SET run = ?1, fence = fence + 1
@@ -88,9 +89,9 @@ type Member struct {
 	TTL time.Duration
 }
 
-// Join takes a place for this bridge. Those of bridges that are gone are ended first: of those that have not renewed theirs,
-// and that of an earlier process of this data folder, whose lock this one holds. It keeps the rooms of the latter, whose
-// sessions and agents are on its machine.
+// Join takes a place for this bridge. First it ends the places of bridges that have not renewed theirs, and that of an earlier
+// process of this data folder, whose lock this one holds. It keeps the rooms of the latter, whose sessions and agents are on its
+// machine.
 func Join(ctx context.Context, server *postgres.DB, m Member) (*Place, error) {
 	p := &Place{server: server, ttl: cmp.Or(m.TTL, placeTTL), name: m.Name, folder: m.Instance, reload: make(chan struct{}, 1)}
 	err := p.buryOverdue(ctx)
@@ -214,10 +215,10 @@ func (p *Place) declareDead(ctx context.Context, gone string) (dead []string, er
 // age is how long ago the last renewal that has succeeded was sent.
 func (p *Place) age() time.Duration { return boottime.Now() - time.Duration(p.good.Load()) }
 
-// Until is how long it is certain that no other bridge writes in this one's chats, by [boottime.Now].
+// Until is until when it is certain that no other bridge writes in this one's chats, by [boottime.Now].
 func (p *Place) Until() time.Duration { return time.Duration(p.good.Load()) + p.ttl*9/10 }
 
-// Left is for how long that is.
+// Left is how long that still is.
 func (p *Place) Left() time.Duration {
 	if p.lost.Load() {
 		return 0

@@ -81,6 +81,11 @@ func (p *Place) TakeOnly(may func(ctx context.Context, room chat.Key) (bool, err
 	}
 }
 
+// TakeNoMore has this bridge, which stops, take no further rooms: those that live would wait for its end.
+func (p *Place) TakeNoMore() {
+	p.TakeOnly(func(context.Context, chat.Key) (bool, error) { return false, nil })
+}
+
 func (r *rooms) mayTake(ctx context.Context, room chat.Key) (bool, error) {
 	if may := r.may.Load(); may != nil {
 		return (*may)(ctx, room)
@@ -155,11 +160,11 @@ const roomsElsewhere = `SELECT room FROM leases JOIN nodes ON nodes.run = leases
 	WHERE room IN (SELECT value FROM json_each(?1)) AND leases.run <> ?2
 		AND (nodes.dead < 2 OR nodes.name <> ?3 AND room IN (SELECT value FROM json_each(?4)))`
 
-// Free leaves out the chats that another bridge has, or that this one may not take. Those of a terminal wait for the bridge of
-// their machine: nobody would see there what another one answers.
-func (p *Place) Free(ctx context.Context, keys []chat.Key) ([]chat.Key, error) {
+// Elsewhere finds out which of the rooms of chats another bridge has. Those of a terminal wait for the bridge of their machine:
+// nobody would see there what another one answers.
+func (p *Place) Elsewhere(ctx context.Context, keys []chat.Key) (rooms []string, err error) {
 	if p == nil {
-		return keys, nil
+		return nil, nil
 	}
 	unknown, local := []string{}, []string{}
 	for _, key := range keys {
@@ -171,7 +176,7 @@ func (p *Place) Free(ctx context.Context, keys []chat.Key) ([]chat.Key, error) {
 		}
 	}
 	if len(unknown) == 0 {
-		return keys, nil
+		return nil, nil
 	}
 	list, err := json.Marshal(unknown)
 	if err != nil {
@@ -181,17 +186,29 @@ func (p *Place) Free(ctx context.Context, keys []chat.Key) ([]chat.Key, error) {
 	if err != nil {
 		return nil, err
 	}
-	elsewhere, err := texts(ctx, p.server.Readers(), roomsElsewhere, string(list), p.run, p.name, string(locals))
+	rooms, err = texts(ctx, p.server.Readers(), roomsElsewhere, string(list), p.run, p.name, string(locals))
 	if err != nil {
 		return nil, fmt.Errorf("chats of other bridges: %w", err)
 	}
+	return rooms, nil
+}
+
+// Free leaves out the chats that another bridge has, or that this one may not take.
+func (p *Place) Free(ctx context.Context, keys []chat.Key) ([]chat.Key, error) {
+	elsewhere, err := p.Elsewhere(ctx, keys)
+	if err != nil {
+		return nil, err
+	}
 	return slices.DeleteFunc(keys, func(key chat.Key) bool {
 		room := key.Parent()
-		if !slices.Contains(unknown, room.String()) {
+		if p.Has(room) {
 			return false
+		}
+		if slices.Contains(elsewhere, room.String()) {
+			return true
 		}
 		may, failed := p.rooms.mayTake(ctx, room)
 		err = errors.Join(err, failed)
-		return !may || slices.Contains(elsewhere, room.String())
+		return !may
 	}), err
 }

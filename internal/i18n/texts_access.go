@@ -37,8 +37,8 @@ var (
 		"This chat's project isn't available right now. Send /projects to see the others, then /cd NAME to switch."}
 	ProjectAway = Phrase{"项目 %s 在机器 %s 上，而这个聊天由另一台机器处理，用不了它。发送 /projects 查看其他项目。",
 		"The project %s is on %s, but another machine handles this chat, so it can't be used here. Send /projects to see the others."}
-	MachineAway = Phrase{"项目 %s 所在的机器 %s 现在离线，等它恢复后会回答这条消息。",
-		"The project %s is on %s, which is offline right now. Your message will be answered when it is back."}
+	MachineAway = Phrase{"项目 %s 所在的机器（%s）现在离线。这里的消息和命令要等它恢复后才会处理。",
+		"The project %s is on a machine that is offline right now (%s). Messages and commands here wait until it is back."}
 	ChatSpent = Phrase{"这个聊天今天的额度已用完（已用 %s，上限 %s），%s 恢复（还有%s）。",
 		"This chat has reached today's limit (%s of %s used). It resets at %s, in %s."}
 	UserSpent = Phrase{"你今天的额度已用完（已用 %s，上限 %s），%s 恢复（还有%s）。",

@@ -9,6 +9,7 @@ import (
 	"math"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"strconv"
 	"syscall"
@@ -53,7 +54,7 @@ func (w *Watchdog) runOnce(ctx context.Context) error {
 	tell := func() {
 		_ = pipe.SetWriteDeadline(time.Now().Add(time.Second))
 		if _, err := pipe.Write(binary.NativeEndian.AppendUint64(nil, uint64(w.until))); err != nil {
-			_ = cmd.Process.Kill() // it is stopped, or has ended already
+			_ = cmd.Process.Kill() // it reads nothing for long, or has ended
 		}
 	}
 	w.mu.Lock()
@@ -104,6 +105,7 @@ const (
 // keep ends the CLIs when their time is over, and returns when the program has ended as well. Until then the next process of
 // the program may take them up; its watchdog takes the place of this one.
 func (d *watch) keep() {
+	signal.Ignore(syscall.SIGHUP, syscall.SIGINT, syscall.SIGTERM) // also meant for all processes of a service
 	s := d.sweeper()
 	if d.listen(-1); d.alone {
 		return // before it was told when; that of an earlier process still knows
