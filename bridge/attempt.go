@@ -69,7 +69,7 @@ func (r *turnRunner) answer(ctx context.Context, t *turn) turncard.Outcome {
 		result, err = r.attemptInstalled(ctx, t)
 		var lost *claude.LostError
 		var exit *claude.ExitError
-		if errors.As(err, &exit) && r.db.Place().Lapsed() { // it was ended, as by a shutdown
+		if errors.Is(err, claude.ErrSuspended) || errors.As(err, &exit) && r.db.Place().Lapsed() { // as by a shutdown
 			err = context.Canceled
 		}
 		switch {

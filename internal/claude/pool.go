@@ -394,6 +394,7 @@ func (pl *Pool) cutOff(ctx context.Context, e *entry) {
 	if e.state == serving {
 		pl.turns--
 	}
+	e.p.suspended.Store(pl.suspended)
 	pl.retireWithin(ctx, e, EndClosed)
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/google/uuid"
 
 	"magpie/internal/claude"
+	"magpie/internal/modelsim"
 )
 
 func (r *rig) acquire(owner string, spec claude.Spec) *claude.Process {
@@ -142,7 +143,20 @@ func TestASuspendedPoolHasNoProcess(t *testing.T) {
 	a := fresh()
 	r.turn(t.Context(), "a", a, "hello")
 	working := r.acquire("b", fresh())
+	rest, cut := make(chan struct{}), make(chan error, 1)
+	defer close(rest)
+	r.model.Script(modelsim.Rule{Name: "work", Steps: []modelsim.Step{modelsim.Hold(rest)}})
+	go func() {
+		var last error
+		for _, err := range working.Run(t.Context(), uuid.NewString(), "work") {
+			last = err
+		}
+		cut <- last
+	}()
 	r.pool.Suspend(t.Context())
+	if err := <-cut; !errors.Is(err, claude.ErrSuspended) {
+		t.Errorf("a turn that was cut off: %v", err)
+	}
 	if s := r.pool.Stats(); running(working) || s.Idle+s.Spare != 0 {
 		t.Errorf("suspended: a process is running: %v, %+v", running(working), s)
 	}

@@ -3,8 +3,10 @@ package claude
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -26,6 +28,8 @@ type Process struct {
 	out     *outputRouter
 	stderr  *stream.TailBuffer
 	ending  sync.Once // close
+
+	suspended atomic.Bool // see [ErrSuspended]
 
 	timeouts timeouts
 	commands workspace.SlashCommands
@@ -186,8 +190,14 @@ func (e *ExitError) Error() string {
 
 func (e *ExitError) Unwrap() error { return e.Err }
 
+// ErrSuspended means that a process was ended by [Pool.Suspend], which is no fault of it.
+var ErrSuspended = errors.New("claude: the pool was suspended")
+
 // exitError describes how the process ended.
 func (p *Process) exitError() error {
+	if p.suspended.Load() {
+		return ErrSuspended
+	}
 	exit := &ExitError{Err: p.child.Err(), Stderr: cmp.Or(p.stderr.String(), p.out.words.String())}
 	if !p.out.said.Load() {
 		return &StartError{exit, p.program}
