@@ -318,6 +318,47 @@ func TestAStartThatFailsHalfway(t *testing.T) {
 	}
 }
 
+// A bridge that joins, and keeps the rooms of its earlier process, is not seen by a bridge that has begun to take one of them.
+// The latter does not get it.
+func TestARoomThatIsKeptMeanwhile(t *testing.T) {
+	dbtest.OfPostgres(t)
+	path := dbtest.Create(t)
+	gone, other := beside(t, path, "a"), beside(t, path, "b")
+	accept(t, gone, say("om_1", "hi"))
+	gone.Kill(t)
+	side := dbtest.Side(t, path)
+	if _, err := side.Exec(`UPDATE nodes SET dead = 2 WHERE name = 'a'`); err != nil {
+		t.Fatal(err)
+	}
+	joins, err := side.Begin()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := joins.Exec(`WITH new AS (INSERT INTO nodes (name, instance, session, until, joined_at)
+		VALUES ('a', 'a', 'a', clock_timestamp() + interval '1 minute', 0) RETURNING run) UPDATE leases SET run = new.run FROM new`); err != nil {
+		t.Fatal(err)
+	}
+	mine := make(chan bool, 1)
+	go func() {
+		took, err := other.Place().Take(t.Context(), oc)
+		if err != nil {
+			t.Error(err)
+		}
+		mine <- took
+	}()
+	await(t, "the other bridge waits", func() bool {
+		n := 0
+		err := side.QueryRow(`SELECT COUNT(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()`).Scan(&n)
+		return err == nil && n > 0
+	})
+	if err := joins.Commit(); err != nil {
+		t.Fatal(err)
+	}
+	if <-mine {
+		t.Error("two bridges have the room")
+	}
+}
+
 // until is when the place of the living bridge ends.
 func until(t *testing.T, side *sql.DB) (at time.Time) {
 	t.Helper()
