@@ -69,9 +69,13 @@ type usageReader struct {
 	messages      map[string]ModelUsage // by ID: each is written once per content block
 }
 
+// clocksDiffer is how much later a file may have been written than its time says: that is the kernel's last tick, a few
+// milliseconds ago, or the time of another machine.
+const clocksDiffer = time.Minute
+
 // file reads one transcript, unless nothing was written to it since.
 func (r *usageReader) file(path string) error {
-	if info, err := os.Lstat(path); err != nil || info.ModTime().Before(r.since) {
+	if info, err := os.Lstat(path); err != nil || info.ModTime().Add(clocksDiffer).Before(r.since) {
 		return err
 	}
 	f, err := safepath.Open(path)

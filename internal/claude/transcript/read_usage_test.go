@@ -62,6 +62,14 @@ func TestUsageSinceATime(t *testing.T) {
 			t.Errorf("%s: %+v, %v", name, got, err)
 		}
 	}
+	// The time of a file may be that of a tick before its last line.
+	last := filepath.Join(own, "agent-b.jsonl")
+	if err := os.Chtimes(last, time.Time{}, now.Add(-10*time.Millisecond)); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := tr.SubagentUsageSince(dir, session, now.Add(-time.Millisecond)); err != nil || len(got) != 1 {
+		t.Errorf("a file that seems to be older than its last line: %+v, %v", got, err)
+	}
 	if got, err := tr.UsageSince(dir, session, now.Add(time.Second)); err != nil || got != nil {
 		t.Errorf("later: %+v, %v", got, err)
 	}
