@@ -118,7 +118,7 @@ func (r *cutOffTurns) takeUp(cut, waiting, awaited []chat.Key) {
 	for _, key := range cut {
 		recovered := make(chan struct{})
 		open := func(context.Context) error { close(recovered); return nil }
-		first := inOrder(func(ctx context.Context) error { return r.recover(ctx, key, 0) }, open)
+		first := inOrder(func(ctx context.Context) error { return r.recover(ctx, key) }, open)
 		finishes := func(t db.Turn) bool { _, ok := r.alone[t.Session]; return ok && t.Key == key && t.Follows == 0 }
 		if i := slices.IndexFunc(r.running, finishes); i >= 0 {
 			first = r.letFinish(r.running[i], r.alone[r.running[i].Session], open)
@@ -158,15 +158,14 @@ func (r *cutOffTurns) takeFree(ctx context.Context) {
 	}
 }
 
-// recover takes up what is left in a chat whose agent is gone. Somebody has stopped one of its turns, unless that is 0.
-func (r *cutOffTurns) recover(ctx context.Context, key chat.Key, stopped int64) error {
+// recover takes up what is left in a chat whose agent is gone.
+func (r *cutOffTurns) recover(ctx context.Context, key chat.Key) error {
 	defer r.outbox.Wake(key)
 	left, err := r.db.Turns().WithAgent(ctx, key)
 	if err != nil {
 		return err
 	}
 	for _, t := range left {
-		t.Stopped = t.Stopped || t.ID == stopped
 		if err := r.settleLeft(ctx, t); err != nil {
 			return err
 		}

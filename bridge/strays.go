@@ -7,6 +7,7 @@ import (
 
 	"magpie/db"
 	"magpie/internal/claude"
+	"magpie/internal/convo"
 	"magpie/internal/i18n"
 )
 
@@ -36,27 +37,27 @@ func (r *cutOffTurns) working(ctx context.Context, left []db.Turn) map[string]cl
 // letFinish are the first steps in a chat whose agent has outlived the bridge: it finishes its turn before anything else
 // happens there. Meanwhile people decide what waits for them, once it is open.
 func (r *cutOffTurns) letFinish(t db.Turn, stray claude.Stray, open func(context.Context) error) func(context.Context) error {
-	var stopped int64
+	var stopped bool
 	return inOrder(
 		func(ctx context.Context) error { return r.reopen(ctx, t.Key) },
 		open,
-		func(ctx context.Context) error {
-			if r.await(ctx, t, stray) {
-				stopped = t.ID
-			}
-			return nil
-		},
+		func(ctx context.Context) error { stopped = r.await(ctx, t, stray); return nil },
 		func(ctx context.Context) error {
 			// Also at the end of the program; otherwise the next start decides.
 			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), closing)
 			defer cancel()
-			return r.recover(ctx, t.Key, stopped)
+			if stopped { // whoever stopped it may still be storing that
+				if _, err := r.db.Turns().Happens(ctx, t.Key, convo.Stops{Turns: []int64{t.ID}}); err != nil {
+					return err
+				}
+			}
+			return r.recover(ctx, t.Key)
 		},
 	)
 }
 
 // await waits for an agent to finish its turn, and shows meanwhile that it goes on, and what it says. It reports whether
-// somebody has stopped the turn.
+// somebody has stopped the turn, which may not be stored yet, unlike a recall.
 func (r *cutOffTurns) await(ctx context.Context, t db.Turn, stray claude.Stray) (stopped bool) {
 	log := r.log.With().Stringer("chat", t.Key).Int64("turn", t.ID).Str("session", t.Session).Logger()
 	log.Info().Msg("the agent of an earlier run goes on; waiting for its end")
@@ -102,5 +103,6 @@ func (r *cutOffTurns) await(ctx context.Context, t db.Turn, stray claude.Stray) 
 	})
 	r.busy.end(t.Key)
 	stopPainting()
-	return errors.Is(context.Cause(work), errStopped)
+	why := context.Cause(work)
+	return errors.Is(why, errStopped) && !errors.Is(why, errRecalled)
 }
