@@ -2,6 +2,7 @@ package bridge
 
 import (
 	"context"
+	"errors"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -63,6 +64,27 @@ func TestTheLastValueWaitsForThePainter(t *testing.T) {
 	if out.twice.Load() || out.after.Load() {
 		t.Errorf("two drew on one card at the same time: %v; drawn after the last value: %v", out.twice.Load(),
 			out.after.Load())
+	}
+}
+
+// An answer that could not be shown is not shown below the next one, even if it waits for its next attempt.
+func TestAnAnswerIsNotShownBelowTheNext(t *testing.T) {
+	t.Parallel()
+	out := &deliverytest.Recorder{Fail: errors.New("the platform is away")}
+	l := newBridgeRig(t, out)
+	l.start()
+	l.say("om_1", "first")
+	l.ended(convo.Done, 1)
+	l.until("an attempt that failed", func() bool { return l.count(`SELECT COUNT(*) FROM outbox WHERE attempts > 0`) == 1 })
+	l.sql(`UPDATE outbox SET next_at = next_at + 3600000`)
+	out.Mu.Lock()
+	out.Fail, out.Posted = nil, nil
+	out.Mu.Unlock()
+	l.say("om_2", "second")
+	l.settled(2)
+	l.stop()
+	if len(out.Posted) != 2 || out.Posted[0].Body != "echo: first" {
+		t.Errorf("posted: %+v", out.Posted)
 	}
 }
 
