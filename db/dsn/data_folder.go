@@ -91,7 +91,7 @@ func (e *FolderLockedError) In(l i18n.Lang) string { return i18n.ErrorText(l, e.
 func (e *FolderLockedError) describe() error {
 	who := i18n.Mistakef("另一个进程", "another process")
 	if e.PID != 0 {
-		who = i18n.Mistakef("进程 %d", "process %d", e.PID)
+		who = i18n.Mistakef("进程 %d ", "process %d", e.PID)
 	}
 	return i18n.Mistakef("数据文件夹 %s 正被%v使用：先停掉它，或用 data 给这里另外指定一个文件夹",
 		"the data folder %s is in use by %v: stop that one first, or give this one a folder of its own in data", e.Folder, who)
