@@ -71,7 +71,7 @@ func (e *LockedError) In(l i18n.Lang) string { return i18n.ErrorText(l, e.descri
 func (e *LockedError) describe() error {
 	who := i18n.Mistakef("另一个进程", "another process")
 	if e.PID != 0 {
-		who = i18n.Mistakef("进程 %d", "process %d", e.PID)
+		who = i18n.Mistakef("进程 %d ", "process %d", e.PID)
 	}
 	return i18n.Mistakef("数据库 %s 正被%v使用：先停掉它，或在 [db] url 里给这里另外指定一个数据库",
 		"database %s is in use by %v: stop that one first, or give this one a database of its own in [db] url", e.Path, who)
