@@ -58,8 +58,8 @@ type SpendingInterval struct {
 	Spending
 }
 
-const bookExpense = `INSERT INTO ledger (at, chat_key, user_id, purpose, turn_id, model, tokens, cost_usd)
-	VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)`
+const bookExpense = `INSERT INTO ledger (at, chat_key, user_id, purpose, turn_id, model, tokens, written, cost_usd)
+	VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)`
 
 // A question that was recalled before it was asked costs nothing. A recall of one that is being asked stops its turn.
 const askersOfTurn = `SELECT actor_id FROM messages WHERE chat_key = ?1 AND turn_id = ?2 AND turn_id > 0
@@ -76,12 +76,12 @@ func (as Access) book(ctx context.Context, tx *sql.Tx, e Expense) error {
 	}
 	at, all, n := millis(as.db.now()), e.Usage.Tokens(), int64(len(users)) // the same time for all
 	for i, user := range users {
-		part := all / n
+		part, written := all/n, e.Usage.Output/n
 		if i == 0 {
-			part += all % n
+			part, written = part+all%n, written+e.Usage.Output%n
 		}
 		_, err := tx.ExecContext(
-			ctx, bookExpense, at, e.Key.String(), user, cmp.Or(e.Purpose, forTurn), e.Turn, e.Usage.Model, part,
+			ctx, bookExpense, at, e.Key.String(), user, cmp.Or(e.Purpose, forTurn), e.Turn, e.Usage.Model, part, written,
 			e.Usage.CostUSD/float64(n),
 		)
 		if err != nil {
@@ -120,6 +120,17 @@ func (as Access) LastBooked(ctx context.Context, key chat.Key) (time.Time, error
 		return time.Time{}, fmt.Errorf("last expense of %v: %w", key, err)
 	}
 	return fromMillis(at), nil
+}
+
+const tokensOfTurn = `SELECT COALESCE(SUM(tokens), 0), COALESCE(SUM(written), 0) FROM ledger WHERE chat_key = ?1 AND turn_id = ?2
+	AND at >= (SELECT created_at FROM turns WHERE id = ?2)`
+
+// TokensOf is how many tokens a turn has used, and how many of these the model has written.
+func (as Access) TokensOf(ctx context.Context, key chat.Key, turn int64) (all, written int64, err error) {
+	if err := as.db.read.QueryRowContext(ctx, tokensOfTurn, key.String(), turn).Scan(&all, &written); err != nil {
+		return 0, 0, fmt.Errorf("tokens of turn %d: %w", turn, err)
+	}
+	return all, written, nil
 }
 
 const lastAsker = `SELECT actor_id FROM messages WHERE chat_key = ?1 AND role = 'user' AND +turn_id > 0

@@ -53,6 +53,9 @@ func Sweep(ctx context.Context, d *DB, c Config) (s Swept, err error) {
 	if _, err := d.eachChat(ctx, chatsOfSettled, forgetApprovals, before); err != nil {
 		return s, err
 	}
+	if _, err := d.namedExec(ctx, theSweep, forgetShown, before); err != nil {
+		return s, err
+	}
 	if _, err := d.namedExec(ctx, theSweep, forgetFileDeliveries, before); err != nil {
 		return s, err
 	}

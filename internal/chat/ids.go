@@ -14,8 +14,12 @@ import (
 // "cli:1000", and a room is the whole key of the chat. Ids are made, read and told apart here; the rest of the program
 // compares them as a whole.
 
-// feishu is the channel whose ids are bare.
-const feishu = "feishu"
+// The channels that this package tells apart. The ids of feishu are bare.
+const (
+	feishu   = "feishu"
+	Terminal = "cli"
+	HTTP     = "http"
+)
 
 // The kinds of keys: a chat, or a person wherever he is reached. A door may have further kinds of chats.
 const (
@@ -54,8 +58,8 @@ func ChannelOf(id string) string {
 }
 
 // IsLocal reports whether what a channel brings comes from one machine and can be shown only there, as at its terminal.
-// Feishu delivers to all machines.
-func IsLocal(channel string) bool { return channel != feishu }
+// Feishu delivers to all machines, and what is shown over HTTP goes through the database.
+func IsLocal(channel string) bool { return channel == Terminal }
 
 // Channel is the channel at which something is shown: an answer goes where its question came from, whatever the chat's
 // own channel is.

@@ -11,6 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
@@ -29,7 +30,7 @@ import (
 )
 
 // channel is that of the door.
-const channel = "cli"
+const channel = chat.Terminal
 
 // Main is the chat in which a terminal talks if it names no other.
 var Main = chat.Key{Channel: channel, Kind: "chat", ID: "main"}
@@ -51,6 +52,9 @@ type Event struct {
 // Door is the service's side. A terminal chooses an ID, with which those of all its messages begin, and those of what
 // answers them: after a restart it follows from an ID alone which terminal is meant.
 type Door struct {
+	// Also serves other requests of whoever may use the socket, below /v1/; nil = nothing.
+	Also http.Handler
+
 	folder string
 	began  time.Time
 	health atomic.Pointer[door.Health]
