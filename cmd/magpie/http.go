@@ -31,16 +31,23 @@ func listen(c config.HTTP, log zerolog.Logger) (net.Listener, error) {
 		log.Warn().Stringer("address", ln.Addr()).
 			Msg("[http] listen: other machines can read the metrics; there is no login")
 	}
+	if !c.HasAPI() {
+		log.Warn().Msg("[http] listen: there is no API for programs, because their tokens could be read on the way to this address; " +
+			"a proxy with https and [http] public_url would open it")
+	}
 	return ln, nil
 }
 
-// healthPages serves /metrics, /healthz (liveness) and /readyz (readiness).
+// healthPages serves /metrics, /healthz (liveness), /readyz (readiness), and what programs ask.
 func (p *program) healthPages() http.Handler {
 	h := health{probe: p.store.CheckHealth, doors: p.doors.Health, isRemote: !p.cfg.DB.DSN().IsFile()}
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", p.metrics.handler())
 	mux.HandleFunc("GET /healthz", h.serveLive)
 	mux.HandleFunc("GET /readyz", h.serveReady)
+	if p.api != nil {
+		mux.Handle("/v1/", p.api.Handler())
+	}
 	return mux
 }
 

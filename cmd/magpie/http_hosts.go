@@ -15,7 +15,7 @@ import (
 // knownHosts serves the pages only under names of this program. A browser led here by a foreign name (DNS rebinding)
 // sends that name in the Host header; without this check, a page of that name could read the content.
 func knownHosts(c config.HTTP, ln net.Addr, pages http.Handler) http.Handler {
-	names := append([]string{"localhost"}, c.Hosts...)
+	names := append([]string{"localhost"}, c.Names()...)
 	if host, _, err := net.SplitHostPort(c.Address()); err == nil && host != "" {
 		names = append(names, host)
 	}

@@ -31,6 +31,7 @@ type cli struct {
 	Service serviceCmd `cmd:"" group:"run" help:"Run Magpie as a service of systemd, launchd or the Windows task scheduler."`
 	Doctor  doctorCmd  `cmd:"" group:"run" help:"Check that everything Magpie needs is in place, and say how to fix the rest."`
 	Nodes   nodesCmd   `cmd:"" group:"run" help:"List the bridges that share a database of PostgreSQL."`
+	Token   tokenCmd   `cmd:"" group:"run" help:"Let programs ask over HTTP: make, list and revoke their tokens."`
 	Backup  backupCmd  `cmd:"" group:"run" help:"Back up the database, even while Magpie runs."`
 
 	History historyCmd `cmd:"" group:"data" help:"Import and export the conversation history."`

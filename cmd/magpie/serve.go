@@ -25,6 +25,7 @@ import (
 	"magpie/internal/claude/proctree"
 	"magpie/internal/claude/workspace"
 	"magpie/internal/door"
+	"magpie/internal/door/api"
 	"magpie/internal/door/terminal"
 	"magpie/internal/failpoint"
 	"magpie/internal/operator/config"
@@ -112,6 +113,7 @@ type program struct {
 	reloadRequests chan chan reloadResult        // from admins; each has the channel for its reply
 	metrics        *metrics
 	http           net.Listener // for the pages; nil = no pages
+	api            *api.Door    // for programs; nil = there is none
 }
 
 // newProgram builds the program; run starts it. change may modify the bridge's configuration, and may be nil.
@@ -151,6 +153,10 @@ func newProgram(
 			p.feishu.SetShare(1 / float64(firstShare*others))
 		}
 		p.doors = door.Doors{p.feishu}
+	}
+	if c.HTTP.HasAPI() {
+		p.api = api.New(p.store, log)
+		p.doors = append(p.doors, p.api)
 	}
 	if err := p.openTerminal(); err != nil {
 		return nil, err
@@ -241,6 +247,9 @@ func (p *program) openTerminal() error {
 		return err
 	}
 	t, err := terminal.New(folder)
+	if err == nil {
+		t.Also = p.tokenPages()
+	}
 	if err != nil && len(p.doors) == 0 {
 		return err // nobody could reach the bot
 	} else if err != nil {

@@ -95,9 +95,23 @@ var (
 	CmdBridgeLeads   = Phrase{"运行中，也负责日报和清理", "runs, also sends digests and sweeps"}
 	CmdBridgeLives   = Phrase{"运行中", "runs"}
 	CmdBridgeEnded   = Phrase{"已结束", "has ended"}
-	CmdNoDecisions   = Phrase{"没有任何决定。", "No decisions."}
-	CmdCopied        = Phrase{"%s：%.1f MB，用时 %v", "%s: %.1f MB in %v"}
-	CmdMoved         = Phrase{
+	CmdNoTokens      = Phrase{"还没有令牌：magpie token new 新建一个。", "No tokens yet: magpie token new makes one."}
+	CmdTokenColumns  = Phrase{"名字\tID\t项目\t创建\t有效期至", "NAME\tID\tPROJECT\tCREATED\tEXPIRES"}
+	CmdTokenStays    = Phrase{"不过期", "never"}
+	CmdTokenOnce     = Phrase{"请保存好：令牌只显示这一次。谁拿到它，谁就能让助手干活。", "Keep it safe: it is shown only this once, and whoever has it can set the agent to work."}
+	CmdTokenNoAPI    = Phrase{
+		"服务还没有打开 HTTP 接口：在配置里写 [http] listen = \":8787\"，再重启服务。",
+		"The service has no HTTP API yet: write [http] listen = \":8787\" into its configuration and restart it.",
+	}
+	CmdTokenTry = Phrase{
+		"接口地址（base URL）：%[1]s，模型：magpie。试一下：\n" +
+			"curl %[1]s/chat/completions -H \"Authorization: Bearer $TOKEN\" -d '{\"model\":\"magpie\",\"messages\":[{\"role\":\"user\",\"content\":\"你好\"}]}'",
+		"Base URL: %[1]s, model: magpie. Try it:\n" +
+			"curl %[1]s/chat/completions -H \"Authorization: Bearer $TOKEN\" -d '{\"model\":\"magpie\",\"messages\":[{\"role\":\"user\",\"content\":\"Hello\"}]}'",
+	}
+	CmdNoDecisions = Phrase{"没有任何决定。", "No decisions."}
+	CmdCopied      = Phrase{"%s：%.1f MB，用时 %v", "%s: %.1f MB in %v"}
+	CmdMoved       = Phrase{
 		"已复制 %d 行，两边逐表比对一致，用时 %v。把下面几行写进 magpie.toml（网址里的密码这里不显示），然后启动鹊桥：\n\n" +
 			"data = %q\n\n[db]\nurl = %q\n\n原来的数据库 %s 没有改动。确认一切正常之后再删掉它。",
 		"%d row(s) copied, and equal on both sides, in %v. Write this to magpie.toml (a password in the URL is not shown here), and start Magpie:\n\n" +

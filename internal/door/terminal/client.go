@@ -115,6 +115,20 @@ func (c *Client) do(ctx context.Context, method, path string, data []byte) (io.R
 	return nil, err
 }
 
+// Call sends a request to [Door.Also] once, in as JSON, and reads the answer into out.
+func (c *Client) Call(ctx context.Context, method, path string, in, out any) error {
+	data, err := json.Marshal(in)
+	if err != nil {
+		return err
+	}
+	body, err := c.do(ctx, method, path, data)
+	if err != nil {
+		return err
+	}
+	defer body.Close() //nolint:errcheck // read only
+	return json.NewDecoder(body).Decode(out)
+}
+
 // Events passes on what is to be shown until ctx is done, or the service refuses. When the service is there, and when it
 // is not there any more, status is called.
 func (c *Client) Events(ctx context.Context, show func(Event), status func(connected bool)) error {

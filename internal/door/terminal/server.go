@@ -48,6 +48,9 @@ func (d *Door) Run(ctx context.Context, h door.Handler) error {
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /v1/said", func(w http.ResponseWriter, r *http.Request) { hear(w, r, h) })
 	mux.HandleFunc("GET /v1/events", d.serveEvents)
+	if d.Also != nil {
+		mux.Handle("/v1/", d.Also)
+	}
 	server := &http.Server{
 		Handler: onlyOwners(mux), ReadHeaderTimeout: 10 * time.Second, ConnContext: withPeer,
 		BaseContext: func(net.Listener) context.Context { return ctx },

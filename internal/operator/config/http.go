@@ -1,7 +1,11 @@
 package config
 
 import (
+	"cmp"
 	"net"
+	"net/netip"
+	"net/url"
+	"slices"
 	"strings"
 
 	"magpie/internal/i18n"
@@ -13,6 +17,31 @@ type HTTP struct {
 	Listen string `toml:"listen" env:"LISTEN"`
 	// names under which they are served, besides addresses, localhost and known names
 	Hosts []string `toml:"hosts" env:"HOSTS"`
+	// https://host of the proxy before it, through which programs on other machines use the HTTP API; empty = none
+	PublicURL string `toml:"public_url" env:"PUBLIC_URL"`
+}
+
+// HasAPI reports whether programs can ask over HTTP. Their tokens must not travel readably between machines.
+func (c HTTP) HasAPI() bool { return c.Listen != "" && (c.isLocal() || c.PublicURL != "") }
+
+// isLocal reports whether only this machine can reach the pages.
+func (c HTTP) isLocal() bool {
+	host, _, err := net.SplitHostPort(c.Address())
+	ip, notIP := netip.ParseAddr(host)
+	return err == nil && (host == "localhost" || notIP == nil && ip.Unmap().IsLoopback())
+}
+
+// BaseURL is where clients of OpenAI's API find it.
+func (c HTTP) BaseURL() string {
+	return cmp.Or(strings.TrimSuffix(c.PublicURL, "/"), "http://"+c.Address()) + "/v1"
+}
+
+// Names are the names under which the pages are served.
+func (c HTTP) Names() []string {
+	if u, err := url.Parse(c.PublicURL); err == nil && u.Hostname() != "" {
+		return append(slices.Clone(c.Hosts), u.Hostname())
+	}
+	return c.Hosts
 }
 
 // Address is the address to listen on. Without a host it is only reachable from this machine: the pages have no login.
@@ -36,6 +65,10 @@ func (c HTTP) Validate() error {
 	if _, err := net.LookupPort("tcp", port); err != nil {
 		return i18n.Mistakef("[http] listen %q：端口应为 1 到 65535 的数字",
 			"[http] listen %q: the port must be a number from 1 to 65535", c.Listen)
+	}
+	if u, err := url.Parse(c.PublicURL); c.PublicURL != "" && (err != nil || u.Scheme != "https" || u.Hostname() == "") {
+		return i18n.Mistakef(`[http] public_url %q：应为 https:// 开头的地址，例如 "https://magpie.example.com"`,
+			`[http] public_url %q: must be an address that begins with https://, as in "https://magpie.example.com"`, c.PublicURL)
 	}
 	return c.validateHosts()
 }

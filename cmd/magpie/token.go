@@ -1,0 +1,199 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"strings"
+	"time"
+
+	"magpie/db"
+	"magpie/internal/configtype"
+	"magpie/internal/door/api"
+	"magpie/internal/door/terminal"
+	"magpie/internal/i18n"
+	"magpie/internal/operator/config"
+	"magpie/internal/text"
+)
+
+// tokenCmd is about the programs that ask over HTTP. The service of this machine does what it says.
+type tokenCmd struct {
+	New    tokenNewCmd    `cmd:"" help:"Make a token. It is printed once."`
+	List   tokenListCmd   `cmd:"" help:"List the tokens."`
+	Revoke tokenRevokeCmd `cmd:"" help:"Revoke a token, at once."`
+}
+
+type tokenNewCmd struct {
+	Name    string              `arg:"" help:"Whose token it is, as in ci."`
+	Project string              `help:"The project in which its chats begin. Default: that of [claude] project." placeholder:"NAME"`
+	Expires configtype.Duration `help:"How long it is valid, as in 720h. Default: until it is revoked." placeholder:"TIME"`
+	configFlag
+}
+
+type tokenListCmd struct{ configFlag }
+
+type tokenRevokeCmd struct {
+	Name string `arg:"" help:"Whose token it is."`
+	configFlag
+}
+
+// The requests and answers on the socket for terminals.
+type (
+	tokenRequest struct {
+		Name, Project string
+		Expires       time.Time // zero = never
+	}
+	tokenAnswer struct {
+		Secret  string
+		Tokens  []db.Token
+		BaseURL string // of the API; empty = there is none
+		Problem string // why nothing was done; empty = it was
+	}
+)
+
+// The problems.
+const (
+	tokenTaken     = "taken"
+	tokenUnknown   = "unknown"
+	tokenNoProject = "project"
+)
+
+// tokenPages serves what [tokenCmd] asks for.
+func (p *program) tokenPages() http.Handler {
+	tokens := p.store.Tokens()
+	mux := http.NewServeMux()
+	handle := func(pattern string, do func(ctx context.Context, r tokenRequest) (tokenAnswer, error)) {
+		mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
+			var asked tokenRequest
+			if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, 1<<16)).Decode(&asked); err != nil {
+				http.Error(w, "no request about a token", http.StatusBadRequest)
+				return
+			}
+			got, err := do(r.Context(), asked)
+			switch {
+			case errors.Is(err, db.ErrTaken):
+				got.Problem = tokenTaken
+			case errors.Is(err, db.ErrNotFound):
+				got.Problem = tokenUnknown
+			case err != nil:
+				p.log.Error().Err(err).Msg("a token is not made, listed or revoked")
+				http.Error(w, "the database does not answer", http.StatusServiceUnavailable)
+				return
+			}
+			if p.api != nil {
+				got.BaseURL = p.cfg.HTTP.BaseURL()
+			}
+			_ = json.NewEncoder(w).Encode(got) // fails only if the command has gone
+		})
+	}
+	handle("POST /v1/tokens", func(ctx context.Context, r tokenRequest) (got tokenAnswer, err error) {
+		if _, ok := p.cfg.Projects[r.Project]; r.Project != "" && !ok {
+			return tokenAnswer{Problem: tokenNoProject}, nil
+		}
+		t, secret := api.NewToken(r.Name)
+		t.Project, t.Expires = r.Project, r.Expires
+		if err := tokens.Add(ctx, t); err != nil {
+			return tokenAnswer{}, err
+		}
+		p.log.Info().Str("token", t.Name).Str("id", t.Actor()).Msg("a program may ask over HTTP")
+		return tokenAnswer{Secret: secret}, nil
+	})
+	handle("POST /v1/tokens/list", func(ctx context.Context, _ tokenRequest) (got tokenAnswer, err error) {
+		got.Tokens, err = tokens.List(ctx)
+		return got, err
+	})
+	handle("POST /v1/tokens/revoke", func(ctx context.Context, r tokenRequest) (tokenAnswer, error) {
+		err := tokens.Revoke(ctx, r.Name)
+		if err == nil {
+			p.log.Info().Str("token", r.Name).Msg("the token of a program was revoked")
+		}
+		return tokenAnswer{}, err
+	})
+	return mux
+}
+
+// ask has the service of this machine do something about tokens.
+func (c configFlag) askTokens(ctx context.Context, path string, r tokenRequest) (got tokenAnswer, err error) {
+	cfg, err := config.ReadForDatabase(c.Config, os.Environ())
+	if err != nil {
+		return got, err
+	}
+	client, err := dialService(ctx, cfg, terminal.Main)
+	if err != nil {
+		return got, err
+	}
+	if err := client.Call(ctx, http.MethodPost, path, r, &got); err != nil {
+		return got, i18n.Mistakef("服务没有照办：%v", "the service has not done it: %v", err)
+	}
+	switch got.Problem {
+	case tokenTaken:
+		return got, i18n.Mistakef("已经有叫 %s 的令牌：换一个名字，或者先 magpie token revoke %s",
+			"there is a token named %s: take another name, or first run magpie token revoke %s", r.Name, r.Name)
+	case tokenUnknown:
+		return got, i18n.Mistakef("没有叫 %s 的令牌：magpie token list 列出所有令牌", "there is no token named %s: magpie token list shows all", r.Name)
+	case tokenNoProject:
+		return got, i18n.Mistakef("服务的 [projects] 里没有 %s", "the [projects] of the service have no %s", r.Project)
+	}
+	return got, nil
+}
+
+// longestName is that of a token, in characters.
+const longestName = 64
+
+// Run prints the token, alone on the standard output.
+func (c tokenNewCmd) Run(ctx context.Context) error {
+	r := tokenRequest{Name: strings.TrimSpace(c.Name), Project: c.Project}
+	if n := len([]rune(r.Name)); n == 0 || n > longestName || text.Visible(r.Name) != r.Name {
+		return i18n.Mistakef("令牌的名字应为 1 到 %d 个可见的字符", "the name of a token must have 1 to %d visible characters", longestName)
+	}
+	if c.Expires.Duration < 0 {
+		return i18n.Mistakef("--expires 不能是负数", "--expires must not be negative")
+	} else if c.Expires.Duration > 0 {
+		r.Expires = time.Now().Add(c.Expires.Duration).UTC()
+	}
+	got, err := c.askTokens(ctx, "tokens", r)
+	if err != nil {
+		return err
+	}
+	fmt.Println(got.Secret)
+	l := userLang()
+	fmt.Fprintln(os.Stderr, i18n.CmdTokenOnce.In(l))
+	if got.BaseURL == "" {
+		fmt.Fprintln(os.Stderr, i18n.CmdTokenNoAPI.In(l))
+		return nil
+	}
+	fmt.Fprintf(os.Stderr, i18n.CmdTokenTry.In(l)+"\n", got.BaseURL)
+	return nil
+}
+
+// Run prints a line for each token.
+func (c tokenListCmd) Run(ctx context.Context) error {
+	got, err := c.askTokens(ctx, "tokens/list", tokenRequest{})
+	if err != nil {
+		return err
+	}
+	l := userLang()
+	if len(got.Tokens) == 0 {
+		fmt.Println(i18n.CmdNoTokens.In(l))
+		return nil
+	}
+	rows := [][]string{strings.Split(i18n.CmdTokenColumns.In(l), "\t")}
+	for _, t := range got.Tokens {
+		expires := i18n.CmdTokenStays.In(l)
+		if !t.Expires.IsZero() {
+			expires = t.Expires.Local().Format(time.DateTime)
+		}
+		rows = append(rows, []string{i18n.Visible(t.Name), t.Actor(), i18n.Visible(t.Project), t.Created.Local().Format(time.DateTime), expires})
+	}
+	fmt.Print(table(rows))
+	return nil
+}
+
+// Run revokes a token.
+func (c tokenRevokeCmd) Run(ctx context.Context) error {
+	_, err := c.askTokens(ctx, "tokens/revoke", tokenRequest{Name: c.Name})
+	return err
+}

@@ -1,0 +1,134 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"maps"
+	"net/http"
+	"sync"
+	"time"
+)
+
+// completing is an answer in the form of OpenAI's API, which is being written.
+type completing struct {
+	w         http.ResponseWriter
+	http      *http.ResponseController
+	stream    bool
+	withUsage bool
+	head      map[string]any
+
+	mu    sync.Mutex
+	begun bool
+	text  growing
+}
+
+const (
+	aliveEvery = 15 * time.Second // so that nothing on the way takes the connection for dead
+	writeLimit = 10 * time.Second // for a program to take what was written
+)
+
+// keepAlive writes something that means nothing, now and then.
+func (c *completing) keepAlive(ctx context.Context) {
+	tick := time.NewTicker(aliveEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return
+		}
+		c.mu.Lock()
+		if c.begin(); c.stream {
+			c.write([]byte(": waiting\n\n"))
+		} else {
+			c.write([]byte(" ")) // may stand before the JSON
+		}
+		c.mu.Unlock()
+	}
+}
+
+// begin writes what comes first, once.
+func (c *completing) begin() {
+	if c.begun {
+		return
+	}
+	c.begun = true
+	if !c.stream {
+		c.w.Header().Set("Content-Type", "application/json")
+		return
+	}
+	c.w.Header().Set("Content-Type", "text/event-stream")
+	c.chunk(map[string]any{"role": "assistant", "content": ""}, nil)
+}
+
+func (c *completing) write(data []byte) {
+	_ = c.http.SetWriteDeadline(time.Now().Add(writeLimit))
+	_, _ = c.w.Write(data) // fails only if the program has gone, whose request ends then
+	_ = c.http.Flush()
+}
+
+func (c *completing) event(v any) {
+	data, _ := json.Marshal(v) // maps of texts and numbers
+	c.write(append(append([]byte("data: "), data...), "\n\n"...))
+}
+
+// object is an object of the kind, with what all have.
+func (c *completing) object(kind string, more map[string]any) map[string]any {
+	all := maps.Clone(c.head)
+	all["object"] = kind
+	maps.Copy(all, more)
+	return all
+}
+
+// chunk writes a part of the answer.
+func (c *completing) chunk(delta map[string]any, finish any) {
+	c.event(c.object("chat.completion.chunk", map[string]any{
+		"choices": []any{map[string]any{"index": 0, "delta": delta, "logprobs": nil, "finish_reason": finish}},
+	}))
+}
+
+// grow writes what is new in the answer.
+func (c *completing) grow(text string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.stream {
+		return
+	}
+	c.begin()
+	if next := c.text.more(text, false); next != "" {
+		c.chunk(map[string]any{"content": next}, nil)
+	}
+}
+
+// end writes the rest.
+func (c *completing) end(a answer, err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if err == nil && a.notice != "" {
+		err = &problem{http.StatusUnprocessableEntity, "server_error", "turn_" + a.state, a.notice}
+	}
+	switch {
+	case err != nil && !c.begun:
+		fail(c.w, err)
+	case err != nil && c.stream:
+		c.event(err.(*problem).body())
+	case err != nil:
+		_ = json.NewEncoder(c.w).Encode(err.(*problem).body())
+	case c.stream:
+		c.begin()
+		if next := c.text.more(a.text, true); next != "" {
+			c.chunk(map[string]any{"content": next}, nil)
+		}
+		c.chunk(map[string]any{}, "stop")
+		if c.withUsage {
+			c.event(c.object("chat.completion.chunk", map[string]any{"choices": []any{}, "usage": a.usage}))
+		}
+		c.write([]byte("data: [DONE]\n\n"))
+	default:
+		c.begin()
+		_ = json.NewEncoder(c.w).Encode(c.object("chat.completion", map[string]any{"usage": a.usage, "choices": []any{map[string]any{
+			"index": 0, "finish_reason": "stop", "logprobs": nil,
+			"message": map[string]any{"role": "assistant", "content": a.text, "refusal": nil},
+		}}}))
+	}
+}

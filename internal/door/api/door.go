@@ -1,0 +1,235 @@
+// Package api is the door for programs: they ask over HTTP, in the form of OpenAI's API or in a plain one. What is to be
+// shown to them is stored, and they fetch it; so it does not matter at which bridge they ask, nor whether their connection
+// is cut.
+//
+// It decides nothing about the agents: who may ask what, and what is answered, is up to the bridge.
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/rs/zerolog"
+
+	"magpie/db"
+	"magpie/internal/chat"
+	"magpie/internal/door"
+	"magpie/internal/i18n"
+)
+
+// Door is the door. Its chats are "http:room:" and a UUID: what programs call them never becomes an ID.
+type Door struct {
+	store *db.DB
+	log   zerolog.Logger
+	began time.Time
+	hub   hub
+	in    atomic.Pointer[door.Handler] // nil = nothing can be taken in
+
+	mu   sync.Mutex
+	next map[string]time.Time // by card, when it may be drawn again
+}
+
+// New makes the door.
+func New(store *db.DB, log zerolog.Logger) *Door {
+	return &Door{store: store, log: log, began: time.Now(), next: map[string]time.Time{}}
+}
+
+// Channel implements [door.Door].
+func (d *Door) Channel() string { return chat.HTTP }
+
+// Traits implements [door.Door].
+func (d *Door) Traits() door.Traits {
+	return door.Traits{Name: i18n.Phrase{ZH: "HTTP 接口", EN: "the HTTP API"}}
+}
+
+// Health implements [door.Door].
+func (d *Door) Health() door.Health { return door.Health{Connected: true, Since: d.began} }
+
+// Run implements [door.Door]. It takes in what arrives at [Door.Handler] until ctx is done.
+func (d *Door) Run(ctx context.Context, h door.Handler) error {
+	d.in.Store(&h)
+	<-ctx.Done()
+	d.in.Store(nil)
+	return nil
+}
+
+// shown is how a text or card looks. An ID that was shown before means the same object again.
+type shown struct {
+	To     string     `json:"to,omitempty"` // the message that it answers
+	Text   string     `json:"text,omitempty"`
+	Card   *chat.Card `json:"card,omitempty"`
+	Asks   bool       `json:"asks,omitempty"`   // people decide by the card what an agent may do
+	Closed bool       `json:"closed,omitempty"` // this is the card's final state
+}
+
+// Reply implements [door.Door].
+func (d *Door) Reply(ctx context.Context, to chat.Ref, text, idem string) (string, error) {
+	return d.begin(ctx, to, idem, shown{Text: text})
+}
+
+// Post implements [door.Door].
+func (d *Door) Post(ctx context.Context, to chat.Ref, card chat.Card, idem string) (string, error) {
+	return d.begin(ctx, to, idem, shown{Card: &card, Asks: card.Asks, Closed: !card.Live && !card.Asks})
+}
+
+// Edit implements [door.Door].
+func (d *Door) Edit(ctx context.Context, cardID string, card chat.Card) error {
+	return d.change(ctx, cardID, shown{Card: &card, Asks: card.Asks})
+}
+
+// Close implements [door.Door].
+func (d *Door) Close(ctx context.Context, cardID string, card chat.Card) error {
+	d.mu.Lock()
+	delete(d.next, cardID)
+	d.mu.Unlock()
+	return d.change(ctx, cardID, shown{Card: &card, Asks: card.Asks, Closed: true})
+}
+
+// pace is the time between two drawings of a growing answer.
+const pace = 100 * time.Millisecond
+
+// Ready implements [door.Pacer]. The first drawing waits for nothing.
+func (d *Door) Ready(ctx context.Context, cardID string) error {
+	d.mu.Lock()
+	wait := max(0, time.Until(d.next[cardID]))
+	d.next[cardID] = time.Now().Add(wait + pace)
+	d.mu.Unlock()
+	select {
+	case <-time.After(wait):
+	case <-ctx.Done():
+	}
+	return ctx.Err()
+}
+
+// The ID of what is shown begins with that of its room, so that a card alone says where it is. That of something which
+// answers a message goes on with how the message came in, see [messageID].
+func showingID(to chat.Ref, idem string) string {
+	how, _, _ := strings.Cut(strings.TrimPrefix(to.ID, chat.HTTP+":"), "-")
+	return chat.HTTP + ":" + to.Key.ID + "." + how + "-" + uuid.NewSHA1(uuid.Nil, []byte(to.ID+"\x00"+idem)).String()
+}
+
+// roomOf is the room in whose ID of a text or card this is.
+func roomOf(id string) (key chat.Key, how string) {
+	room, rest, _ := strings.Cut(strings.TrimPrefix(id, chat.HTTP+":"), ".")
+	how, _, _ = strings.Cut(rest, "-")
+	return roomKey(room), how
+}
+
+func roomKey(id string) chat.Key { return chat.Key{Channel: chat.HTTP, Kind: "room", ID: id} }
+
+// begin shows something new.
+func (d *Door) begin(ctx context.Context, to chat.Ref, idem string, s shown) (id string, err error) {
+	if to.Key.Channel != chat.HTTP {
+		return "", chat.ErrUnreachable
+	}
+	id, s.To = showingID(to, idem), to.ID
+	return id, d.show(ctx, id, s)
+}
+
+// change shows something as it looks now.
+func (d *Door) change(ctx context.Context, id string, s shown) error {
+	key, _ := roomOf(id)
+	before, err := d.get(ctx, key, id)
+	if err != nil && !errors.Is(err, db.ErrNotFound) { // it may be so old that it was deleted
+		return err
+	}
+	s.To = before.To
+	return d.show(ctx, id, s)
+}
+
+func (d *Door) show(ctx context.Context, id string, s shown) error {
+	content, err := json.Marshal(s)
+	if err != nil {
+		return err
+	}
+	key, how := roomOf(id)
+	if err := d.store.Showings().Show(ctx, key, id, string(content)); err != nil {
+		return err
+	}
+	d.hub.changed(key)
+	if how == howOpenAI && s.Asks {
+		go d.refuse(context.WithoutCancel(ctx), key, id, s)
+	}
+	return nil
+}
+
+// get is how something looks, or [db.ErrNotFound].
+func (d *Door) get(ctx context.Context, key chat.Key, id string) (s shown, err error) {
+	row, err := d.store.Showings().Get(ctx, key, id)
+	if err == nil {
+		err = json.Unmarshal([]byte(row.Content), &s)
+	}
+	return s, err
+}
+
+// refuse refuses what an agent asks for where nobody could decide: a program that speaks OpenAI's API sees text only.
+func (d *Door) refuse(ctx context.Context, key chat.Key, card string, s shown) {
+	h := d.in.Load()
+	if h == nil || s.Card.State != chat.CardNeedsYou {
+		return
+	}
+	for _, b := range s.Card.Buttons {
+		if b.Action.Do != chat.DoRefuse {
+			continue
+		}
+		_, err := (*h).HandlePress(ctx, chat.Press{
+			ID: chat.HTTP + ":" + uuid.NewString(), Key: key, Card: chat.FirstMessage(card), Action: b.Action, Actor: chat.Actor{ID: d.asker(ctx, key, s.To)},
+		})
+		if err != nil {
+			d.log.Error().Err(err).Stringer("chat", key).Msg("what nobody can decide over HTTP is not refused")
+		}
+	}
+}
+
+// asker is who has written a message; empty = unknown.
+func (d *Door) asker(ctx context.Context, key chat.Key, id string) string {
+	list, err := d.store.Messages().ByID(ctx, key, []string{id})
+	if err != nil || len(list) != 1 {
+		return ""
+	}
+	return list[0].Actor.ID
+}
+
+// hub tells who waits for something that it has changed.
+type hub struct {
+	mu      sync.Mutex
+	waiting map[chat.Key]map[chan struct{}]bool
+}
+
+// watch returns a channel that gets a value after each change in a chat at this bridge; several may become one.
+func (h *hub) watch(key chat.Key) (changes <-chan struct{}, leave func()) {
+	c := make(chan struct{}, 1)
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.waiting == nil {
+		h.waiting = map[chat.Key]map[chan struct{}]bool{}
+	}
+	if h.waiting[key] == nil {
+		h.waiting[key] = map[chan struct{}]bool{}
+	}
+	h.waiting[key][c] = true
+	return c, func() {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		if delete(h.waiting[key], c); len(h.waiting[key]) == 0 {
+			delete(h.waiting, key)
+		}
+	}
+}
+
+func (h *hub) changed(key chat.Key) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for c := range h.waiting[key] {
+		select {
+		case c <- struct{}{}:
+		default:
+		}
+	}
+}

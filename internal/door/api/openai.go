@@ -1,0 +1,258 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	"magpie/db"
+	"magpie/internal/chat"
+)
+
+// howOpenAI begins the IDs of messages that came in through OpenAI's API; see [messageID].
+const howOpenAI = "v1"
+
+// modelName is the only model. Which one of Claude's answers is up to the chat.
+const modelName = "magpie"
+
+type model struct {
+	ID      string `json:"id"`
+	Object  string `json:"object"`
+	Created int64  `json:"created"`
+	OwnedBy string `json:"owned_by"`
+}
+
+func (d *Door) model() model { return model{modelName, "model", d.began.Unix(), "magpie"} }
+
+func (d *Door) listModels(w http.ResponseWriter, _ *http.Request, _ db.Token) {
+	writeJSON(w, map[string]any{"object": "list", "data": []model{d.model()}})
+}
+
+func (d *Door) showModel(w http.ResponseWriter, r *http.Request, _ db.Token) {
+	if err := checkModel(r.PathValue("id")); err != nil {
+		fail(w, err)
+		return
+	}
+	writeJSON(w, d.model())
+}
+
+func checkModel(name string) error {
+	if name != modelName {
+		return &problem{http.StatusNotFound, "invalid_request_error", "model_not_found",
+			"There is no such model. Use \"" + modelName + "\"; the chat decides which of Claude's models answers."}
+	}
+	return nil
+}
+
+func writeJSON(w http.ResponseWriter, v any) {
+	w.Header().Set("Content-Type", "application/json")
+	_ = json.NewEncoder(w).Encode(v) // fails only if the program has gone
+}
+
+// completion is a request for an answer. What else OpenAI's API knows, such as a temperature, is up to the agent.
+type completion struct {
+	Model    string    `json:"model"`
+	Messages []message `json:"messages"`
+	Stream   bool      `json:"stream"`
+	Options  struct {
+		Usage bool `json:"include_usage"`
+	} `json:"stream_options"`
+	User  string `json:"user"`
+	Cache string `json:"prompt_cache_key"`
+}
+
+type message struct {
+	Role    string  `json:"role"`
+	Content content `json:"content"`
+}
+
+// content is the text of a message: a string, or parts.
+type content string
+
+var errPart = badRequest("A message may hold text only: a string, or parts of the type text.")
+
+// UnmarshalJSON reads either form.
+func (c *content) UnmarshalJSON(data []byte) error {
+	var parts []struct {
+		Type string `json:"type"`
+		Text string `json:"text"`
+	}
+	if string(data) == "null" || json.Unmarshal(data, (*string)(c)) == nil {
+		return nil
+	} else if json.Unmarshal(data, &parts) != nil {
+		return errPart
+	}
+	var texts []string
+	for _, p := range parts {
+		if p.Type != "text" {
+			return errPart
+		}
+		texts = append(texts, p.Text)
+	}
+	*c = content(strings.Join(texts, "\n\n"))
+	return nil
+}
+
+// asked are the texts of the person's messages, oldest first.
+func (c completion) asked() (texts []string) {
+	for _, m := range c.Messages {
+		if m.Role == "user" {
+			texts = append(texts, string(m.Content))
+		}
+	}
+	return texts
+}
+
+// parse reads a request for an answer.
+func parse(data []byte) (c completion, err error) {
+	if err := json.Unmarshal(data, &c); errors.Is(err, errPart) {
+		return c, errPart
+	} else if err != nil {
+		return c, badRequest("The request is not the JSON of a chat completion.")
+	}
+	if err := checkModel(c.Model); err != nil {
+		return c, err
+	}
+	asked := c.asked()
+	if len(asked) == 0 || strings.TrimSpace(asked[len(asked)-1]) == "" {
+		return c, badRequest("There is no message with the role user that asks something.")
+	}
+	return c, nil
+}
+
+// retried is for how long the same request, if it is marked as a retry, is the same message.
+const retried = 15 * time.Minute
+
+// sent is a message of a program, and where.
+type sent struct {
+	key    chat.Key
+	id     string
+	joined bool  // it was taken in before
+	after  int64 // what was shown in the chat before
+}
+
+// place finds the chat of a request, and the ID of its message. The client of OpenAI repeats a request whose connection was
+// cut, and says so in a header: that is the same message, unless the first one was never stored.
+func (d *Door) place(ctx context.Context, t db.Token, r *http.Request, c completion, body []byte) (s sent, err error) {
+	asked := c.asked()
+	before, now := "said:"+hashOf(strings.Join(asked[:len(asked)-1], "\x00")), "said:"+hashOf(strings.Join(asked, "\x00"))
+	again := r.Header.Get("X-Stainless-Retry-Count")
+	idem, isRetry := r.Header.Get("Idempotency-Key"), again != "" && again != "0"
+	var names, also []string
+	for kind, name := range map[string]string{
+		"room": r.Header.Get("X-Magpie-Room"), "webui": r.Header.Get("X-OpenWebUI-Chat-Id"), "cache": c.Cache, "user": c.User,
+	} {
+		if name != "" {
+			names = append(names, kind+":"+hashOf(name))
+		}
+	}
+	slices.SortFunc(names, func(a, b string) int { return slices.Index(kinds, a[:4]) - slices.Index(kinds, b[:4]) })
+	switch {
+	case len(names) > 0:
+		names = names[:1]
+		also = names
+	default:
+		if also = []string{now}; idem != "" {
+			names, also = append(names, "idem:"+hashOf(idem)), append(also, "idem:"+hashOf(idem))
+		}
+		if isRetry {
+			names = append(names, now)
+		}
+		if len(asked) > 1 {
+			names = append(names, before)
+		}
+	}
+	if s.key, err = d.store.Tokens().Room(ctx, t, names, also, roomKey(uuid.NewString())); err != nil {
+		return s, err
+	}
+	switch {
+	case idem != "":
+		s.id = messageID(howOpenAI, idem, "0")
+		r, err := d.store.Turns().ReplyTo(ctx, s.key, s.id)
+		s.joined = r.Known
+		if err != nil {
+			return s, err
+		}
+	case isRetry:
+		s.id, err = d.store.Messages().Sent(ctx, s.key, messageID(howOpenAI, string(body), ""), time.Now().Add(-retried))
+		s.joined = err == nil
+		if err != nil && !errors.Is(err, db.ErrNotFound) {
+			return s, err
+		}
+	}
+	if s.id == "" {
+		s.id = messageID(howOpenAI, string(body), uuid.NewString())
+	}
+	if !s.joined {
+		s.after, err = d.store.Showings().Last(ctx, s.key)
+	}
+	return s, err
+}
+
+// kinds are the beginnings of the names of chats that a program chooses, the strongest first.
+var kinds = []string{"room", "webu", "cach", "user"}
+
+// messageID is the ID of a message: how it came in, what it is, and which one of these.
+func messageID(how, what, number string) string {
+	return chat.HTTP + ":" + how + "-" + hashOf(what)[:32] + "." + number
+}
+
+// complete answers a question. Once it is taken in, no status is one after which a client would ask again.
+func (d *Door) complete(w http.ResponseWriter, r *http.Request, t db.Token) {
+	data, err := readBody(w, r)
+	var c completion
+	if err == nil {
+		c, err = parse(data)
+	}
+	var s sent
+	if err == nil {
+		s, err = d.place(r.Context(), t, r, c, data)
+	}
+	if err == nil && !s.joined {
+		asked := c.asked()
+		err = d.take(r.Context(), t, s.key, s.id, asked[len(asked)-1])
+	}
+	if err != nil {
+		fail(w, err)
+		return
+	}
+	w.Header().Set("X-Magpie-Chat", s.key.String())
+	out := &completing{
+		w: w, http: http.NewResponseController(w), stream: c.Stream, withUsage: c.Options.Usage,
+		head: map[string]any{"id": "chatcmpl-" + hashOf(s.key.String() + s.id)[:24], "created": time.Now().Unix(), "model": modelName},
+	}
+	ctx, stop := context.WithCancel(r.Context())
+	defer stop()
+	alive := make(chan struct{})
+	go func() { defer close(alive); out.keepAlive(ctx) }()
+	a, err := d.follow(ctx, s.key, s.id, s.after, out.grow)
+	stop()
+	<-alive
+	if err != nil && r.Context().Err() == nil {
+		d.log.Error().Err(err).Stringer("chat", s.key).Msg("an answer over HTTP is not found")
+		err = badRequest("The answer is not known at the moment. It was not asked twice: send the same request again.")
+	}
+	out.end(a, err)
+}
+
+// usage is what an answer has used, in the words of OpenAI's API.
+type usage struct {
+	Prompt     int64 `json:"prompt_tokens"`
+	Completion int64 `json:"completion_tokens"`
+	Total      int64 `json:"total_tokens"`
+}
+
+// usageOf is what a turn has used.
+func (d *Door) usageOf(ctx context.Context, key chat.Key, turn int64) usage {
+	all, written, err := d.store.Access().TokensOf(ctx, key, turn)
+	if err != nil {
+		d.log.Error().Err(err).Stringer("chat", key).Msg("what an answer has used is not known")
+	}
+	return usage{Prompt: all - written, Completion: written, Total: all}
+}

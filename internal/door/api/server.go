@@ -1,0 +1,161 @@
+package api
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base32"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	"magpie/db"
+	"magpie/internal/chat"
+	"magpie/internal/door"
+)
+
+// secretPrefix begins every token, so that people and scanners recognize one.
+const secretPrefix = "mgp_"
+
+// NewToken makes a token. Its secret is shown once; the database has only its hash.
+func NewToken(name string) (t db.Token, secret string) {
+	var random [20]byte
+	_, _ = rand.Read(random[:]) // never fails
+	secret = secretPrefix + strings.ToLower(base32.StdEncoding.EncodeToString(random[:]))
+	return db.Token{
+		ID: strings.ReplaceAll(uuid.NewString(), "-", "")[:16], Name: name, Hash: hashOf(secret), Created: time.Now().UTC(),
+	}, secret
+}
+
+// hashOf is a hash in hex.
+func hashOf(s string) string {
+	sum := sha256.Sum256([]byte(s))
+	return hex.EncodeToString(sum[:])
+}
+
+// maxBytes is the size of the longest request: clients send a whole conversation.
+const maxBytes = 16 << 20
+
+// Handler serves the API.
+func (d *Door) Handler() http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("POST /v1/chat/completions", d.authenticated(d.complete))
+	mux.HandleFunc("GET /v1/models", d.authenticated(d.listModels))
+	mux.HandleFunc("GET /v1/models/{id}", d.authenticated(d.showModel))
+	mux.HandleFunc("/v1/", d.authenticated(func(w http.ResponseWriter, r *http.Request, _ db.Token) {
+		fail(w, &problem{http.StatusNotFound, "invalid_request_error", "not_found", "Not found: " + r.Method + " " + r.URL.Path})
+	}))
+	return mux
+}
+
+// problem is why a request is refused.
+type problem struct {
+	status        int
+	kind, code    string // the words of OpenAI's API
+	whatIsTheCase string
+}
+
+func (p *problem) Error() string { return p.whatIsTheCase }
+
+// badRequest is the problem of a request that is wrong however often it is repeated.
+func badRequest(why string) *problem {
+	return &problem{http.StatusBadRequest, "invalid_request_error", "invalid_request", why}
+}
+
+// body is the problem in the form of OpenAI's API.
+func (p *problem) body() any {
+	return map[string]any{"error": map[string]any{"message": p.whatIsTheCase, "type": p.kind, "param": nil, "code": p.code}}
+}
+
+// fail answers with an error.
+func fail(w http.ResponseWriter, err error) {
+	var p *problem
+	if !errors.As(err, &p) {
+		p = &problem{http.StatusServiceUnavailable, "server_error", "unavailable", "Nothing was taken in. Try again in a moment."}
+	}
+	if p.status == http.StatusUnauthorized {
+		w.Header().Set("WWW-Authenticate", "Bearer")
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(p.status)
+	_ = json.NewEncoder(w).Encode(p.body()) // fails only if the program has gone
+}
+
+// authenticated handles requests with a token that lets in.
+func (d *Door) authenticated(
+	handle func(w http.ResponseWriter, r *http.Request, t db.Token),
+) func(w http.ResponseWriter, r *http.Request) {
+	return func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Cache-Control", "no-store")
+		t, err := d.tokenOf(r)
+		if err != nil {
+			fail(w, err)
+			return
+		}
+		handle(w, r, t)
+	}
+}
+
+var (
+	errNoToken = &problem{http.StatusUnauthorized, "authentication_error", "invalid_api_key",
+		"The token is missing, unknown, revoked or expired: send Authorization: Bearer mgp_..., made by magpie token new."}
+	errDenied = &problem{http.StatusForbidden, "permission_error", "permission_denied", "An admin of the bot has denied this token access."}
+)
+
+// tokenOf is the token of a request.
+func (d *Door) tokenOf(r *http.Request) (db.Token, error) {
+	how, secret, _ := strings.Cut(r.Header.Get("Authorization"), " ")
+	if !strings.EqualFold(how, "Bearer") || !strings.HasPrefix(secret, secretPrefix) {
+		return db.Token{}, errNoToken
+	}
+	t, err := d.store.Tokens().Find(r.Context(), hashOf(strings.TrimSpace(secret)))
+	if errors.Is(err, db.ErrNotFound) {
+		return db.Token{}, errNoToken
+	} else if err != nil {
+		d.log.Error().Err(err).Msg("a token is not found")
+		return db.Token{}, err
+	}
+	switch in, err := d.store.Access().Allow(r.Context(), t.Actor(), ""); {
+	case err != nil:
+		return db.Token{}, err
+	case !in:
+		return db.Token{}, errDenied
+	}
+	return t, nil
+}
+
+// readBody reads a request.
+func readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
+	data, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBytes))
+	if errors.As(err, new(*http.MaxBytesError)) {
+		return nil, &problem{http.StatusRequestEntityTooLarge, "invalid_request_error", "too_large", "The request is too large."}
+	} else if err != nil {
+		return nil, badRequest("The request could not be read.")
+	}
+	return data, nil
+}
+
+// take passes a message on, which is stored then.
+func (d *Door) take(ctx context.Context, t db.Token, key chat.Key, id, text string) error {
+	h := d.in.Load()
+	if h == nil {
+		return errors.New("the bridge is starting or stopping")
+	}
+	err := (*h).HandleMessage(ctx, chat.Incoming{
+		Key: key, Kind: chat.Private, ID: id, Actor: chat.Actor{ID: t.Actor(), Name: t.Name}, Text: text, Time: time.Now(), ToBot: true,
+	})
+	if errors.Is(err, chat.ErrDenied) || errors.Is(err, chat.ErrNoChat) {
+		return errDenied
+	} else if err != nil {
+		d.log.Error().Err(err).Stringer("chat", key).Msg("a message over HTTP is not stored")
+	}
+	return err
+}
+
+var _ door.Pacer = (*Door)(nil)
