@@ -100,35 +100,38 @@ func (c *completing) grow(text string) {
 	}
 }
 
-// end writes the rest.
-func (c *completing) end(a answer, err error) {
+// fail writes why there is no whole answer.
+func (c *completing) fail(p *problem) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if err == nil && a.notice != "" {
-		err = &problem{http.StatusUnprocessableEntity, "server_error", "turn_" + a.state, a.notice}
-	}
 	switch {
-	case err != nil && !c.begun:
-		fail(c.w, err)
-	case err != nil && c.stream:
-		c.event(err.(*problem).body())
-	case err != nil:
-		_ = json.NewEncoder(c.w).Encode(err.(*problem).body())
+	case !c.begun:
+		fail(c.w, p)
 	case c.stream:
-		c.begin()
-		if next := c.text.more(a.text, true); next != "" {
-			c.chunk(map[string]any{"content": next}, nil)
-		}
-		c.chunk(map[string]any{}, "stop")
-		if c.withUsage {
-			c.event(c.object("chat.completion.chunk", map[string]any{"choices": []any{}, "usage": a.usage}))
-		}
-		c.write([]byte("data: [DONE]\n\n"))
+		c.event(p.body())
 	default:
-		c.begin()
+		_ = json.NewEncoder(c.w).Encode(p.body()) // fails only if the program has gone
+	}
+}
+
+// end writes the rest.
+func (c *completing) end(a answer) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.begin()
+	if !c.stream {
 		_ = json.NewEncoder(c.w).Encode(c.object("chat.completion", map[string]any{"usage": a.usage, "choices": []any{map[string]any{
 			"index": 0, "finish_reason": "stop", "logprobs": nil,
 			"message": map[string]any{"role": "assistant", "content": a.text, "refusal": nil},
 		}}}))
+		return
 	}
+	if next := c.text.more(a.text, true); next != "" {
+		c.chunk(map[string]any{"content": next}, nil)
+	}
+	c.chunk(map[string]any{}, "stop")
+	if c.withUsage {
+		c.event(c.object("chat.completion.chunk", map[string]any{"choices": []any{}, "usage": a.usage}))
+	}
+	c.write([]byte("data: [DONE]\n\n"))
 }

@@ -233,3 +233,13 @@ func (h *hub) changed(key chat.Key) {
 		}
 	}
 }
+
+// Waiting is how many requests wait for an answer.
+func (d *Door) Waiting() (n int) {
+	d.hub.mu.Lock()
+	defer d.hub.mu.Unlock()
+	for _, list := range d.hub.waiting {
+		n += len(list)
+	}
+	return n
+}

@@ -234,11 +234,16 @@ func (d *Door) complete(w http.ResponseWriter, r *http.Request, t db.Token) {
 	a, err := d.follow(ctx, s.key, s.id, s.after, out.grow)
 	stop()
 	<-alive
-	if err != nil && r.Context().Err() == nil {
+	switch {
+	case r.Context().Err() != nil: // the program has gone; its turn goes on
+	case err != nil:
 		d.log.Error().Err(err).Stringer("chat", s.key).Msg("an answer over HTTP is not found")
-		err = badRequest("The answer is not known at the moment. It was not asked twice: send the same request again.")
+		out.fail(badRequest("The answer is not known at the moment. It is stored, and the chat goes on with it."))
+	case a.notice != "":
+		out.fail(&problem{http.StatusUnprocessableEntity, "server_error", "turn_" + a.state, a.notice})
+	default:
+		out.end(a)
 	}
-	out.end(a, err)
 }
 
 // usage is what an answer has used, in the words of OpenAI's API.

@@ -1,0 +1,301 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/tidwall/gjson"
+
+	"magpie/bridge/budget"
+	"magpie/internal/chat"
+	"magpie/internal/door/api"
+	"magpie/internal/modelsim"
+	"magpie/internal/operator/config"
+)
+
+// client is a program that asks over HTTP.
+type client struct {
+	*rig
+	secret string
+	header http.Header
+}
+
+// token makes a program that may ask.
+func (r *rig) token(name string) client {
+	r.Helper()
+	t, secret := api.NewToken(name)
+	must(r, r.store().Tokens().Add(r.Context(), t))
+	return client{r, secret, http.Header{}}
+}
+
+// with is the program with another header.
+func (c client) with(name, value string) client {
+	c.header = c.header.Clone()
+	c.header.Set(name, value)
+	return c
+}
+
+// post asks; the messages are those of the user, with an answer after each but the last.
+func (c client) post(ctx context.Context, stream bool, asked ...string) (*http.Response, error) {
+	c.Helper()
+	var messages []map[string]string
+	for i, text := range asked {
+		if i > 0 {
+			messages = append(messages, map[string]string{"role": "assistant", "content": "..."})
+		}
+		messages = append(messages, map[string]string{"role": "user", "content": text})
+	}
+	return c.send(ctx, map[string]any{"model": "magpie", "messages": messages, "stream": stream})
+}
+
+func (c client) send(ctx context.Context, body any) (*http.Response, error) {
+	c.Helper()
+	data, err := json.Marshal(body)
+	must(c, err)
+	url := "http://" + c.prog.http.Addr().String() + "/v1/chat/completions"
+	q, err := http.NewRequestWithContext(ctx, http.MethodPost, url, bytes.NewReader(data))
+	must(c, err)
+	q.Header = c.header.Clone()
+	q.Header.Set("Authorization", "Bearer "+c.secret)
+	return http.DefaultClient.Do(q)
+}
+
+// gets asks and returns the whole reply.
+func (c client) gets(asked ...string) (status int, body string) {
+	c.Helper()
+	resp, err := c.post(c.Context(), false, asked...)
+	return c.read(resp, err)
+}
+
+func (c client) read(resp *http.Response, err error) (status int, body string) {
+	c.Helper()
+	must(c, err)
+	defer resp.Body.Close() //nolint:errcheck // only read
+	data, err := io.ReadAll(resp.Body)
+	must(c, err)
+	return resp.StatusCode, string(data)
+}
+
+// answers asks and returns the answer.
+func (c client) answers(asked ...string) string {
+	c.Helper()
+	status, body := c.gets(asked...)
+	if status != http.StatusOK {
+		c.Fatalf("%v: %d %s", asked, status, body)
+	}
+	return gjson.Get(body, "choices.0.message.content").String()
+}
+
+// streamed is what came in a stream: the text, and the events.
+func (c client) streamed(resp *http.Response, err error) (text string, events []string) {
+	c.Helper()
+	status, body := c.read(resp, err)
+	if status != http.StatusOK {
+		c.Fatalf("%d %s", status, body)
+	}
+	for line := range strings.Lines(body) {
+		if data, ok := strings.CutPrefix(strings.TrimSpace(line), "data: "); ok {
+			events = append(events, data)
+			text += gjson.Get(data, "choices.0.delta.content").String()
+		}
+	}
+	return text, events
+}
+
+// A program asks, and goes on with what it has said before, as it or its user calls that.
+func TestAProgramAsks(t *testing.T) {
+	r := newRig(t, withPages)
+	c, other := r.token("ci"), r.token("web")
+	status, body := c.gets("我叫阿明")
+	if status != http.StatusOK || gjson.Get(body, "usage.total_tokens").Int() == 0 ||
+		gjson.Get(body, "usage.completion_tokens").Int() == 0 || gjson.Get(body, "choices.0.finish_reason").String() != "stop" {
+		t.Fatalf("%d %s", status, body)
+	}
+	chats := func() int { return r.count(`SELECT COUNT(*) FROM chats WHERE key LIKE 'http:room:%'`) }
+	prompts := func() string { q := r.lastRequest(); return q.AllText() }
+	if text, events := c.streamed(c.post(t.Context(), true, "我叫阿明", "数到 3")); text != "1 2 3" ||
+		events[len(events)-1] != "[DONE]" || len(events) < 4 {
+		t.Errorf("streamed %q in %v", text, events)
+	}
+	if n := chats(); n != 1 || !strings.Contains(prompts(), "我叫阿明") {
+		t.Errorf("a further question is in %d chats", n)
+	}
+	// What the program calls the chat counts more than what it says was said.
+	room := c.with("X-Magpie-Room", "部署")
+	room.answers("数到 4")
+	if got := room.answers("数到 5"); got != "1 2 3 4 5" || chats() != 2 || !strings.Contains(prompts(), "数到 4") {
+		t.Errorf("%q, %d chats", got, chats())
+	}
+	other.with("X-Magpie-Room", "部署").answers("数到 2")
+	if chats() != 3 || strings.Contains(prompts(), "数到 4") {
+		t.Errorf("another token is in the same chat, %d chats", chats())
+	}
+	for _, body := range []map[string]any{{"user": "u1"}, {"prompt_cache_key": "u1"}} {
+		body["model"], body["messages"] = "magpie", []any{map[string]any{"role": "user", "content": []any{map[string]any{"type": "text", "text": "数到 2"}}}}
+		before := chats()
+		for range 2 {
+			if status, answer := c.read(c.send(t.Context(), body)); status != http.StatusOK {
+				t.Errorf("%d %s", status, answer)
+			}
+		}
+		if chats() != before+1 {
+			t.Errorf("%v: %d new chats", body, chats()-before)
+		}
+	}
+	if got := c.with("X-Magpie-Room", "部署").answers("/new"); got == "" || strings.Contains(got, "/new") {
+		t.Errorf("a command is answered with %q", got)
+	}
+}
+
+// A program that may not ask, or asks what nobody can answer, is told so, and nothing is stored.
+func TestAProgramIsRefused(t *testing.T) {
+	r := newRig(t, withPages)
+	c := r.token("ci")
+	wrong := client{r, "mgp_wrong", http.Header{}}
+	is := func(status int, body string, want int, code string) {
+		t.Helper()
+		if status != want || gjson.Get(body, "error.code").String() != code || gjson.Get(body, "error.message").String() == "" {
+			t.Errorf("%d %s, want %d %s", status, body, want, code)
+		}
+	}
+	status, body := wrong.gets("你好")
+	is(status, body, http.StatusUnauthorized, "invalid_api_key")
+	for code, request := range map[string]any{
+		"model_not_found": map[string]any{"model": "gpt-5", "messages": []any{}},
+		"invalid_request": map[string]any{"model": "magpie", "messages": []any{map[string]any{"role": "user", "content": " "}}},
+	} {
+		status, body := c.read(c.send(t.Context(), request))
+		is(status, body, map[string]int{"model_not_found": 404, "invalid_request": 400}[code], code)
+	}
+	status, body = c.read(c.send(t.Context(), map[string]any{"model": "magpie", "messages": []any{map[string]any{
+		"role": "user", "content": []any{map[string]any{"type": "image_url", "image_url": map[string]any{"url": "http://127.0.0.1/x"}}},
+	}}}))
+	is(status, body, http.StatusBadRequest, "invalid_request")
+	must(t, r.store().Tokens().Revoke(t.Context(), "ci"))
+	status, body = c.gets("你好")
+	is(status, body, http.StatusUnauthorized, "invalid_api_key")
+	if n := r.count(`SELECT COUNT(*) FROM messages`); n != 0 || len(r.model.Requests()) != 0 {
+		t.Errorf("%d messages are stored", n)
+	}
+}
+
+// A client of OpenAI repeats a request on its own whose connection is cut. The agent works once.
+func TestARetryJoinsTheTurn(t *testing.T) {
+	for name, header := range map[string]string{"by the client's mark": "X-Stainless-Retry-Count", "by a key": "Idempotency-Key"} {
+		for _, room := range []string{"", "r"} {
+			t.Run(name+" in room "+room, func(t *testing.T) {
+				r := newRig(t, withPages)
+				c := r.token("ci")
+				if room != "" {
+					c = c.with("X-Magpie-Room", room)
+				}
+				rest := make(chan struct{})
+				r.model.Script(modelsim.Rule{Match: asksFor("慢慢"), Steps: []modelsim.Step{
+					modelsim.Text("前半，"), modelsim.Hold(rest), modelsim.Text("后半。"),
+				}})
+				first, again := c, c.with(header, "1")
+				if header == "Idempotency-Key" {
+					first = again
+				}
+				ctx, cut := context.WithCancel(t.Context())
+				resp, err := first.post(ctx, true, "慢慢说")
+				must(t, err)
+				var seen [1]byte
+				for text := ""; !strings.Contains(text, "前半"); text += string(seen[:]) {
+					_, err := io.ReadFull(resp.Body, seen[:])
+					must(t, err)
+				}
+				cut()
+				_ = resp.Body.Close()
+				joined := make(chan string)
+				go func() {
+					text, _ := again.streamed(again.post(t.Context(), true, "慢慢说"))
+					joined <- text
+				}()
+				r.until("the retry", func() bool { return r.prog.api.Waiting() == 1 })
+				close(rest)
+				if got := <-joined; got != "前半，后半。" {
+					t.Errorf("the retry gets %q", got)
+				}
+				if got, _ := again.streamed(again.post(t.Context(), true, "慢慢说")); got != "前半，后半。" {
+					t.Errorf("after the end a retry gets %q", got)
+				}
+				if n := r.count(`SELECT COUNT(*) FROM turns`); n != 1 || len(r.model.Requests()) != 1 {
+					t.Errorf("%d turns, %d requests", n, len(r.model.Requests()))
+				}
+				// The same words once more are another question.
+				if got := c.answers("慢慢说"); header != "Idempotency-Key" && (got != "前半，后半。" || len(r.model.Requests()) != 2) {
+					t.Errorf("%q, %d requests", got, len(r.model.Requests()))
+				}
+			})
+		}
+	}
+}
+
+// What an agent asks for is refused at once where nobody can decide: the program sees text only.
+func TestNobodyDecidesForAProgram(t *testing.T) {
+	r := newRig(t, withPages)
+	c := r.token("ci")
+	r.calls(bash(appendLine("out.txt")), modelsim.Text("那就算了。"))
+	if got := c.answers("写一个文件"); got != "那就算了。" {
+		t.Errorf("answer: %q", got)
+	}
+	if r.project("out.txt") != "" {
+		t.Error("the command ran")
+	}
+	if n := r.count(`SELECT COUNT(*) FROM approvals WHERE state = 'refused'`); n != 1 {
+		t.Errorf("%d approvals are refused", n)
+	}
+}
+
+// A turn that fails is an error after which a client does not ask again, also within a stream.
+func TestAFailedTurnOfAProgram(t *testing.T) {
+	r := newRig(t, withPages, func(c *config.Config) { c.Budget.UserDayUSD = 0.000001 })
+	c := r.token("ci").with("X-Magpie-Room", "r")
+	c.answers("数到 3") // after which nothing is left
+	status, body := c.gets("数到 4")
+	if status != http.StatusUnprocessableEntity || gjson.Get(body, "error.message").String() == "" {
+		t.Errorf("%d %s", status, body)
+	}
+	resp, err := c.post(t.Context(), true, "数到 5")
+	if status, body := c.read(resp, err); status != http.StatusUnprocessableEntity || gjson.Get(body, "error.message").String() == "" {
+		t.Errorf("%d %s", status, body)
+	}
+	r.setBudget(budget.Limits{})
+	r.model.Script(modelsim.Rule{Match: asksFor("慢慢"), Steps: []modelsim.Step{modelsim.Text("前半，"), modelsim.Hang()}})
+	ended := make(chan []string)
+	go func() {
+		_, events := c.streamed(c.post(t.Context(), true, "慢慢说"))
+		ended <- events
+	}()
+	r.until("the beginning", func() bool { return r.count(`SELECT COUNT(*) FROM turns WHERE draft <> ''`) == 1 })
+	c.answers("/stop")
+	events := <-ended
+	if last := events[len(events)-1]; gjson.Get(last, "error.message").String() == "" || strings.Contains(last, "[DONE]") {
+		t.Errorf("%v", events)
+	}
+}
+
+// No address or name of the HTTP door reaches the chats of others: also if a program chooses it.
+func TestAProgramStaysInItsRooms(t *testing.T) {
+	r := newRig(t, withPages)
+	r.ask("数到 3")
+	c := r.token("ci")
+	for _, name := range []string{r.chat, chat.FeishuChat(r.chat).String(), "http:room:x", "../x", "a\x00b", strings.Repeat("x", 5000)} {
+		resp, err := c.with("X-Magpie-Room", strings.ReplaceAll(name, "\x00", "")).post(t.Context(), false, "数到 4")
+		if status, body := c.read(resp, err); status != http.StatusOK {
+			t.Errorf("%q: %d %s", name, status, body)
+		}
+		if q := r.lastRequest(); strings.Contains(q.AllText(), "数到 3") {
+			t.Errorf("%q leads into a chat of Feishu", name)
+		}
+	}
+	if n := r.count(`SELECT COUNT(*) FROM messages WHERE chat_key NOT LIKE 'http:room:%' AND chat_key <> '` + chat.FeishuChat(r.chat).String() + `'`); n != 0 {
+		t.Errorf("%d messages are somewhere else", n)
+	}
+}
