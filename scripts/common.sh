@@ -138,6 +138,9 @@ install_cli() {
 # need_axe: installs the pinned axe-core below scripts/axe.
 need_axe() { need_package axe axe-core; }
 
+# need_openai: installs OpenAI's pinned client below scripts/openai.
+need_openai() { need_package openai openai; }
+
 # need_pm2: installs the pinned pm2 below scripts/pm2.
 need_pm2() { need_package pm2 pm2; }
 
