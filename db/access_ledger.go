@@ -122,17 +122,6 @@ func (as Access) LastBooked(ctx context.Context, key chat.Key) (time.Time, error
 	return fromMillis(at), nil
 }
 
-const tokensOfTurn = `SELECT COALESCE(SUM(tokens), 0), COALESCE(SUM(written), 0) FROM ledger WHERE chat_key = ?1 AND turn_id = ?2
-	AND at >= (SELECT created_at FROM turns WHERE id = ?2)`
-
-// TokensOf is how many tokens a turn has used, and how many of these the model has written.
-func (as Access) TokensOf(ctx context.Context, key chat.Key, turn int64) (all, written int64, err error) {
-	if err := as.db.read.QueryRowContext(ctx, tokensOfTurn, key.String(), turn).Scan(&all, &written); err != nil {
-		return 0, 0, fmt.Errorf("tokens of turn %d: %w", turn, err)
-	}
-	return all, written, nil
-}
-
 const lastAsker = `SELECT actor_id FROM messages WHERE chat_key = ?1 AND role = 'user' AND +turn_id > 0
 	ORDER BY seq DESC LIMIT 1`
 

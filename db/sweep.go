@@ -53,7 +53,7 @@ func Sweep(ctx context.Context, d *DB, c Config) (s Swept, err error) {
 	if _, err := d.eachChat(ctx, chatsOfSettled, forgetApprovals, before); err != nil {
 		return s, err
 	}
-	if _, err := d.namedExec(ctx, theSweep, forgetShown, before); err != nil {
+	if err := d.Programs().Forget(ctx, fromMillis(before)); err != nil {
 		return s, err
 	}
 	if _, err := d.namedExec(ctx, theSweep, forgetFileDeliveries, before); err != nil {

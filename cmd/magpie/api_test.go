@@ -29,7 +29,7 @@ type client struct {
 func (r *rig) token(name string) client {
 	r.Helper()
 	t, secret := api.NewToken(name)
-	must(r, r.store().Tokens().Add(r.Context(), t))
+	must(r, r.store().Programs().Add(r.Context(), t))
 	return client{r, secret, http.Header{}}
 }
 
@@ -176,7 +176,7 @@ func TestAProgramIsRefused(t *testing.T) {
 		"role": "user", "content": []any{map[string]any{"type": "image_url", "image_url": map[string]any{"url": "http://127.0.0.1/x"}}},
 	}}}))
 	is(status, body, http.StatusBadRequest, "invalid_request")
-	must(t, r.store().Tokens().Revoke(t.Context(), "ci"))
+	must(t, r.store().Programs().Revoke(t.Context(), "ci"))
 	status, body = c.gets("你好")
 	is(status, body, http.StatusUnauthorized, "invalid_api_key")
 	if n := r.count(`SELECT COUNT(*) FROM messages`); n != 0 || len(r.model.Requests()) != 0 {

@@ -155,7 +155,7 @@ func newProgram(
 		p.doors = door.Doors{p.feishu}
 	}
 	if c.HTTP.HasAPI() {
-		p.api = api.New(p.store, log)
+		p.api = api.New(p.store.Programs(), log)
 		p.doors = append(p.doors, p.api)
 	}
 	if err := p.openTerminal(); err != nil {

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"magpie/db"
+	"magpie/db/programs"
 	"magpie/internal/configtype"
 	"magpie/internal/door/api"
 	"magpie/internal/door/terminal"
@@ -48,7 +48,7 @@ type (
 	}
 	tokenAnswer struct {
 		Secret  string
-		Tokens  []db.Token
+		Tokens  []programs.Token
 		BaseURL string // of the API; empty = there is none
 		Problem string // why nothing was done; empty = it was
 	}
@@ -63,7 +63,7 @@ const (
 
 // tokenPages serves what [tokenCmd] asks for.
 func (p *program) tokenPages() http.Handler {
-	tokens := p.store.Tokens()
+	tokens := p.store.Programs()
 	mux := http.NewServeMux()
 	handle := func(pattern string, do func(ctx context.Context, r tokenRequest) (tokenAnswer, error)) {
 		mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
@@ -74,9 +74,9 @@ func (p *program) tokenPages() http.Handler {
 			}
 			got, err := do(r.Context(), asked)
 			switch {
-			case errors.Is(err, db.ErrTaken):
+			case errors.Is(err, programs.ErrTaken):
 				got.Problem = tokenTaken
-			case errors.Is(err, db.ErrNotFound):
+			case errors.Is(err, programs.ErrUnknown):
 				got.Problem = tokenUnknown
 			case err != nil:
 				p.log.Error().Err(err).Msg("a token is not made, listed or revoked")
@@ -98,7 +98,7 @@ func (p *program) tokenPages() http.Handler {
 		if err := tokens.Add(ctx, t); err != nil {
 			return tokenAnswer{}, err
 		}
-		p.log.Info().Str("token", t.Name).Str("id", t.Actor()).Msg("a program may ask over HTTP")
+		p.log.Info().Str("token", t.Name).Str("id", t.ID).Msg("a program may ask over HTTP")
 		return tokenAnswer{Secret: secret}, nil
 	})
 	handle("POST /v1/tokens/list", func(ctx context.Context, _ tokenRequest) (got tokenAnswer, err error) {
@@ -140,6 +140,9 @@ func (c configFlag) askTokens(ctx context.Context, path string, r tokenRequest) 
 	return got, nil
 }
 
+// tryToken asks something. The token itself is only on the standard output.
+const tryToken = `curl %s/chat/completions -H "Authorization: Bearer $TOKEN" -d '{"model": "magpie", "messages": [{"role": "user", "content": "Who are you?"}]}'`
+
 // longestName is that of a token, in characters.
 const longestName = 64
 
@@ -165,7 +168,7 @@ func (c tokenNewCmd) Run(ctx context.Context) error {
 		fmt.Fprintln(os.Stderr, i18n.CmdTokenNoAPI.In(l))
 		return nil
 	}
-	fmt.Fprintf(os.Stderr, i18n.CmdTokenTry.In(l)+"\n", got.BaseURL)
+	fmt.Fprintf(os.Stderr, i18n.CmdTokenTry.In(l)+"\n"+tryToken+"\n", got.BaseURL, got.BaseURL)
 	return nil
 }
 
@@ -186,7 +189,7 @@ func (c tokenListCmd) Run(ctx context.Context) error {
 		if !t.Expires.IsZero() {
 			expires = t.Expires.Local().Format(time.DateTime)
 		}
-		rows = append(rows, []string{i18n.Visible(t.Name), t.Actor(), i18n.Visible(t.Project), t.Created.Local().Format(time.DateTime), expires})
+		rows = append(rows, []string{i18n.Visible(t.Name), t.ID, i18n.Visible(t.Project), t.Created.Local().Format(time.DateTime), expires})
 	}
 	fmt.Print(table(rows))
 	return nil

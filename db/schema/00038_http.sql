@@ -1,7 +1,7 @@
 -- +goose Up
--- Programs that ask over HTTP. Each has a token, and with the token an ID: "http:" and this one.
+-- Programs that ask over HTTP. Each has a token.
 CREATE TABLE tokens (
-  id         TEXT   NOT NULL PRIMARY KEY,
+  id         TEXT   NOT NULL PRIMARY KEY, -- of the program, as of a person who asks; never used again
   name       TEXT   NOT NULL UNIQUE,
   hash       TEXT   NOT NULL UNIQUE,     -- SHA-256 of the token in hex: nobody reads it here
   project    TEXT   NOT NULL DEFAULT '', -- in which its chats begin; empty = the default one

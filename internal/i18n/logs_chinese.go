@@ -206,8 +206,11 @@ var LogLinesInChinese = map[string]string{
 	"cost of a suggestion not known":                           "不知道建议问题的费用",
 	"cost of a turn not available":                             "查不到回答的费用",
 	"cost of a turn that was cut off is not known":             "不知道被中断的回答花了多少",
-	"cost of subagents is not known":                           "不知道子助手花了多少",
-	"last expense of a chat not found":                         "查不到聊天最近的一笔费用",
+	"[http] listen: there is no API for programs, because their tokens could be read on the way to this address; " +
+		"a proxy with https and [http] public_url would open it": "[http] listen：没有给程序用的接口，因为发往这个地址的令牌可能在途中被读到；用 https 的代理加上 [http] public_url 就能打开",
+	"a token is not made, listed or revoked": "令牌没有新建、列出或吊销",
+	"cost of subagents is not known":         "不知道子助手花了多少",
+	"last expense of a chat not found":       "查不到聊天最近的一笔费用",
 
 	"rules not read; asking":                                         "读不到“总是允许”的规则，改为询问",
 	"request not stored; tool refused":                               "没能保存确认请求，已拒绝工具",

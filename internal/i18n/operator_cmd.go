@@ -103,12 +103,7 @@ var (
 		"服务还没有打开 HTTP 接口：在配置里写 [http] listen = \":8787\"，再重启服务。",
 		"The service has no HTTP API yet: write [http] listen = \":8787\" into its configuration and restart it.",
 	}
-	CmdTokenTry = Phrase{
-		"接口地址（base URL）：%[1]s，模型：magpie。试一下：\n" +
-			"curl %[1]s/chat/completions -H \"Authorization: Bearer $TOKEN\" -d '{\"model\":\"magpie\",\"messages\":[{\"role\":\"user\",\"content\":\"你好\"}]}'",
-		"Base URL: %[1]s, model: magpie. Try it:\n" +
-			"curl %[1]s/chat/completions -H \"Authorization: Bearer $TOKEN\" -d '{\"model\":\"magpie\",\"messages\":[{\"role\":\"user\",\"content\":\"Hello\"}]}'",
-	}
+	CmdTokenTry    = Phrase{"接口地址（base URL）是 %s，模型是 magpie。试一下：", "The base URL is %s, the model is magpie. Try it:"}
 	CmdNoDecisions = Phrase{"没有任何决定。", "No decisions."}
 	CmdCopied      = Phrase{"%s：%.1f MB，用时 %v", "%s: %.1f MB in %v"}
 	CmdMoved       = Phrase{

@@ -9,6 +9,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -17,7 +18,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/rs/zerolog"
 
-	"magpie/db"
+	"magpie/db/programs"
 	"magpie/internal/chat"
 	"magpie/internal/door"
 	"magpie/internal/i18n"
@@ -25,7 +26,7 @@ import (
 
 // Door is the door. Its chats are "http:room:" and a UUID: what programs call them never becomes an ID.
 type Door struct {
-	store *db.DB
+	store programs.Store
 	log   zerolog.Logger
 	began time.Time
 	hub   hub
@@ -36,7 +37,7 @@ type Door struct {
 }
 
 // New makes the door.
-func New(store *db.DB, log zerolog.Logger) *Door {
+func New(store programs.Store, log zerolog.Logger) *Door {
 	return &Door{store: store, log: log, began: time.Now(), next: map[string]time.Time{}}
 }
 
@@ -136,7 +137,7 @@ func (d *Door) begin(ctx context.Context, to chat.Ref, idem string, s shown) (id
 func (d *Door) change(ctx context.Context, id string, s shown) error {
 	key, _ := roomOf(id)
 	before, err := d.get(ctx, key, id)
-	if err != nil && !errors.Is(err, db.ErrNotFound) { // it may be so old that it was deleted
+	if err != nil && !errors.Is(err, programs.ErrNotShown) { // it may be so old that it was deleted
 		return err
 	}
 	s.To = before.To
@@ -149,7 +150,7 @@ func (d *Door) show(ctx context.Context, id string, s shown) error {
 		return err
 	}
 	key, how := roomOf(id)
-	if err := d.store.Showings().Show(ctx, key, id, string(content)); err != nil {
+	if err := d.store.Show(ctx, key, id, string(content)); err != nil {
 		return err
 	}
 	d.hub.changed(key)
@@ -159,9 +160,9 @@ func (d *Door) show(ctx context.Context, id string, s shown) error {
 	return nil
 }
 
-// get is how something looks, or [db.ErrNotFound].
+// get is how something looks, or [programs.ErrNotShown].
 func (d *Door) get(ctx context.Context, key chat.Key, id string) (s shown, err error) {
-	row, err := d.store.Showings().Get(ctx, key, id)
+	row, err := d.store.Get(ctx, key, id)
 	if err == nil {
 		err = json.Unmarshal([]byte(row.Content), &s)
 	}
@@ -171,29 +172,20 @@ func (d *Door) get(ctx context.Context, key chat.Key, id string) (s shown, err e
 // refuse refuses what an agent asks for where nobody could decide: a program that speaks OpenAI's API sees text only.
 func (d *Door) refuse(ctx context.Context, key chat.Key, card string, s shown) {
 	h := d.in.Load()
-	if h == nil || s.Card.State != chat.CardNeedsYou {
+	i := slices.IndexFunc(s.Card.Buttons, func(b chat.Button) bool { return b.Action.Do == chat.DoRefuse })
+	if h == nil || s.Card.State != chat.CardNeedsYou || i < 0 {
 		return
 	}
-	for _, b := range s.Card.Buttons {
-		if b.Action.Do != chat.DoRefuse {
-			continue
-		}
-		_, err := (*h).HandlePress(ctx, chat.Press{
-			ID: chat.HTTP + ":" + uuid.NewString(), Key: key, Card: chat.FirstMessage(card), Action: b.Action, Actor: chat.Actor{ID: d.asker(ctx, key, s.To)},
+	asked, err := d.store.ReplyTo(ctx, key, s.To)
+	if err == nil {
+		_, err = (*h).HandlePress(ctx, chat.Press{
+			ID: chat.HTTP + ":" + uuid.NewString(), Key: key, Card: chat.FirstMessage(card), Action: s.Card.Buttons[i].Action,
+			Actor: chat.Actor{ID: asked.Actor},
 		})
-		if err != nil {
-			d.log.Error().Err(err).Stringer("chat", key).Msg("what nobody can decide over HTTP is not refused")
-		}
 	}
-}
-
-// asker is who has written a message; empty = unknown.
-func (d *Door) asker(ctx context.Context, key chat.Key, id string) string {
-	list, err := d.store.Messages().ByID(ctx, key, []string{id})
-	if err != nil || len(list) != 1 {
-		return ""
+	if err != nil {
+		d.log.Error().Err(err).Stringer("chat", key).Msg("what nobody can decide over HTTP is not refused")
 	}
-	return list[0].Actor.ID
 }
 
 // hub tells who waits for something that it has changed.

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"magpie/db"
+	"magpie/db/programs"
 	"magpie/internal/chat"
 	"magpie/internal/convo"
 )
@@ -49,7 +49,7 @@ func (d *Door) follow(ctx context.Context, key chat.Key, message string, after i
 
 // look is the answer so far.
 func (d *Door) look(ctx context.Context, key chat.Key, message string, after int64) (a answer, over bool, err error) {
-	r, err := d.store.Turns().ReplyTo(ctx, key, message)
+	r, err := d.store.ReplyTo(ctx, key, message)
 	if err != nil {
 		return answer{}, false, err
 	}
@@ -65,7 +65,7 @@ func (d *Door) look(ctx context.Context, key chat.Key, message string, after int
 		return a, false, nil
 	}
 	s, err := d.get(ctx, key, r.Card)
-	if errors.Is(err, db.ErrNotFound) { // it is not shown yet
+	if errors.Is(err, programs.ErrNotShown) { // it is not shown yet
 		return a, false, nil
 	} else if err != nil {
 		return answer{}, false, err
@@ -87,7 +87,7 @@ func isOpen(state string) bool {
 
 // replyTo is the text or card that answers a message without a turn; nil = none does yet.
 func (d *Door) replyTo(ctx context.Context, key chat.Key, message string, after int64) (*shown, error) {
-	list, err := d.store.Showings().Since(ctx, key, after)
+	list, err := d.store.Since(ctx, key, after)
 	if err != nil {
 		return nil, err
 	}

@@ -11,7 +11,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"magpie/db"
+	"magpie/db/programs"
 	"magpie/internal/chat"
 )
 
@@ -30,11 +30,11 @@ type model struct {
 
 func (d *Door) model() model { return model{modelName, "model", d.began.Unix(), "magpie"} }
 
-func (d *Door) listModels(w http.ResponseWriter, _ *http.Request, _ db.Token) {
+func (d *Door) listModels(w http.ResponseWriter, _ *http.Request, _ programs.Token) {
 	writeJSON(w, map[string]any{"object": "list", "data": []model{d.model()}})
 }
 
-func (d *Door) showModel(w http.ResponseWriter, r *http.Request, _ db.Token) {
+func (d *Door) showModel(w http.ResponseWriter, r *http.Request, _ programs.Token) {
 	if err := checkModel(r.PathValue("id")); err != nil {
 		fail(w, err)
 		return
@@ -139,7 +139,7 @@ type sent struct {
 
 // place finds the chat of a request, and the ID of its message. The client of OpenAI repeats a request whose connection was
 // cut, and says so in a header: that is the same message, unless the first one was never stored.
-func (d *Door) place(ctx context.Context, t db.Token, r *http.Request, c completion, body []byte) (s sent, err error) {
+func (d *Door) place(ctx context.Context, t programs.Token, r *http.Request, c completion, body []byte) (s sent, err error) {
 	asked := c.asked()
 	before, now := "said:"+hashOf(strings.Join(asked[:len(asked)-1], "\x00")), "said:"+hashOf(strings.Join(asked, "\x00"))
 	again := r.Header.Get("X-Stainless-Retry-Count")
@@ -168,21 +168,21 @@ func (d *Door) place(ctx context.Context, t db.Token, r *http.Request, c complet
 			names = append(names, before)
 		}
 	}
-	if s.key, err = d.store.Tokens().Room(ctx, t, names, also, roomKey(uuid.NewString())); err != nil {
+	if s.key, err = d.store.Room(ctx, t, names, also, roomKey(uuid.NewString())); err != nil {
 		return s, err
 	}
 	switch {
 	case idem != "":
 		s.id = messageID(howOpenAI, idem, "0")
-		r, err := d.store.Turns().ReplyTo(ctx, s.key, s.id)
+		r, err := d.store.ReplyTo(ctx, s.key, s.id)
 		s.joined = r.Known
 		if err != nil {
 			return s, err
 		}
 	case isRetry:
-		s.id, err = d.store.Messages().Sent(ctx, s.key, messageID(howOpenAI, string(body), ""), time.Now().Add(-retried))
-		s.joined = err == nil
-		if err != nil && !errors.Is(err, db.ErrNotFound) {
+		s.id, err = d.store.Sent(ctx, s.key, messageID(howOpenAI, string(body), ""), time.Now().Add(-retried))
+		s.joined = s.id != ""
+		if err != nil {
 			return s, err
 		}
 	}
@@ -190,7 +190,7 @@ func (d *Door) place(ctx context.Context, t db.Token, r *http.Request, c complet
 		s.id = messageID(howOpenAI, string(body), uuid.NewString())
 	}
 	if !s.joined {
-		s.after, err = d.store.Showings().Last(ctx, s.key)
+		s.after, err = d.store.Last(ctx, s.key)
 	}
 	return s, err
 }
@@ -204,7 +204,7 @@ func messageID(how, what, number string) string {
 }
 
 // complete answers a question. Once it is taken in, no status is one after which a client would ask again.
-func (d *Door) complete(w http.ResponseWriter, r *http.Request, t db.Token) {
+func (d *Door) complete(w http.ResponseWriter, r *http.Request, t programs.Token) {
 	data, err := readBody(w, r)
 	var c completion
 	if err == nil {
@@ -255,7 +255,7 @@ type usage struct {
 
 // usageOf is what a turn has used.
 func (d *Door) usageOf(ctx context.Context, key chat.Key, turn int64) usage {
-	all, written, err := d.store.Access().TokensOf(ctx, key, turn)
+	all, written, err := d.store.TokensOf(ctx, key, turn)
 	if err != nil {
 		d.log.Error().Err(err).Stringer("chat", key).Msg("what an answer has used is not known")
 	}

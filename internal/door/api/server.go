@@ -15,7 +15,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"magpie/db"
+	"magpie/db/programs"
 	"magpie/internal/chat"
 	"magpie/internal/door"
 )
@@ -24,12 +24,12 @@ import (
 const secretPrefix = "mgp_"
 
 // NewToken makes a token. Its secret is shown once; the database has only its hash.
-func NewToken(name string) (t db.Token, secret string) {
+func NewToken(name string) (t programs.Token, secret string) {
 	var random [20]byte
 	_, _ = rand.Read(random[:]) // never fails
 	secret = secretPrefix + strings.ToLower(base32.StdEncoding.EncodeToString(random[:]))
-	return db.Token{
-		ID: strings.ReplaceAll(uuid.NewString(), "-", "")[:16], Name: name, Hash: hashOf(secret), Created: time.Now().UTC(),
+	return programs.Token{
+		ID: chat.HTTP + ":" + strings.ReplaceAll(uuid.NewString(), "-", "")[:16], Name: name, Hash: hashOf(secret), Created: time.Now().UTC(),
 	}, secret
 }
 
@@ -48,7 +48,7 @@ func (d *Door) Handler() http.Handler {
 	mux.HandleFunc("POST /v1/chat/completions", d.authenticated(d.complete))
 	mux.HandleFunc("GET /v1/models", d.authenticated(d.listModels))
 	mux.HandleFunc("GET /v1/models/{id}", d.authenticated(d.showModel))
-	mux.HandleFunc("/v1/", d.authenticated(func(w http.ResponseWriter, r *http.Request, _ db.Token) {
+	mux.HandleFunc("/v1/", d.authenticated(func(w http.ResponseWriter, r *http.Request, _ programs.Token) {
 		fail(w, &problem{http.StatusNotFound, "invalid_request_error", "not_found", "Not found: " + r.Method + " " + r.URL.Path})
 	}))
 	return mux
@@ -89,7 +89,7 @@ func fail(w http.ResponseWriter, err error) {
 
 // authenticated handles requests with a token that lets in.
 func (d *Door) authenticated(
-	handle func(w http.ResponseWriter, r *http.Request, t db.Token),
+	handle func(w http.ResponseWriter, r *http.Request, t programs.Token),
 ) func(w http.ResponseWriter, r *http.Request) {
 	return func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Cache-Control", "no-store")
@@ -109,25 +109,21 @@ var (
 )
 
 // tokenOf is the token of a request.
-func (d *Door) tokenOf(r *http.Request) (db.Token, error) {
+func (d *Door) tokenOf(r *http.Request) (programs.Token, error) {
 	how, secret, _ := strings.Cut(r.Header.Get("Authorization"), " ")
 	if !strings.EqualFold(how, "Bearer") || !strings.HasPrefix(secret, secretPrefix) {
-		return db.Token{}, errNoToken
+		return programs.Token{}, errNoToken
 	}
-	t, err := d.store.Tokens().Find(r.Context(), hashOf(strings.TrimSpace(secret)))
-	if errors.Is(err, db.ErrNotFound) {
-		return db.Token{}, errNoToken
-	} else if err != nil {
-		d.log.Error().Err(err).Msg("a token is not found")
-		return db.Token{}, err
-	}
-	switch in, err := d.store.Access().Allow(r.Context(), t.Actor(), ""); {
+	t, err := d.store.Find(r.Context(), hashOf(strings.TrimSpace(secret)))
+	switch {
+	case errors.Is(err, programs.ErrUnknown):
+		return t, errNoToken
+	case errors.Is(err, programs.ErrDenied):
+		return t, errDenied
 	case err != nil:
-		return db.Token{}, err
-	case !in:
-		return db.Token{}, errDenied
+		d.log.Error().Err(err).Msg("a token is not found")
 	}
-	return t, nil
+	return t, err
 }
 
 // readBody reads a request.
@@ -142,13 +138,13 @@ func readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 }
 
 // take passes a message on, which is stored then.
-func (d *Door) take(ctx context.Context, t db.Token, key chat.Key, id, text string) error {
+func (d *Door) take(ctx context.Context, t programs.Token, key chat.Key, id, text string) error {
 	h := d.in.Load()
 	if h == nil {
 		return errors.New("the bridge is starting or stopping")
 	}
 	err := (*h).HandleMessage(ctx, chat.Incoming{
-		Key: key, Kind: chat.Private, ID: id, Actor: chat.Actor{ID: t.Actor(), Name: t.Name}, Text: text, Time: time.Now(), ToBot: true,
+		Key: key, Kind: chat.Private, ID: id, Actor: chat.Actor{ID: t.ID, Name: t.Name}, Text: text, Time: time.Now(), ToBot: true,
 	})
 	if errors.Is(err, chat.ErrDenied) || errors.Is(err, chat.ErrNoChat) {
 		return errDenied

@@ -290,10 +290,12 @@ var described = []struct{ key, en, zh string }{
 
 	{"[redact] history", "store messages without private data and secrets ([operation](operation.md))", "存储消息时去掉个人信息和密钥（[运维](operation.md)）"},
 
-	{"[http] listen", "address of `/metrics` (Prometheus), `/healthz` and `/readyz`; `\":9180\"` = this machine only; empty = none",
-		"`/metrics`（Prometheus）、`/healthz` 和 `/readyz` 的地址；`\":9180\"` = 只限本机；留空 = 不开"},
+	{"[http] listen", "address of the API for programs ([programs](http.md)), `/metrics` (Prometheus), `/healthz` and `/readyz`; `\":9180\"` = this machine only; empty = none",
+		"给程序用的接口（[程序](http.md)）、`/metrics`（Prometheus）、`/healthz` 和 `/readyz` 的地址；`\":9180\"` = 只限本机；留空 = 不开"},
 	{"[http] hosts", "further host names to serve them under, besides IP addresses, `localhost`, the name in `listen` and, when other machines can connect, this machine's name",
 		"还可以用哪些域名访问；IP 地址、`localhost`、`listen` 里的名字，以及对外监听时的本机名总是可以"},
+	{"[http] public_url", "`https://` address of a proxy before `listen`, under which programs on other machines use the API; without it there is the API on this machine only",
+		"`listen` 前面的代理的 `https://` 地址，其他机器上的程序从那里使用接口；不写时，只有本机能用接口"},
 
 	{"[log] level", "`debug`, `info`, `warn` or `error`", "`debug`、`info`、`warn` 或 `error`"},
 	{"[log] format", "`console` = for people, `json` = one object per line, `auto` = `console` on a terminal, otherwise `json`",

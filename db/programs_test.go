@@ -7,15 +7,16 @@ import (
 
 	"magpie/db"
 	"magpie/db/dbtest"
+	"magpie/db/programs"
 	"magpie/internal/chat"
 )
 
 func roomKey(id string) chat.Key { return chat.Key{Channel: chat.HTTP, Kind: "room", ID: id} }
 
-func addToken(t *testing.T, d *db.DB, token db.Token) db.Token {
+func addToken(t *testing.T, d *db.DB, token programs.Token) programs.Token {
 	t.Helper()
 	token.Hash, token.Created = "hash of "+token.ID, time.UnixMilli(1_700_000_000_000).UTC()
-	if err := d.Tokens().Add(t.Context(), token); err != nil {
+	if err := d.Programs().Add(t.Context(), token); err != nil {
 		t.Fatal(err)
 	}
 	return token
@@ -27,23 +28,23 @@ func TestATokenLetsInUntilItIsRevoked(t *testing.T) {
 	d := dbtest.New(t)
 	now := time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)
 	d.At(t, now)
-	ctx, tokens := t.Context(), d.Tokens()
-	one := addToken(t, d, db.Token{ID: "1", Name: "ci"})
-	two := addToken(t, d, db.Token{ID: "2", Name: "web", Project: "app", Expires: now.Add(time.Hour)})
-	if err := tokens.Add(ctx, db.Token{ID: "3", Name: "ci", Hash: "another"}); !errors.Is(err, db.ErrTaken) {
+	ctx, tokens := t.Context(), d.Programs()
+	one := addToken(t, d, programs.Token{ID: "http:1", Name: "ci"})
+	two := addToken(t, d, programs.Token{ID: "http:2", Name: "web", Project: "app", Expires: now.Add(time.Hour)})
+	if err := tokens.Add(ctx, programs.Token{ID: "http:3", Name: "ci", Hash: "another"}); !errors.Is(err, programs.ErrTaken) {
 		t.Errorf("a second token of a name: %v", err)
 	}
-	isIn := func(token db.Token, want bool) {
+	isIn := func(token programs.Token, want bool) {
 		t.Helper()
 		found, err := tokens.Find(ctx, token.Hash)
-		if want && (err != nil || found.ID != token.ID || found.Project != token.Project) || !want && !errors.Is(err, db.ErrNotFound) {
+		if want && (err != nil || found.ID != token.ID || found.Project != token.Project) || !want && !errors.Is(err, programs.ErrUnknown) {
 			t.Errorf("found: %+v, %v", found, err)
 		}
 	}
 	isIn(one, true)
 	isIn(two, true)
-	isIn(db.Token{Hash: ""}, false)
-	if in, err := d.Access().Allow(ctx, one.Actor(), "http:room:x"); err != nil || !in {
+	isIn(programs.Token{Hash: ""}, false)
+	if in, err := d.Access().Allow(ctx, one.ID, "http:room:x"); err != nil || !in {
 		t.Errorf("not admitted: %v", err)
 	}
 	d.At(t, now.Add(time.Hour))
@@ -52,10 +53,10 @@ func TestATokenLetsInUntilItIsRevoked(t *testing.T) {
 		t.Error(err)
 	}
 	isIn(one, false)
-	if in, err := d.Access().Allow(ctx, one.Actor(), "http:room:x"); err != nil || in {
+	if in, err := d.Access().Allow(ctx, one.ID, "http:room:x"); err != nil || in {
 		t.Errorf("still admitted: %v", err)
 	}
-	if err := tokens.Revoke(ctx, "ci"); !errors.Is(err, db.ErrNotFound) {
+	if err := tokens.Revoke(ctx, "ci"); !errors.Is(err, programs.ErrUnknown) {
 		t.Errorf("revoked twice: %v", err)
 	}
 	if list, err := tokens.List(ctx); err != nil || len(list) != 1 || list[0].Name != "web" || list[0].Hash != "" {
@@ -67,10 +68,10 @@ func TestATokenLetsInUntilItIsRevoked(t *testing.T) {
 func TestRoomsAreOfOneToken(t *testing.T) {
 	t.Parallel()
 	d := dbtest.New(t)
-	ctx, tokens := t.Context(), d.Tokens()
-	one := addToken(t, d, db.Token{ID: "1", Name: "ci", Project: "app"})
-	two := addToken(t, d, db.Token{ID: "2", Name: "web"})
-	is := func(token db.Token, names, also []string, fresh, want string) {
+	ctx, tokens := t.Context(), d.Programs()
+	one := addToken(t, d, programs.Token{ID: "http:1", Name: "ci", Project: "app"})
+	two := addToken(t, d, programs.Token{ID: "http:2", Name: "web"})
+	is := func(token programs.Token, names, also []string, fresh, want string) {
 		t.Helper()
 		key, err := tokens.Room(ctx, token, names, also, roomKey(fresh))
 		if err != nil || key != roomKey(want) {
@@ -106,7 +107,7 @@ func TestShowingsGrow(t *testing.T) {
 	d := dbtest.New(t)
 	now := time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)
 	d.At(t, now)
-	ctx, shown, key := t.Context(), d.Showings(), roomKey("r")
+	ctx, shown, key := t.Context(), d.Programs(), roomKey("r")
 	show := func(id, content string) {
 		t.Helper()
 		if err := shown.Show(ctx, key, id, content); err != nil {
@@ -139,7 +140,7 @@ func TestShowingsGrow(t *testing.T) {
 	if got, err := shown.Get(ctx, key, "c"); err != nil || got.Seq <= last || got.Content != "4" {
 		t.Errorf("%+v, %v", got, err)
 	}
-	if _, err := shown.Get(ctx, key, "a"); !errors.Is(err, db.ErrNotFound) {
+	if _, err := shown.Get(ctx, key, "a"); !errors.Is(err, programs.ErrNotShown) {
 		t.Errorf("deleted: %v", err)
 	}
 }

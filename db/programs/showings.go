@@ -1,0 +1,137 @@
+package programs
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"time"
+
+	"magpie/internal/chat"
+)
+
+// Showing is a text or a card as it looks now. Nothing is sent to programs: they ask for it, at whichever bridge, and again
+// after their connection was cut.
+type Showing struct {
+	ID      string
+	Seq     int64  // grows with each change in the chat
+	Content string // JSON
+}
+
+// ErrNotShown means that nothing of that ID was shown, or so long ago that it was deleted.
+var ErrNotShown = errors.New("it is not shown")
+
+// show also runs when the rows before it have been deleted: the number must grow anyway.
+const show = `INSERT INTO shown (chat_key, id, seq, content)
+	SELECT ?1, ?2, CASE WHEN latest >= ?3 THEN latest + 1 ELSE ?3 END, ?4
+	FROM (SELECT COALESCE(MAX(seq), 0) AS latest FROM shown WHERE chat_key = ?1) AS last WHERE 1 = 1
+	ON CONFLICT (chat_key, id) DO UPDATE SET seq = excluded.seq, content = excluded.content`
+
+// Show stores how something looks now.
+func (s Store) Show(ctx context.Context, key chat.Key, id, content string) error {
+	// Whoever has read up to a number must not miss what is committed later: one after the other in a chat.
+	err := s.Tx(ctx, "shown in "+key.String(), func(ctx context.Context, tx *sql.Tx) error {
+		_, err := tx.ExecContext(ctx, show, key.String(), id, s.Now().UnixMilli(), content)
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("store what is shown to a program: %w", err)
+	}
+	return nil
+}
+
+const selectShown = `SELECT id, seq, content FROM shown WHERE chat_key = ?1 AND seq > ?2 ORDER BY seq LIMIT 100`
+
+// Since lists what has changed in a chat after a number, in that order: a hundred changes at most.
+func (s Store) Since(ctx context.Context, key chat.Key, after int64) ([]Showing, error) {
+	return all(ctx, s.Readers, scanShowing, selectShown, key.String(), after)
+}
+
+const lastShown = `SELECT COALESCE(MAX(seq), 0) FROM shown WHERE chat_key = ?1`
+
+// Last is the number of the latest change in a chat; 0 = there is none.
+func (s Store) Last(ctx context.Context, key chat.Key) (seq int64, err error) {
+	if err := s.Readers.QueryRowContext(ctx, lastShown, key.String()).Scan(&seq); err != nil {
+		return 0, fmt.Errorf("latest change in %v: %w", key, err)
+	}
+	return seq, nil
+}
+
+const selectShowing = `SELECT id, seq, content FROM shown WHERE chat_key = ?1 AND id = ?2`
+
+// Get returns how something looks now, or [ErrNotShown].
+func (s Store) Get(ctx context.Context, key chat.Key, id string) (Showing, error) {
+	list, err := all(ctx, s.Readers, scanShowing, selectShowing, key.String(), id)
+	if err == nil && len(list) == 0 {
+		err = ErrNotShown
+	}
+	if err != nil {
+		return Showing{}, err
+	}
+	return list[0], nil
+}
+
+func scanShowing(rows *sql.Rows) (s Showing, err error) {
+	err = rows.Scan(&s.ID, &s.Seq, &s.Content)
+	return s, err
+}
+
+// forget goes by the numbers, which are about times.
+const forget = `DELETE FROM shown WHERE seq < ?1`
+
+// Forget deletes what was last changed before a time.
+func (s Store) Forget(ctx context.Context, before time.Time) error {
+	return s.Tx(ctx, "sweep", func(ctx context.Context, tx *sql.Tx) error {
+		_, err := tx.ExecContext(ctx, forget, before.UnixMilli())
+		return err
+	})
+}
+
+// Reply is what becomes of a message.
+type Reply struct {
+	Known bool   // the message is stored
+	Actor string // who has written it
+	Turn  int64  // that answers it; 0 = none does yet, or none will
+	State string // of the turn
+	Card  string // that shows the turn; empty = none does yet
+}
+
+const selectReply = `SELECT m.actor_id, m.turn_id, COALESCE(t.state, ''), COALESCE(t.card_id, '') FROM messages m
+	LEFT JOIN turns t ON t.id = m.turn_id AND m.turn_id > 0 WHERE m.chat_key = ?1 AND m.message_id = ?2`
+
+// ReplyTo finds out what becomes of a message.
+func (s Store) ReplyTo(ctx context.Context, key chat.Key, message string) (r Reply, err error) {
+	err = s.Readers.QueryRowContext(ctx, selectReply, key.String(), message).Scan(&r.Actor, &r.Turn, &r.State, &r.Card)
+	if errors.Is(err, sql.ErrNoRows) {
+		return Reply{}, nil
+	} else if err != nil {
+		return Reply{}, fmt.Errorf("reply to %s: %w", message, err)
+	}
+	r.Known = true
+	return r, nil
+}
+
+const sentLately = `SELECT message_id FROM messages WHERE chat_key = ?1 AND message_id > ?2 AND message_id < ?3
+	AND sent_at >= ?4 ORDER BY seq DESC LIMIT 1`
+
+// Sent is the newest message of a chat whose ID begins so, if it was written after a time; empty = there is none.
+func (s Store) Sent(ctx context.Context, key chat.Key, begins string, after time.Time) (id string, err error) {
+	err = s.Readers.QueryRowContext(ctx, sentLately, key.String(), begins, begins+"\x7f", after.UnixMilli()).Scan(&id)
+	if errors.Is(err, sql.ErrNoRows) {
+		return "", nil
+	} else if err != nil {
+		return "", fmt.Errorf("newest message of %v: %w", key, err)
+	}
+	return id, nil
+}
+
+const tokensOfTurn = `SELECT COALESCE(SUM(tokens), 0), COALESCE(SUM(written), 0) FROM ledger WHERE chat_key = ?1 AND turn_id = ?2
+	AND at >= (SELECT created_at FROM turns WHERE id = ?2)`
+
+// TokensOf is how many tokens of the model a turn has used, and how many of these the model has written.
+func (s Store) TokensOf(ctx context.Context, key chat.Key, turn int64) (used, written int64, err error) {
+	if err := s.Readers.QueryRowContext(ctx, tokensOfTurn, key.String(), turn).Scan(&used, &written); err != nil {
+		return 0, 0, fmt.Errorf("tokens of turn %d: %w", turn, err)
+	}
+	return used, written, nil
+}
