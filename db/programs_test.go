@@ -125,6 +125,12 @@ func TestShowingsGrow(t *testing.T) {
 		t.Fatalf("%+v, %v", list, err)
 	}
 	last := list[1].Seq
+	if got, err := shown.Latest(ctx, key, "", now); err != nil || got.ID != "a" {
+		t.Errorf("the latest: %+v, %v", got, err)
+	}
+	if got, err := shown.Latest(ctx, key, "b", now.Add(time.Minute)); !errors.Is(err, programs.ErrNotShown) {
+		t.Errorf("the latest of a later time: %+v, %v", got, err)
+	}
 	if list, err = shown.Since(ctx, key, last); err != nil || len(list) != 0 {
 		t.Errorf("after the last: %+v, %v", list, err)
 	}

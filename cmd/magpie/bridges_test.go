@@ -211,3 +211,40 @@ func BenchmarkPressAtTheWrongBridge(b *testing.B) {
 	b.ReportMetric(ms(median(here)), "ms-here")
 	b.ReportMetric(ms(median(elsewhere)), "ms-elsewhere")
 }
+
+// A program asks at any bridge, whichever has its chat: a question, a stream, a command, a retry at another bridge.
+func TestAProgramAsksAtTheWrongBridge(t *testing.T) {
+	dbtest.OfPostgres(t)
+	a := newRig(t, withPages)
+	b := a.beside()
+	at := a.token("ci").with("X-Magpie-Room", "r")
+	if got := at.answers("数到 3"); got != "1 2 3" {
+		t.Errorf("answer %q", got)
+	}
+	other := client{b, at.secret, at.header}
+	if got, _ := other.streamed(other.post(t.Context(), true, "数到 4")); got != "1 2 3 4" {
+		t.Errorf("streamed %q", got)
+	}
+	rest := make(chan struct{})
+	a.model.Script(modelsim.Rule{Match: asksFor("慢慢"), Steps: []modelsim.Step{
+		modelsim.Text("前半，"), modelsim.Hold(rest), modelsim.Text("后半。"),
+	}})
+	got := make(chan string)
+	for _, c := range []client{other, at.with("X-Stainless-Retry-Count", "1")} {
+		go func() { text, _ := c.streamed(c.post(t.Context(), true, "慢慢说")); got <- text }()
+		a.until("the question", func() bool { return a.prog.api.Waiting()+b.prog.api.Waiting() > 0 && len(a.model.Requests()) == 3 })
+	}
+	a.until("both", func() bool { return a.prog.api.Waiting() == 1 && b.prog.api.Waiting() == 1 })
+	close(rest)
+	for range 2 {
+		if text := <-got; text != "前半，后半。" {
+			t.Errorf("streamed %q", text)
+		}
+	}
+	if text := other.answers("/new"); text == "" {
+		t.Error("a command has no answer")
+	}
+	if n := a.count(`SELECT COUNT(*) FROM turns`); n != 3 || b.started() != 0 {
+		t.Errorf("%d turns, and %d agents of the bridge that has not the chat", n, b.started())
+	}
+}

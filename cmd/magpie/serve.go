@@ -154,12 +154,12 @@ func newProgram(
 		}
 		p.doors = door.Doors{p.feishu}
 	}
+	if err := p.openTerminal(); err != nil {
+		return nil, err
+	}
 	if c.HTTP.HasAPI() {
 		p.api = api.New(p.store.Programs(), log)
 		p.doors = append(p.doors, p.api)
-	}
-	if err := p.openTerminal(); err != nil {
-		return nil, err
 	}
 	p.metrics = newMetrics(p.snapshot)
 	// The tools are served over HTTP on the loopback interface; without tools there is no listener.

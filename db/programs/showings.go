@@ -47,21 +47,14 @@ func (s Store) Since(ctx context.Context, key chat.Key, after int64) ([]Showing,
 	return all(ctx, s.Readers, scanShowing, selectShown, key.String(), after)
 }
 
-const lastShown = `SELECT COALESCE(MAX(seq), 0) FROM shown WHERE chat_key = ?1`
-
-// Last is the number of the latest change in a chat; 0 = there is none.
-func (s Store) Last(ctx context.Context, key chat.Key) (seq int64, err error) {
-	if err := s.Readers.QueryRowContext(ctx, lastShown, key.String()).Scan(&seq); err != nil {
-		return 0, fmt.Errorf("latest change in %v: %w", key, err)
-	}
-	return seq, nil
-}
-
 const selectShowing = `SELECT id, seq, content FROM shown WHERE chat_key = ?1 AND id = ?2`
 
 // Get returns how something looks now, or [ErrNotShown].
 func (s Store) Get(ctx context.Context, key chat.Key, id string) (Showing, error) {
-	list, err := all(ctx, s.Readers, scanShowing, selectShowing, key.String(), id)
+	return one(all(ctx, s.Readers, scanShowing, selectShowing, key.String(), id))
+}
+
+func one(list []Showing, err error) (Showing, error) {
 	if err == nil && len(list) == 0 {
 		err = ErrNotShown
 	}
@@ -87,9 +80,8 @@ func (s Store) Forget(ctx context.Context, before time.Time) error {
 	})
 }
 
-// Reply is what becomes of a message.
+// Reply is what becomes of a message; zero = it is not stored yet.
 type Reply struct {
-	Known bool   // the message is stored
 	Actor string // who has written it
 	Turn  int64  // that answers it; 0 = none does yet, or none will
 	State string // of the turn
@@ -107,22 +99,15 @@ func (s Store) ReplyTo(ctx context.Context, key chat.Key, message string) (r Rep
 	} else if err != nil {
 		return Reply{}, fmt.Errorf("reply to %s: %w", message, err)
 	}
-	r.Known = true
 	return r, nil
 }
 
-const sentLately = `SELECT message_id FROM messages WHERE chat_key = ?1 AND message_id > ?2 AND message_id < ?3
-	AND sent_at >= ?4 ORDER BY seq DESC LIMIT 1`
+const shownLately = `SELECT id, seq, content FROM shown WHERE chat_key = ?1 AND id > ?2 AND id < ?3 AND seq >= ?4
+	ORDER BY seq DESC LIMIT 1`
 
-// Sent is the newest message of a chat whose ID begins so, if it was written after a time; empty = there is none.
-func (s Store) Sent(ctx context.Context, key chat.Key, begins string, after time.Time) (id string, err error) {
-	err = s.Readers.QueryRowContext(ctx, sentLately, key.String(), begins, begins+"\x7f", after.UnixMilli()).Scan(&id)
-	if errors.Is(err, sql.ErrNoRows) {
-		return "", nil
-	} else if err != nil {
-		return "", fmt.Errorf("newest message of %v: %w", key, err)
-	}
-	return id, nil
+// Latest is the newest of those whose ID begins so, if it was changed after a time, or [ErrNotShown].
+func (s Store) Latest(ctx context.Context, key chat.Key, begins string, after time.Time) (Showing, error) {
+	return one(all(ctx, s.Readers, scanShowing, shownLately, key.String(), begins, begins+"\x7f", after.UnixMilli()))
 }
 
 const tokensOfTurn = `SELECT COALESCE(SUM(tokens), 0), COALESCE(SUM(written), 0) FROM ledger WHERE chat_key = ?1 AND turn_id = ?2

@@ -131,14 +131,13 @@ const retried = 15 * time.Minute
 
 // sent is a message of a program, and where.
 type sent struct {
-	key    chat.Key
-	id     string
-	joined bool  // it was taken in before
-	after  int64 // what was shown in the chat before
+	key   chat.Key
+	id    string
+	after int64 // what was shown in the chat before
 }
 
-// place finds the chat of a request, and the ID of its message. The client of OpenAI repeats a request whose connection was
-// cut, and says so in a header: that is the same message, unless the first one was never stored.
+// place finds the chat of a request, and the ID of its message, which it notes. The client of OpenAI repeats a request whose
+// connection was cut, and says so in a header: that is the same message.
 func (d *Door) place(ctx context.Context, t programs.Token, r *http.Request, c completion, body []byte) (s sent, err error) {
 	asked := c.asked()
 	before, now := "said:"+hashOf(strings.Join(asked[:len(asked)-1], "\x00")), "said:"+hashOf(strings.Join(asked, "\x00"))
@@ -174,25 +173,29 @@ func (d *Door) place(ctx context.Context, t programs.Token, r *http.Request, c c
 	switch {
 	case idem != "":
 		s.id = messageID(howOpenAI, idem, "0")
-		r, err := d.store.ReplyTo(ctx, s.key, s.id)
-		s.joined = r.Known
-		if err != nil {
-			return s, err
-		}
 	case isRetry:
-		s.id, err = d.store.Sent(ctx, s.key, messageID(howOpenAI, string(body), ""), time.Now().Add(-retried))
-		s.joined = s.id != ""
-		if err != nil {
+		before, err := d.store.Latest(ctx, s.key, messageID(howOpenAI, string(body), ""), time.Now().Add(-retried))
+		if err != nil && !errors.Is(err, programs.ErrNotShown) {
 			return s, err
 		}
+		s.id = before.ID
 	}
 	if s.id == "" {
 		s.id = messageID(howOpenAI, string(body), uuid.NewString())
 	}
-	if !s.joined {
-		s.after, err = d.store.Last(ctx, s.key)
-	}
+	s.after, err = d.note(ctx, s.key, s.id)
 	return s, err
+}
+
+// note notes that a message came, and returns the number of that change. A message that came before keeps its own.
+func (d *Door) note(ctx context.Context, key chat.Key, id string) (seq int64, err error) {
+	noted, err := d.store.Get(ctx, key, id)
+	if errors.Is(err, programs.ErrNotShown) {
+		if err = d.store.Show(ctx, key, id, "{}"); err == nil {
+			noted, err = d.store.Get(ctx, key, id)
+		}
+	}
+	return noted.Seq, err
 }
 
 // kinds are the beginnings of the names of chats that a program chooses, the strongest first.
@@ -214,7 +217,7 @@ func (d *Door) complete(w http.ResponseWriter, r *http.Request, t programs.Token
 	if err == nil {
 		s, err = d.place(r.Context(), t, r, c, data)
 	}
-	if err == nil && !s.joined {
+	if err == nil { // the same message once more changes nothing
 		asked := c.asked()
 		err = d.take(r.Context(), t, s.key, s.id, asked[len(asked)-1])
 	}
