@@ -15,7 +15,7 @@ const openChat = `INSERT INTO chats (no, key, kind, title, settings) VALUES (` +
 // Programs stores what programs that ask over HTTP need.
 func (d *DB) Programs() programs.Store {
 	return programs.Store{
-		Tx: d.namedTx, Readers: d.read, Now: func() time.Time { return d.now() },
+		Tx: d.namedTx, Readers: d.read, Now: func() time.Time { return d.now() }, History: d.Messages().Latest,
 		Open: func(ctx context.Context, tx *sql.Tx, key chat.Key, title, project string) error {
 			settings, err := changeStored("{}", Settings{}, Settings{Project: project})
 			if err == nil {

@@ -46,7 +46,9 @@ func (p *program) healthPages() http.Handler {
 	mux.HandleFunc("GET /healthz", h.serveLive)
 	mux.HandleFunc("GET /readyz", h.serveReady)
 	if p.api != nil {
-		mux.Handle("/v1/", p.api.Handler())
+		programs := p.api.Handler()
+		mux.Handle("/v1/", programs)
+		mux.Handle("/api/", programs)
 	}
 	return mux
 }

@@ -23,6 +23,8 @@ type Store struct {
 	Now     func() time.Time
 	// Open makes a chat that nobody has written in, with a title and a project.
 	Open func(ctx context.Context, tx *sql.Tx, key chat.Key, title, project string) error
+	// History lists the latest messages of a chat, oldest first.
+	History func(ctx context.Context, key chat.Key, most int) ([]chat.Message, error)
 }
 
 // Errors about tokens.

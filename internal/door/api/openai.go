@@ -226,6 +226,7 @@ func (d *Door) complete(w http.ResponseWriter, r *http.Request, t programs.Token
 		return
 	}
 	w.Header().Set("X-Magpie-Chat", s.key.String())
+	_ = http.NewResponseController(w).SetReadDeadline(time.Time{}) // it was read
 	out := &completing{
 		w: w, http: http.NewResponseController(w), stream: c.Stream, withUsage: c.Options.Usage,
 		head: map[string]any{"id": "chatcmpl-" + hashOf(s.key.String() + s.id)[:24], "created": time.Now().Unix(), "model": modelName},

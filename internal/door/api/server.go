@@ -51,6 +51,7 @@ func (d *Door) Handler() http.Handler {
 	mux.HandleFunc("/v1/", d.authenticated(func(w http.ResponseWriter, r *http.Request, _ programs.Token) {
 		fail(w, &problem{http.StatusNotFound, "invalid_request_error", "not_found", "Not found: " + r.Method + " " + r.URL.Path})
 	}))
+	d.plain(mux)
 	return mux
 }
 
@@ -73,12 +74,18 @@ func (p *problem) body() any {
 	return map[string]any{"error": map[string]any{"message": p.whatIsTheCase, "type": p.kind, "param": nil, "code": p.code}}
 }
 
+// problemOf is the problem of an error. What is no fault of the request was not taken in.
+func problemOf(err error) *problem {
+	var p *problem
+	if errors.As(err, &p) {
+		return p
+	}
+	return &problem{http.StatusServiceUnavailable, "server_error", "unavailable", "Nothing was taken in. Try again in a moment."}
+}
+
 // fail answers with an error.
 func fail(w http.ResponseWriter, err error) {
-	var p *problem
-	if !errors.As(err, &p) {
-		p = &problem{http.StatusServiceUnavailable, "server_error", "unavailable", "Nothing was taken in. Try again in a moment."}
-	}
+	p := problemOf(err)
 	if p.status == http.StatusUnauthorized {
 		w.Header().Set("WWW-Authenticate", "Bearer")
 	}
@@ -141,7 +148,7 @@ func readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 func (d *Door) take(ctx context.Context, t programs.Token, key chat.Key, id, text string) error {
 	h := d.in.Load()
 	if h == nil {
-		return errors.New("the bridge is starting or stopping")
+		return errAway
 	}
 	err := (*h).HandleMessage(ctx, chat.Incoming{
 		Key: key, Kind: chat.Private, ID: id, Actor: chat.Actor{ID: t.ID, Name: t.Name}, Text: text, Time: time.Now(), ToBot: true,

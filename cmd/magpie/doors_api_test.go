@@ -1,0 +1,209 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/tidwall/gjson"
+
+	"magpie/internal/chat"
+	"magpie/internal/door/api"
+	"magpie/internal/door/doortest"
+	"magpie/internal/door/terminal"
+)
+
+// apiDoor is the door of programs, by the plain API: each is one person, and there are no files yet.
+func apiDoor(t *testing.T) doortest.Door {
+	door := terminalDoor(t)
+	door.Files = false
+	door.New = func(t *testing.T, o doortest.Options) doortest.Service {
+		return &apiHouse{terminalHouse: newTerminalHouse(t, o)}
+	}
+	return door
+}
+
+func TestTheAPIIsADoor(t *testing.T) {
+	t.Parallel()
+	doortest.Run(t, apiDoor(t))
+}
+
+// apiHouse is a service with programs.
+type apiHouse struct {
+	terminalHouse
+	secret string
+}
+
+func (h *apiHouse) Start(failpoint string) {
+	h.terminalHouse.Start(failpoint)
+	if h.secret != "" {
+		return
+	}
+	admin, err := terminal.Dial(h.Context(), h.folder, terminal.Main)
+	must(h.service, err)
+	var got tokenAnswer
+	must(h.service, admin.Call(h.Context(), http.MethodPost, "tokens", tokenRequest{Name: "suite"}, &got))
+	h.secret = got.Secret
+}
+
+// call sends a request until the service has answered it, also the next one after a crash.
+func (h *apiHouse) call(ctx context.Context, method, path string, header http.Header, body any) (*http.Response, error) {
+	data, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	for {
+		if all := listensAt.FindAllStringSubmatch(h.Log(), -1); len(all) > 0 {
+			r, err := http.NewRequestWithContext(ctx, method, "http://"+all[len(all)-1][1]+path, bytes.NewReader(data))
+			if err != nil {
+				return nil, err
+			}
+			r.Header = header.Clone()
+			r.Header.Set("Authorization", "Bearer "+h.secret)
+			resp, err := http.DefaultClient.Do(r)
+			if err == nil && resp.StatusCode < http.StatusInternalServerError {
+				return resp, nil
+			} else if err == nil {
+				_ = resp.Body.Close()
+			}
+		}
+		select {
+		case <-time.After(50 * time.Millisecond):
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+}
+
+// gets is the answer to a request.
+func (h *apiHouse) gets(path string, header http.Header, body any) (gjson.Result, error) {
+	resp, err := h.call(h.Context(), http.MethodPost, path, header, body)
+	if err != nil {
+		return gjson.Result{}, err
+	}
+	defer resp.Body.Close() //nolint:errcheck // only read
+	data, err := io.ReadAll(resp.Body)
+	if err == nil && resp.StatusCode >= http.StatusBadRequest {
+		err = fmt.Errorf("%s: %s", resp.Status, data)
+	}
+	return gjson.ParseBytes(data), err
+}
+
+func (h *apiHouse) Open(int) doortest.Room {
+	got, err := h.gets("/api/chats", http.Header{}, map[string]string{})
+	must(h.service, err)
+	r := &apiRoom{house: h, path: "/api/chats/" + got.Get("chat").String(), said: map[string]string{}, keys: map[string]string{}}
+	here := make(chan struct{})
+	go r.listen(here)
+	<-here
+	return r
+}
+
+// apiRoom is what one program is told of its chat.
+type apiRoom struct {
+	house      *apiHouse
+	path       string
+	said, keys map[string]string // texts and idempotency keys by ID
+	shown      []terminalItem
+}
+
+// listen reads the events, after a cut from where it was, until the test ends.
+func (r *apiRoom) listen(here chan struct{}) {
+	header := http.Header{}
+	for first := true; ; first = false {
+		resp, err := r.house.call(r.house.Context(), http.MethodGet, r.path+"/events", header, nil)
+		if err != nil {
+			return
+		}
+		if first {
+			close(here)
+		}
+		lines := bufio.NewScanner(resp.Body)
+		lines.Buffer(nil, 16<<20)
+		for lines.Scan() {
+			if id, ok := strings.CutPrefix(lines.Text(), "id: "); ok {
+				header.Set("Last-Event-ID", id)
+			} else if data, ok := strings.CutPrefix(lines.Text(), "data: "); ok {
+				r.show(gjson.Parse(data))
+			}
+		}
+		_ = resp.Body.Close()
+	}
+}
+
+// show takes in an event.
+func (r *apiRoom) show(e gjson.Result) {
+	s := doortest.Shown{ID: e.Get("id").String(), Live: e.Get("live").Bool()}
+	s.Text = strings.TrimSpace(e.Get("status").String() + "\n" + e.Get("text").String())
+	look := []string{e.Get("title").String(), s.Text, e.Get("footer").String()}
+	for _, p := range e.Get("panels").Array() {
+		look = append(look, p.Get("title").String(), p.Get("text").String())
+	}
+	for _, b := range e.Get("buttons").Array() {
+		var a chat.Action
+		_ = json.Unmarshal([]byte(b.Get("action").Raw), &a)
+		s.Buttons = append(s.Buttons, chat.Button{Label: b.Get("label").String(), Action: a})
+	}
+	h := r.house
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	i := slices.IndexFunc(r.shown, func(old terminalItem) bool { return old.ID == s.ID })
+	if i < 0 {
+		i = len(r.shown)
+		r.shown = append(r.shown, terminalItem{to: e.Get("to").String()})
+	}
+	s.Looks = append(slices.Clone(r.shown[i].Looks), strings.Join(look, "\n"))
+	r.shown[i].Shown = s
+	close(h.more)
+	h.more = make(chan struct{})
+}
+
+// Say says something. A service that dies meanwhile gets it once more when it runs again; its ID is known by then.
+func (r *apiRoom) Say(_ doortest.Person, text string) string {
+	key := uuid.NewString()
+	stored, died := make(chan string, 1), r.house.done
+	go func() {
+		got, _ := r.house.gets(r.path+"/messages", http.Header{"Idempotency-Key": {key}}, map[string]string{"text": text})
+		stored <- got.Get("id").String() // until the test ends
+	}()
+	id := api.MessageID(key)
+	select {
+	case got := <-stored:
+		if got != id {
+			r.house.Errorf("the ID of a message is %q", got)
+		}
+	case <-died: // the next service gets it
+	}
+	r.said[id], r.keys[id] = text, key
+	return id
+}
+
+func (r *apiRoom) Again(id string) {
+	_, err := r.house.gets(r.path+"/messages", http.Header{"Idempotency-Key": {r.keys[id]}}, map[string]string{"text": r.said[id]})
+	must(r.house.service, err)
+}
+
+func (r *apiRoom) Press(_ doortest.Person, on doortest.Shown, a chat.Action) (string, error) {
+	got, err := r.house.gets(r.path+"/presses", http.Header{}, map[string]any{"card": on.ID, "action": a})
+	return got.Get("says").String(), err
+}
+
+func (r *apiRoom) Answers(id string) (list []doortest.Shown) {
+	r.house.mu.Lock()
+	defer r.house.mu.Unlock()
+	for _, s := range r.shown {
+		if s.to == id {
+			list = append(list, s.Shown)
+		}
+	}
+	return list
+}

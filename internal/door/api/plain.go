@@ -1,0 +1,326 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	"magpie/db/programs"
+	"magpie/internal/chat"
+)
+
+// howPlain begins the IDs of messages that came in through the plain API; see [messageID].
+const howPlain = "api"
+
+// chatHandler handles a request about one of the program's own chats.
+type chatHandler func(w http.ResponseWriter, r *http.Request, t programs.Token, key chat.Key) error
+
+// errNoChat is the same for a chat that is not there and for somebody else's.
+var errNoChat = &problem{http.StatusNotFound, "invalid_request_error", "not_found", "There is no such chat."}
+
+// plain adds the plain API: what is shown is told as it changes, and whoever asks decides what the agent may do.
+func (d *Door) plain(mux *http.ServeMux) {
+	mux.HandleFunc("POST /api/chats", d.authenticated(plainly(d.openChat)))
+	for pattern, handle := range map[string]chatHandler{
+		"POST /api/chats/{chat}/messages": d.say, "GET /api/chats/{chat}/messages": d.history,
+		"GET /api/chats/{chat}/events": d.events, "POST /api/chats/{chat}/presses": d.press, "POST /api/chats/{chat}/stop": d.stop,
+	} {
+		mux.HandleFunc(pattern, d.authenticated(plainly(func(w http.ResponseWriter, r *http.Request, t programs.Token) error {
+			key, err := chat.ParseKey(r.PathValue("chat"))
+			if err != nil {
+				return errNoChat
+			}
+			switch own, err := d.store.Owns(r.Context(), t, key); {
+			case err != nil:
+				return err
+			case !own:
+				return errNoChat
+			}
+			return handle(w, r, t, key)
+		})))
+	}
+	mux.HandleFunc("/api/", d.authenticated(plainly(func(http.ResponseWriter, *http.Request, programs.Token) error {
+		return &problem{http.StatusNotFound, "invalid_request_error", "not_found", "There is nothing at this address."}
+	})))
+}
+
+// plainly answers errors as RFC 9457 says.
+func plainly(
+	handle func(w http.ResponseWriter, r *http.Request, t programs.Token) error,
+) func(w http.ResponseWriter, r *http.Request, t programs.Token) {
+	return func(w http.ResponseWriter, r *http.Request, t programs.Token) {
+		err := handle(w, r, t)
+		if err == nil {
+			return
+		}
+		p := problemOf(err)
+		w.Header().Set("Content-Type", "application/problem+json")
+		w.WriteHeader(p.status)
+		_ = json.NewEncoder(w).Encode(map[string]any{ // fails only if the program has gone
+			"type": "about:blank", "title": http.StatusText(p.status), "status": p.status, "detail": p.whatIsTheCase, "code": p.code,
+		})
+	}
+}
+
+// decode reads a request as JSON.
+func decode(w http.ResponseWriter, r *http.Request, into any) error {
+	data, err := readBody(w, r)
+	if err == nil && json.Unmarshal(data, into) != nil {
+		err = badRequest("The request is not the JSON that this address takes.")
+	}
+	return err
+}
+
+// openChat opens a chat, or finds the one of that name.
+func (d *Door) openChat(w http.ResponseWriter, r *http.Request, t programs.Token) error {
+	var asked struct {
+		Name string `json:"name"`
+	}
+	if err := decode(w, r, &asked); err != nil {
+		return err
+	}
+	name := "room:" + hashOf(asked.Name)
+	if asked.Name == "" {
+		name = "own:" + uuid.NewString()
+	}
+	key, err := d.store.Room(r.Context(), t, []string{name}, []string{name}, roomKey(uuid.NewString()))
+	if err == nil {
+		writeJSON(w, map[string]any{"chat": key.String()})
+	}
+	return err
+}
+
+// say takes in a message. The same Idempotency-Key is the same message.
+func (d *Door) say(w http.ResponseWriter, r *http.Request, t programs.Token, key chat.Key) error {
+	var asked struct {
+		Text string `json:"text"`
+	}
+	err := decode(w, r, &asked)
+	if err == nil && strings.TrimSpace(asked.Text) == "" {
+		err = badRequest("The text is missing.")
+	}
+	if err != nil {
+		return err
+	}
+	return d.takePlain(w, r, t, key, asked.Text)
+}
+
+func (d *Door) stop(w http.ResponseWriter, r *http.Request, t programs.Token, key chat.Key) error {
+	return d.takePlain(w, r, t, key, "/stop")
+}
+
+func (d *Door) takePlain(w http.ResponseWriter, r *http.Request, t programs.Token, key chat.Key, text string) error {
+	what := r.Header.Get("Idempotency-Key")
+	if what == "" {
+		what = uuid.NewString()
+	}
+	id := MessageID(what)
+	if err := d.take(r.Context(), t, key, id, text); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(http.StatusAccepted)
+	writeJSON(w, map[string]any{"id": id})
+	return nil
+}
+
+// MessageID is the ID of a message with that Idempotency-Key.
+func MessageID(key string) string { return messageID(howPlain, key, "0") }
+
+// history lists the latest messages.
+func (d *Door) history(w http.ResponseWriter, r *http.Request, _ programs.Token, key chat.Key) error {
+	const most = 100
+	list, err := d.store.History(r.Context(), key, most)
+	if err != nil {
+		return err
+	}
+	type entry struct {
+		ID   string    `json:"id"`
+		Role string    `json:"role"`
+		Text string    `json:"text"`
+		Time time.Time `json:"time"`
+	}
+	messages := []entry{}
+	for _, m := range list {
+		if m.Role == chat.User || m.Role == chat.Assistant {
+			messages = append(messages, entry{m.ID, string(m.Role), m.Text, m.Time.UTC()})
+		}
+	}
+	writeJSON(w, map[string]any{"messages": messages})
+	return nil
+}
+
+// press presses a button of a card.
+func (d *Door) press(w http.ResponseWriter, r *http.Request, t programs.Token, key chat.Key) error {
+	var asked struct {
+		Card   string              `json:"card"`
+		Action chat.Action         `json:"action"`
+		Values map[string][]string `json:"values"`
+	}
+	if err := decode(w, r, &asked); err != nil {
+		return err
+	}
+	h := d.in.Load()
+	if h == nil {
+		return errAway
+	}
+	if at, _ := roomOf(asked.Card); at != key {
+		return &problem{http.StatusNotFound, "invalid_request_error", "not_found", "There is no such card in this chat."}
+	}
+	toast, err := (*h).HandlePress(r.Context(), chat.Press{
+		ID: chat.HTTP + ":" + uuid.NewString(), Key: key, Card: chat.FirstMessage(asked.Card), Actor: chat.Actor{ID: t.ID, Name: t.Name},
+		Action: asked.Action, Values: asked.Values,
+	})
+	if err != nil {
+		d.log.Error().Err(err).Stringer("chat", key).Msg("a press over HTTP failed")
+		return &problem{http.StatusServiceUnavailable, "server_error", "unavailable", toast}
+	}
+	writeJSON(w, map[string]any{"says": toast})
+	return nil
+}
+
+// event is a text or a card as it looks now. The same ID again is the same one, which has changed.
+type event struct {
+	ID      string   `json:"id"`
+	To      string   `json:"to,omitempty"` // the message that it answers
+	Title   string   `json:"title,omitempty"`
+	State   string   `json:"state,omitempty"`
+	Status  string   `json:"status,omitempty"`
+	Text    string   `json:"text"`
+	Panels  []panel  `json:"panels,omitempty"`
+	Footer  string   `json:"footer,omitempty"`
+	Fields  []field  `json:"fields,omitempty"` // whose values go with the press of a button that submits
+	Buttons []button `json:"buttons,omitempty"`
+	Asks    bool     `json:"asks,omitempty"` // somebody is to decide what the agent may do
+	Live    bool     `json:"live,omitempty"` // it will change
+}
+
+type panel struct {
+	Title string `json:"title"`
+	Text  string `json:"text"`
+}
+
+type field struct {
+	Name     string   `json:"name"`
+	Label    string   `json:"label,omitempty"`
+	Kind     string   `json:"kind"` // one, many or words
+	Options  []option `json:"options,omitempty"`
+	Required bool     `json:"required,omitempty"`
+}
+
+type option struct {
+	Value string `json:"value"`
+	Label string `json:"label"`
+}
+
+type button struct {
+	Label   string      `json:"label"`
+	Action  chat.Action `json:"action"`
+	Submits bool        `json:"submits,omitempty"`
+}
+
+// eventOf is what a program is told about something that is shown; nil = nothing.
+func eventOf(row programs.Showing) (*event, error) {
+	var s shown
+	if err := json.Unmarshal([]byte(row.Content), &s); err != nil {
+		return nil, err
+	}
+	e := &event{ID: row.ID, To: s.To, Text: words(s), Asks: s.Asks}
+	c := s.Card
+	if c == nil {
+		if s.Text == "" { // it only notes that a message came
+			return nil, nil
+		}
+		return e, nil
+	}
+	e.Title, e.State, e.Status, e.Footer, e.Live = c.Title, string(c.State), c.Status, c.Footer, c.Live && !s.Closed
+	for _, p := range c.Panels {
+		e.Panels = append(e.Panels, panel{p.Title, p.Body})
+	}
+	for _, b := range c.Buttons {
+		e.Buttons = append(e.Buttons, button{b.Label, b.Action, false})
+	}
+	if c.Form == nil {
+		return e, nil
+	}
+	for _, f := range c.Form.Fields {
+		one := field{f.Name, f.Label, string(f.Kind), nil, f.Required}
+		for _, o := range f.Options {
+			one.Options = append(one.Options, option{o.Value, o.Label})
+		}
+		e.Fields = append(e.Fields, one)
+	}
+	for _, b := range c.Form.Buttons {
+		e.Buttons = append(e.Buttons, button{b.Label, b.Action, true})
+	}
+	return e, nil
+}
+
+// events tells what is shown, as it changes, after the event that the program has seen last.
+func (d *Door) events(w http.ResponseWriter, r *http.Request, _ programs.Token, key chat.Key) error {
+	after, err := strconv.ParseInt(r.Header.Get("Last-Event-ID"), 10, 64)
+	if err != nil && r.Header.Get("Last-Event-ID") != "" {
+		return badRequest("Last-Event-ID must be the ID of an event.")
+	}
+	changes, leave := d.hub.watch(key)
+	defer leave()
+	out := http.NewResponseController(w)
+	_ = out.SetReadDeadline(time.Time{}) // it was read
+	w.Header().Set("Content-Type", "text/event-stream")
+	write := func(text string) {
+		_ = out.SetWriteDeadline(time.Now().Add(writeLimit))
+		if _, err := w.Write([]byte(text)); err != nil { // the program has gone
+			return
+		}
+		_ = out.Flush()
+	}
+	write(": here\n\n")
+	for alive := time.Now(); ; {
+		list, err := d.store.Since(r.Context(), key, after)
+		if err != nil {
+			return d.cut(r.Context(), key, err)
+		}
+		for _, row := range list {
+			e, err := eventOf(row)
+			if err != nil {
+				return d.cut(r.Context(), key, err)
+			}
+			if after = row.Seq; e == nil {
+				continue
+			}
+			data, _ := json.Marshal(e) // texts and numbers
+			write(fmt.Sprintf("id: %d\ndata: %s\n\n", row.Seq, data))
+		}
+		if len(list) > 0 {
+			alive = time.Now()
+			continue
+		}
+		if time.Since(alive) > aliveEvery {
+			alive = time.Now()
+			write(": waiting\n\n")
+		}
+		select {
+		case <-changes:
+		case <-time.After(poll):
+		case <-r.Context().Done():
+			return nil
+		}
+	}
+}
+
+// cut ends a stream, after which the program asks again.
+func (d *Door) cut(ctx context.Context, key chat.Key, err error) error {
+	if ctx.Err() == nil {
+		d.log.Error().Err(err).Stringer("chat", key).Msg("what is shown over HTTP is not read")
+	}
+	return nil
+}
+
+var errAway = errors.New("the bridge is starting or stopping")
