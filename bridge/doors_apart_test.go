@@ -33,18 +33,22 @@ func (s somebody) id() string {
 
 func (s somebody) key() chat.Key { return chat.Key{Channel: s.door, Kind: s.kind, ID: s.own} }
 
-// Feishu chooses its own ids. The clients of the other door choose anything.
+// Feishu chooses its own ids. The clients of the other doors choose anything.
 var (
 	confusable  = []string{"ou_boss", "oc_team", "od_1", "1000", "main", "feishu", "cli", "老板", "OU_boss", strings.Repeat("o", 200)}
 	peopleThere = []string{"ou_boss", "ou_team", "ou_1000"}
 	roomsThere  = []string{"oc_team", "oc_main"}
 )
 
+func drawDoor(t *rapid.T) string {
+	return rapid.SampledFrom([]string{"cli", "http"}).Draw(t, "another door")
+}
+
 func drawPerson(t *rapid.T) somebody {
 	if rapid.Bool().Draw(t, "person of Feishu") {
 		return somebody{"feishu", "", rapid.SampledFrom(peopleThere).Draw(t, "person")}
 	}
-	return somebody{"cli", "", rapid.SampledFrom(confusable).Draw(t, "person")}
+	return somebody{drawDoor(t), "", rapid.SampledFrom(confusable).Draw(t, "person")}
 }
 
 func drawRoom(t *rapid.T) somebody {
@@ -52,7 +56,7 @@ func drawRoom(t *rapid.T) somebody {
 		return somebody{"feishu", "chat", rapid.SampledFrom(roomsThere).Draw(t, "room")}
 	}
 	kind := rapid.SampledFrom([]string{"chat", "room", "user"}).Draw(t, "kind")
-	return somebody{"cli", kind, rapid.SampledFrom(confusable).Draw(t, "room")}
+	return somebody{drawDoor(t), kind, rapid.SampledFrom(confusable).Draw(t, "room")}
 }
 
 // sameDepartment knows everybody as a member of a department, by the end of his id.
@@ -71,7 +75,8 @@ func TestNothingOfADoorIsOfAnother(t *testing.T) {
 	})
 	w.open()
 	said, paid := 0, map[somebody]int64{}
-	granted := []somebody{{"feishu", "", "ou_team"}, {"feishu", "chat", "oc_main"}, {"cli", "", "od_1"}, {"cli", "chat", "feishu"}}
+	granted := []somebody{{"feishu", "", "ou_team"}, {"feishu", "chat", "oc_main"}, {"cli", "", "od_1"}, {"cli", "chat", "feishu"},
+		{"http", "", "1000"}, {"http", "room", "main"}}
 	for i, g := range granted {
 		_, err := w.store.Messages().Accept(w.ctx, db.Inbound{
 			Incoming: chat.Incoming{Key: chat.FeishuChat("oc_boss"), Kind: chat.Group, ID: fmt.Sprint("om_grant", i), Time: time.Now(),
@@ -102,17 +107,17 @@ func TestNothingOfADoorIsOfAnother(t *testing.T) {
 		}
 		w.bridge.SetAccess(rules)
 
-		who, at, from := drawPerson(t), drawRoom(t), rapid.SampledFrom([]string{"feishu", "cli"}).Draw(t, "door")
+		who, at, from := drawPerson(t), drawRoom(t), rapid.SampledFrom([]string{"feishu", "cli", "http"}).Draw(t, "door")
 		said++
-		message := map[string]string{"feishu": "om_", "cli": "cli:"}[from] + fmt.Sprint(said)
+		message := map[string]string{"feishu": "om_", "cli": "cli:", "http": "http:"}[from] + fmt.Sprint(said)
 		m := chat.Incoming{Key: at.key(), Kind: chat.Private, ID: message, Text: "hello", Time: time.Now(), ToBot: true}
 		m.Actor = chat.Actor{ID: who.id(), Name: "x"}
 		forged := who.door != from
-		if from == "cli" && rapid.IntRange(0, 3).Draw(t, "forge") == 0 {
+		if from != "feishu" && rapid.IntRange(0, 3).Draw(t, "forge") == 0 {
 			forged = true
-			m.Actor.ID = rapid.SampledFrom([]string{"", "feishu:", "cli:chat:", "CLI:"}).Draw(t, "prefix") + who.own
+			m.Actor.ID = rapid.SampledFrom([]string{"", "feishu:", "cli:chat:", "CLI:", "HTTP:"}).Draw(t, "prefix") + who.own
 			// What is bare in every way in a room of Feishu is an event of Feishu.
-			if at.door == "cli" && rapid.Bool().Draw(t, "a bare message") {
+			if at.door != "feishu" && rapid.Bool().Draw(t, "a bare message") {
 				m.ID = "om_" + fmt.Sprint(said)
 			}
 		}

@@ -281,6 +281,69 @@ func TestAFailedTurnOfAProgram(t *testing.T) {
 	}
 }
 
+// What is somebody else's is told like what is not there, and the plain API refuses in the same way whatever is wrong.
+func TestAProgramSeesOnlyItsOwn(t *testing.T) {
+	r := newRig(t, withPages)
+	r.ask("数到 3")
+	call := func(secret, method, path, body string) (status int, text string) {
+		t.Helper()
+		q, err := http.NewRequestWithContext(t.Context(), method, "http://"+r.prog.http.Addr().String()+path, strings.NewReader(body))
+		must(t, err)
+		q.Header.Set("Authorization", "Bearer "+secret)
+		return client{rig: r}.read(http.DefaultClient.Do(q))
+	}
+	one, two := r.token("one"), r.token("two")
+	status, text := call(one.secret, http.MethodPost, "/api/chats", `{"name": "a"}`)
+	own := "/api/chats/" + gjson.Get(text, "chat").String()
+	if _, again := call(one.secret, http.MethodPost, "/api/chats", `{"name": "a"}`); status != http.StatusOK || again != text {
+		t.Fatalf("%d %s, then %s", status, text, again)
+	}
+	status, text = call(one.secret, http.MethodPost, own+"/messages", `{"text": "数到 4"}`)
+	if status != http.StatusAccepted {
+		t.Fatalf("%d %s", status, text)
+	}
+	id := gjson.Get(text, "id").String()
+	r.until("the answer", func() bool {
+		_, text = call(one.secret, http.MethodGet, own+"/messages", "")
+		return gjson.Get(text, "messages.#").Int() == 2
+	})
+	if gjson.Get(text, "messages.0.id").String() != id || gjson.Get(text, "messages.1.text").String() != "1 2 3 4" {
+		t.Errorf("history: %s", text)
+	}
+	requests := map[string]string{"/messages": `{"text": "数到 5"}`, "/presses": `{"card": "x", "action": {"do": "stop"}}`, "/stop": `{}`}
+	var missing string
+	for _, chats := range []string{"/api/chats/http:room:x", "/api/chats/" + chat.FeishuChat(r.chat).String(), "/api/chats/x", own} {
+		for path, body := range requests {
+			status, text := call(two.secret, http.MethodPost, chats+path, body)
+			if missing == "" {
+				missing = text
+			}
+			if status != http.StatusNotFound || text != missing {
+				t.Errorf("%s%s: %d %s, not %s", chats, path, status, text, missing)
+			}
+		}
+		for _, path := range []string{"/messages", "/events"} {
+			if status, text := call(two.secret, http.MethodGet, chats+path, ""); status != http.StatusNotFound || text != missing {
+				t.Errorf("%s%s: %d %s, not %s", chats, path, status, text, missing)
+			}
+		}
+	}
+	for path, body := range map[string]string{"/messages": `{"text": " "}`, "/presses": `[]`, "/messages?": `x`} {
+		if status, text := call(one.secret, http.MethodPost, own+path, body); status != http.StatusBadRequest || gjson.Get(text, "detail").String() == "" {
+			t.Errorf("%s %s: %d %s", path, body, status, text)
+		}
+	}
+	if status, text := call(one.secret, http.MethodPost, own+"/presses", `{"card": "om_x", "action": {"do": "stop", "turn": 1}}`); status != http.StatusNotFound {
+		t.Errorf("a press on a card of Feishu: %d %s", status, text)
+	}
+	if status, _ := call("mgp_wrong", http.MethodPost, own+"/messages", `{"text": "x"}`); status != http.StatusUnauthorized {
+		t.Errorf("a wrong token: %d", status)
+	}
+	if n := r.count(`SELECT COUNT(*) FROM turns`); n != 2 {
+		t.Errorf("%d turns", n)
+	}
+}
+
 // No address or name of the HTTP door reaches the chats of others: also if a program chooses it.
 func TestAProgramStaysInItsRooms(t *testing.T) {
 	r := newRig(t, withPages)
