@@ -30,16 +30,17 @@ type model struct {
 
 func (d *Door) model() model { return model{modelName, "model", d.began.Unix(), "magpie"} }
 
-func (d *Door) listModels(w http.ResponseWriter, _ *http.Request, _ programs.Token) {
+func (d *Door) listModels(w http.ResponseWriter, _ *http.Request, _ programs.Token) error {
 	writeJSON(w, map[string]any{"object": "list", "data": []model{d.model()}})
+	return nil
 }
 
-func (d *Door) showModel(w http.ResponseWriter, r *http.Request, _ programs.Token) {
-	if err := checkModel(r.PathValue("id")); err != nil {
-		fail(w, err)
-		return
+func (d *Door) showModel(w http.ResponseWriter, r *http.Request, _ programs.Token) error {
+	err := checkModel(r.PathValue("id"))
+	if err == nil {
+		writeJSON(w, d.model())
 	}
-	writeJSON(w, d.model())
+	return err
 }
 
 func checkModel(name string) error {
@@ -207,7 +208,7 @@ func messageID(how, what, number string) string {
 }
 
 // complete answers a question. Once it is taken in, no status is one after which a client would ask again.
-func (d *Door) complete(w http.ResponseWriter, r *http.Request, t programs.Token) {
+func (d *Door) complete(w http.ResponseWriter, r *http.Request, t programs.Token) error {
 	data, err := readBody(w, r)
 	var c completion
 	if err == nil {
@@ -222,8 +223,7 @@ func (d *Door) complete(w http.ResponseWriter, r *http.Request, t programs.Token
 		err = d.take(r.Context(), t, s.key, s.id, asked[len(asked)-1])
 	}
 	if err != nil {
-		fail(w, err)
-		return
+		return err
 	}
 	w.Header().Set("X-Magpie-Chat", s.key.String())
 	_ = http.NewResponseController(w).SetReadDeadline(time.Time{}) // it was read
@@ -248,6 +248,7 @@ func (d *Door) complete(w http.ResponseWriter, r *http.Request, t programs.Token
 	default:
 		out.end(a)
 	}
+	return nil
 }
 
 // usage is what an answer has used, in the words of OpenAI's API.

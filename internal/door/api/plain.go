@@ -25,47 +25,29 @@ type chatHandler func(w http.ResponseWriter, r *http.Request, t programs.Token, 
 // errNoChat is the same for a chat that is not there and for somebody else's.
 var errNoChat = &problem{http.StatusNotFound, "invalid_request_error", "not_found", "There is no such chat."}
 
-// plain adds the plain API: what is shown is told as it changes, and whoever asks decides what the agent may do.
-func (d *Door) plain(mux *http.ServeMux) {
-	mux.HandleFunc("POST /api/chats", d.authenticated(plainly(d.openChat)))
-	for pattern, handle := range map[string]chatHandler{
+// ofChats are the addresses of the program's own chats: what is shown is told as it changes, and whoever asks decides what
+// the agent may do.
+func (d *Door) ofChats() map[string]chatHandler {
+	return map[string]chatHandler{
 		"POST /api/chats/{chat}/messages": d.say, "GET /api/chats/{chat}/messages": d.history,
 		"GET /api/chats/{chat}/events": d.events, "POST /api/chats/{chat}/presses": d.press, "POST /api/chats/{chat}/stop": d.stop,
-	} {
-		mux.HandleFunc(pattern, d.authenticated(plainly(func(w http.ResponseWriter, r *http.Request, t programs.Token) error {
-			key, err := chat.ParseKey(r.PathValue("chat"))
-			if err != nil {
-				return errNoChat
-			}
-			switch own, err := d.store.Owns(r.Context(), t, key); {
-			case err != nil:
-				return err
-			case !own:
-				return errNoChat
-			}
-			return handle(w, r, t, key)
-		})))
 	}
-	mux.HandleFunc("/api/", d.authenticated(plainly(func(http.ResponseWriter, *http.Request, programs.Token) error {
-		return &problem{http.StatusNotFound, "invalid_request_error", "not_found", "There is nothing at this address."}
-	})))
 }
 
-// plainly answers errors as RFC 9457 says.
-func plainly(
-	handle func(w http.ResponseWriter, r *http.Request, t programs.Token) error,
-) func(w http.ResponseWriter, r *http.Request, t programs.Token) {
-	return func(w http.ResponseWriter, r *http.Request, t programs.Token) {
-		err := handle(w, r, t)
-		if err == nil {
-			return
+// inChat handles requests about the program's own chats.
+func (d *Door) inChat(handle chatHandler) handler {
+	return func(w http.ResponseWriter, r *http.Request, t programs.Token) error {
+		key, err := chat.ParseKey(r.PathValue("chat"))
+		if err != nil {
+			return errNoChat
 		}
-		p := problemOf(err)
-		w.Header().Set("Content-Type", "application/problem+json")
-		w.WriteHeader(p.status)
-		_ = json.NewEncoder(w).Encode(map[string]any{ // fails only if the program has gone
-			"type": "about:blank", "title": http.StatusText(p.status), "status": p.status, "detail": p.whatIsTheCase, "code": p.code,
-		})
+		switch own, err := d.store.Owns(r.Context(), t, key); {
+		case err != nil:
+			return err
+		case !own:
+			return errNoChat
+		}
+		return handle(w, r, t, key)
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
+	_ "embed" // for the description
 	"encoding/base32"
 	"encoding/hex"
 	"encoding/json"
@@ -42,16 +43,44 @@ func hashOf(s string) string {
 // maxBytes is the size of the longest request: clients send a whole conversation.
 const maxBytes = 16 << 20
 
+// Description is the API in the words of OpenAPI 3.1.
+//
+//go:embed openapi.yaml
+var Description []byte
+
+// handler handles a request with a token.
+type handler func(w http.ResponseWriter, r *http.Request, t programs.Token) error
+
+// handlers are the addresses in the form of OpenAI's API, and the others.
+func (d *Door) handlers() (openAI, plain map[string]handler) {
+	openAI = map[string]handler{
+		"POST /v1/chat/completions": d.complete, "GET /v1/models": d.listModels, "GET /v1/models/{id}": d.showModel,
+	}
+	plain = map[string]handler{"POST /api/chats": d.openChat}
+	for pattern, handle := range d.ofChats() {
+		plain[pattern] = d.inChat(handle)
+	}
+	return openAI, plain
+}
+
 // Handler serves the API.
 func (d *Door) Handler() http.Handler {
 	mux := http.NewServeMux()
-	mux.HandleFunc("POST /v1/chat/completions", d.authenticated(d.complete))
-	mux.HandleFunc("GET /v1/models", d.authenticated(d.listModels))
-	mux.HandleFunc("GET /v1/models/{id}", d.authenticated(d.showModel))
-	mux.HandleFunc("/v1/", d.authenticated(func(w http.ResponseWriter, r *http.Request, _ programs.Token) {
-		fail(w, &problem{http.StatusNotFound, "invalid_request_error", "not_found", "Not found: " + r.Method + " " + r.URL.Path})
-	}))
-	d.plain(mux)
+	nothing := func(http.ResponseWriter, *http.Request, programs.Token) error {
+		return &problem{http.StatusNotFound, "invalid_request_error", "not_found", "There is nothing at this address."}
+	}
+	openAI, plain := d.handlers()
+	openAI["/v1/"], plain["/api/"] = nothing, nothing
+	for pattern, handle := range openAI {
+		mux.HandleFunc(pattern, d.authenticated(handle, fail))
+	}
+	for pattern, handle := range plain {
+		mux.HandleFunc(pattern, d.authenticated(handle, failPlainly))
+	}
+	mux.HandleFunc("GET /api/openapi.yaml", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/yaml")
+		_, _ = w.Write(Description) // fails only if the program has gone
+	})
 	return mux
 }
 
@@ -83,29 +112,37 @@ func problemOf(err error) *problem {
 	return &problem{http.StatusServiceUnavailable, "server_error", "unavailable", "Nothing was taken in. Try again in a moment."}
 }
 
-// fail answers with an error.
+// fail answers with an error in the form of OpenAI's API.
 func fail(w http.ResponseWriter, err error) {
 	p := problemOf(err)
-	if p.status == http.StatusUnauthorized {
-		w.Header().Set("WWW-Authenticate", "Bearer")
-	}
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(p.status)
 	_ = json.NewEncoder(w).Encode(p.body()) // fails only if the program has gone
 }
 
-// authenticated handles requests with a token that lets in.
-func (d *Door) authenticated(
-	handle func(w http.ResponseWriter, r *http.Request, t programs.Token),
-) func(w http.ResponseWriter, r *http.Request) {
+// failPlainly answers with an error as RFC 9457 says.
+func failPlainly(w http.ResponseWriter, err error) {
+	p := problemOf(err)
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(p.status)
+	_ = json.NewEncoder(w).Encode(map[string]any{ // fails only if the program has gone
+		"type": "about:blank", "title": http.StatusText(p.status), "status": p.status, "detail": p.whatIsTheCase, "code": p.code,
+	})
+}
+
+// authenticated handles requests with a token that lets in. fail answers with why nothing was done.
+func (d *Door) authenticated(handle handler, fail func(http.ResponseWriter, error)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Cache-Control", "no-store")
 		t, err := d.tokenOf(r)
 		if err != nil {
-			fail(w, err)
-			return
+			w.Header().Set("WWW-Authenticate", "Bearer")
+		} else {
+			err = handle(w, r, t)
 		}
-		handle(w, r, t)
+		if err != nil {
+			fail(w, err)
+		}
 	}
 }
 

@@ -1,0 +1,144 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/getkin/kin-openapi/openapi3"
+	"github.com/getkin/kin-openapi/openapi3filter"
+	"github.com/getkin/kin-openapi/routers"
+	"github.com/getkin/kin-openapi/routers/legacy"
+	"github.com/tidwall/gjson"
+
+	"magpie/bridge/budget"
+	"magpie/internal/door/api"
+	"magpie/internal/modelsim"
+)
+
+// described sends requests to the API, and checks them and what comes back against its description.
+type described struct {
+	*rig
+	router routers.Router
+	secret string
+	seen   map[string]bool // operations with their statuses
+}
+
+func (d described) call(method, path, body string) (text string) {
+	d.Helper()
+	q, err := http.NewRequestWithContext(d.Context(), method, path, strings.NewReader(body))
+	must(d, err)
+	q.Header.Set("Content-Type", "application/json")
+	q.Header.Set("Authorization", "Bearer "+d.secret)
+	route, params, err := d.router.FindRoute(q)
+	must(d, err)
+	options := &openapi3filter.Options{AuthenticationFunc: openapi3filter.NoopAuthenticationFunc}
+	in := &openapi3filter.RequestValidationInput{Request: q, PathParams: params, Route: route, Options: options}
+	wrong := openapi3filter.ValidateRequest(d.Context(), in)
+
+	base, err := url.Parse("http://" + d.prog.http.Addr().String())
+	must(d, err)
+	q.URL, q.Host = base.ResolveReference(q.URL), ""
+	q.Body = io.NopCloser(strings.NewReader(body))
+	resp, err := http.DefaultClient.Do(q)
+	must(d, err)
+	defer resp.Body.Close() //nolint:errcheck // only read
+	var data []byte
+	if options.ExcludeResponseBody = strings.HasPrefix(resp.Header.Get("Content-Type"), "text/event-stream"); options.ExcludeResponseBody {
+		data = make([]byte, 1<<16) // it does not end
+		n, err := io.ReadAtLeast(resp.Body, data, 100)
+		must(d, err)
+		data = data[:n]
+	} else {
+		data, err = io.ReadAll(resp.Body)
+		must(d, err)
+	}
+	if (wrong != nil) != (resp.StatusCode == http.StatusBadRequest) && resp.StatusCode != http.StatusNotFound {
+		d.Errorf("%s %s %s: %s, and by the description %v", method, path, body, resp.Status, wrong)
+	}
+	out := &openapi3filter.ResponseValidationInput{
+		RequestValidationInput: in, Status: resp.StatusCode, Header: resp.Header, Body: io.NopCloser(bytes.NewReader(data)), Options: options,
+	}
+	if err := openapi3filter.ValidateResponse(d.Context(), out); err != nil {
+		d.Errorf("%s %s %s: %v", method, path, body, err)
+	}
+	d.seen[method+" "+route.Path+" "+strconv.Itoa(resp.StatusCode)] = true
+	return string(data)
+}
+
+// What the API answers is what its description says, and whatever that says happens, but for a database that is away.
+func TestTheAPIIsAsDescribed(t *testing.T) {
+	r := newRig(t, withPages)
+	doc, err := openapi3.NewLoader().LoadFromData(api.Description)
+	must(t, err)
+	must(t, doc.Validate(context.Background()))
+	router, err := legacy.NewRouter(doc)
+	must(t, err)
+	one, two := r.token("one"), r.token("two")
+	d := described{r, router, one.secret, map[string]bool{}}
+	theirs := described{r, router, two.secret, d.seen}
+	stranger := described{r, router, "mgp_wrong", d.seen}
+
+	const asks = `{"model": "magpie", "messages": [{"role": "user", "content": "数到 3"}]}`
+	d.call("POST", "/v1/chat/completions", asks)
+	d.call("POST", "/v1/chat/completions", `{"model": "magpie", "messages": []}`)
+	d.call("POST", "/v1/chat/completions", `{"model": "gpt-5", "messages": []}`)
+	stranger.call("POST", "/v1/chat/completions", asks)
+	d.call("GET", "/v1/models", "")
+	stranger.call("GET", "/v1/models", "")
+	d.call("GET", "/v1/models/magpie", "")
+	d.call("GET", "/v1/models/gpt-5", "")
+
+	chat := "/api/chats/" + gjson.Get(d.call("POST", "/api/chats", `{"name": "a"}`), "chat").String()
+	d.call("POST", "/api/chats", `[]`)
+	stranger.call("POST", "/api/chats", `{}`)
+	r.calls(bash(appendLine("out.txt")), modelsim.Text("好。"))
+	d.call("POST", chat+"/messages", `{"text": "写一个文件"}`)
+	d.call("POST", chat+"/messages", `{"words": "x"}`)
+	theirs.call("POST", chat+"/messages", `{"text": "x"}`)
+	r.until("the request", func() bool {
+		return r.count(`SELECT COUNT(*) FROM approvals WHERE state = 'waiting' AND card_id <> ''`) == 1
+	})
+	var event gjson.Result
+	r.until("its card", func() bool {
+		for line := range strings.Lines(d.call("GET", chat+"/events", "")) {
+			if data, ok := strings.CutPrefix(line, "data: "); ok && gjson.Get(data, "asks").Bool() {
+				event = gjson.Parse(data)
+			}
+		}
+		return event.Get("buttons.0").Exists()
+	})
+	theirs.call("GET", chat+"/events", "")
+	if err := doc.Components.Schemas["Event"].Value.VisitJSON(event.Value()); err != nil {
+		t.Errorf("%s: %v", event.Raw, err)
+	}
+	refuse := event.Get(`buttons.#(action.do=="refuse").action`).Raw
+	press := `{"card": "` + event.Get("id").String() + `", "action": ` + refuse + `}`
+	theirs.call("POST", chat+"/presses", press)
+	d.call("POST", chat+"/presses", `{"card": 1}`)
+	d.call("POST", chat+"/presses", press)
+	d.call("POST", chat+"/stop", "")
+	theirs.call("POST", chat+"/stop", "")
+	r.until("the end", func() bool { return r.count(`SELECT COUNT(*) FROM turns WHERE state IN ('queued', 'running')`) == 0 })
+	d.call("GET", chat+"/messages", "")
+	theirs.call("GET", chat+"/messages", "")
+
+	r.setBudget(budget.Limits{UserDayUSD: 0.000001})
+	d.call("POST", "/v1/chat/completions", asks)
+	r.sql(`UPDATE grants SET state = 'ignored' WHERE subject LIKE 'http:%'`)
+	d.call("POST", "/v1/chat/completions", asks)
+	for path, item := range doc.Paths.Map() {
+		for method, op := range item.Operations() {
+			for status := range op.Responses.Map() {
+				if operation := method + " " + path + " " + status; status != "503" && !d.seen[operation] {
+					t.Errorf("%s is described and was not seen", operation)
+				}
+			}
+		}
+	}
+}
