@@ -17,6 +17,7 @@ import (
 	"github.com/tidwall/gjson"
 
 	"magpie/bridge/budget"
+	"magpie/internal/chat"
 	"magpie/internal/door/api"
 	"magpie/internal/modelsim"
 )
@@ -94,39 +95,44 @@ func TestTheAPIIsAsDescribed(t *testing.T) {
 	d.call("GET", "/v1/models/magpie", "")
 	d.call("GET", "/v1/models/gpt-5", "")
 
-	chat := "/api/chats/" + gjson.Get(d.call("POST", "/api/chats", `{"name": "a"}`), "chat").String()
+	room := "/api/chats/" + gjson.Get(d.call("POST", "/api/chats", `{"name": "a"}`), "chat").String()
 	d.call("POST", "/api/chats", `[]`)
 	stranger.call("POST", "/api/chats", `{}`)
 	r.calls(bash(appendLine("out.txt")), modelsim.Text("好。"))
-	d.call("POST", chat+"/messages", `{"text": "写一个文件"}`)
-	d.call("POST", chat+"/messages", `{"words": "x"}`)
-	theirs.call("POST", chat+"/messages", `{"text": "x"}`)
+	d.call("POST", room+"/messages", `{"text": "写一个文件"}`)
+	d.call("POST", room+"/messages", `{"words": "x"}`)
+	theirs.call("POST", room+"/messages", `{"text": "x"}`)
 	r.until("the request", func() bool {
 		return r.count(`SELECT COUNT(*) FROM approvals WHERE state = 'waiting' AND card_id <> ''`) == 1
 	})
 	var event gjson.Result
 	r.until("its card", func() bool {
-		for line := range strings.Lines(d.call("GET", chat+"/events", "")) {
+		for line := range strings.Lines(d.call("GET", room+"/events", "")) {
 			if data, ok := strings.CutPrefix(line, "data: "); ok && gjson.Get(data, "asks").Bool() {
 				event = gjson.Parse(data)
 			}
 		}
 		return event.Get("buttons.0").Exists()
 	})
-	theirs.call("GET", chat+"/events", "")
+	theirs.call("GET", room+"/events", "")
+	must(t, r.store().Programs().AddFile(t.Context(), roomKey(room), "1-a.txt", []byte("words")))
+	if got := d.call("GET", room+"/files/1-a.txt", ""); got != "words" {
+		t.Errorf("a file: %q", got)
+	}
+	theirs.call("GET", room+"/files/1-a.txt", "")
 	if err := doc.Components.Schemas["Event"].Value.VisitJSON(event.Value()); err != nil {
 		t.Errorf("%s: %v", event.Raw, err)
 	}
 	refuse := event.Get(`buttons.#(action.do=="refuse").action`).Raw
 	press := `{"card": "` + event.Get("id").String() + `", "action": ` + refuse + `}`
-	theirs.call("POST", chat+"/presses", press)
-	d.call("POST", chat+"/presses", `{"card": 1}`)
-	d.call("POST", chat+"/presses", press)
-	d.call("POST", chat+"/stop", "")
-	theirs.call("POST", chat+"/stop", "")
+	theirs.call("POST", room+"/presses", press)
+	d.call("POST", room+"/presses", `{"card": 1}`)
+	d.call("POST", room+"/presses", press)
+	d.call("POST", room+"/stop", "")
+	theirs.call("POST", room+"/stop", "")
 	r.until("the end", func() bool { return r.count(`SELECT COUNT(*) FROM turns WHERE state IN ('queued', 'running')`) == 0 })
-	d.call("GET", chat+"/messages", "")
-	theirs.call("GET", chat+"/messages", "")
+	d.call("GET", room+"/messages", "")
+	theirs.call("GET", room+"/messages", "")
 
 	r.setBudget(budget.Limits{UserDayUSD: 0.000001})
 	d.call("POST", "/v1/chat/completions", asks)
@@ -141,4 +147,10 @@ func TestTheAPIIsAsDescribed(t *testing.T) {
 			}
 		}
 	}
+}
+
+// roomKey is the chat at an address.
+func roomKey(path string) chat.Key {
+	key, _ := chat.ParseKey(strings.TrimPrefix(path, "/api/chats/"))
+	return key
 }

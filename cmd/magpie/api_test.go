@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"encoding/base64"
 	"encoding/json"
 	"io"
 	"net/http"
@@ -12,6 +13,7 @@ import (
 	"github.com/tidwall/gjson"
 
 	"magpie/bridge/budget"
+	"magpie/bridge/delivery/deliverytest"
 	"magpie/internal/chat"
 	"magpie/internal/door/api"
 	"magpie/internal/modelsim"
@@ -152,6 +154,53 @@ func TestAProgramAsks(t *testing.T) {
 	}
 }
 
+// Pictures come with a question as OpenAI's API has them, and files by the plain API. Nothing is fetched for a program.
+func TestAProgramSendsFiles(t *testing.T) {
+	r := newRig(t, withPages, withFiles)
+	c := r.token("ci").with("X-Magpie-Room", "r")
+	picture := deliverytest.Picture(t)
+	part := func(url string) any {
+		return map[string]any{"model": "magpie", "messages": []any{map[string]any{"role": "user", "content": []any{
+			map[string]any{"type": "text", "text": "这是什么？"}, map[string]any{"type": "image_url", "image_url": map[string]any{"url": url}},
+		}}}}
+	}
+	if status, body := c.read(c.send(t.Context(), part("data:image/png;base64,"+base64.StdEncoding.EncodeToString(picture)))); status != http.StatusOK {
+		t.Fatalf("%d %s", status, body)
+	}
+	if q := r.lastRequest(); !strings.Contains(string(q.Body), base64.StdEncoding.EncodeToString(picture)[:40]) && !strings.Contains(q.AllText(), "picture.png") {
+		t.Errorf("the agent is told %s", q.AllText())
+	}
+	for _, url := range []string{"http://127.0.0.1/x.png", "file:///etc/passwd", "data:text/html;base64,PGI+", "data:image/png,x", "data:image/png;base64,%"} {
+		if status, body := c.read(c.send(t.Context(), part(url))); status != http.StatusBadRequest {
+			t.Errorf("%s: %d %s", url, status, body)
+		}
+	}
+	arrived := func() int { return r.count(`SELECT COUNT(*) FROM files WHERE state = 'here'`) }
+	if n := arrived(); n != 1 {
+		t.Errorf("%d pictures have arrived", n)
+	}
+	_, text := c.call(http.MethodPost, "/api/chats", `{"name": "r"}`)
+	path := "/api/chats/" + gjson.Get(text, "chat").String() + "/messages"
+	status, text := c.call(http.MethodPost, path, `{"files": [{"name": "../../报告.txt", "data": "`+base64.StdEncoding.EncodeToString([]byte("words"))+`"}], "text": "看一下"}`)
+	if status != http.StatusAccepted {
+		t.Fatalf("%d %s", status, text)
+	}
+	r.until("the file", func() bool { return arrived() == 2 })
+	r.until("the answer", func() bool { return r.count(`SELECT COUNT(*) FROM turns WHERE state = 'done'`) == 2 })
+	if n := r.count(`SELECT COUNT(*) FROM files WHERE name = '报告.txt'`); n != 1 {
+		t.Errorf("%d files have the name", n)
+	}
+}
+
+// call sends a request to the plain API.
+func (c client) call(method, path, body string) (status int, text string) {
+	c.Helper()
+	q, err := http.NewRequestWithContext(c.Context(), method, "http://"+c.prog.http.Addr().String()+path, strings.NewReader(body))
+	must(c, err)
+	q.Header.Set("Authorization", "Bearer "+c.secret)
+	return c.read(http.DefaultClient.Do(q))
+}
+
 // A program that may not ask, or asks what nobody can answer, is told so, and nothing is stored.
 func TestAProgramIsRefused(t *testing.T) {
 	r := newRig(t, withPages)
@@ -287,10 +336,7 @@ func TestAProgramSeesOnlyItsOwn(t *testing.T) {
 	r.ask("数到 3")
 	call := func(secret, method, path, body string) (status int, text string) {
 		t.Helper()
-		q, err := http.NewRequestWithContext(t.Context(), method, "http://"+r.prog.http.Addr().String()+path, strings.NewReader(body))
-		must(t, err)
-		q.Header.Set("Authorization", "Bearer "+secret)
-		return client{rig: r}.read(http.DefaultClient.Do(q))
+		return client{rig: r, secret: secret}.call(method, path, body)
 	}
 	one, two := r.token("one"), r.token("two")
 	status, text := call(one.secret, http.MethodPost, "/api/chats", `{"name": "a"}`)
@@ -322,7 +368,7 @@ func TestAProgramSeesOnlyItsOwn(t *testing.T) {
 				t.Errorf("%s%s: %d %s, not %s", chats, path, status, text, missing)
 			}
 		}
-		for _, path := range []string{"/messages", "/events"} {
+		for _, path := range []string{"/messages", "/events", "/files/x"} {
 			if status, text := call(two.secret, http.MethodGet, chats+path, ""); status != http.StatusNotFound || text != missing {
 				t.Errorf("%s%s: %d %s, not %s", chats, path, status, text, missing)
 			}

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -22,10 +23,9 @@ import (
 	"magpie/internal/door/terminal"
 )
 
-// apiDoor is the door of programs, by the plain API: each is one person, and there are no files yet.
+// apiDoor is the door of programs, by the plain API: each is one person.
 func apiDoor(t *testing.T) doortest.Door {
 	door := terminalDoor(t)
-	door.Files = false
 	door.New = func(t *testing.T, o doortest.Options) doortest.Service {
 		return &apiHouse{terminalHouse: newTerminalHouse(t, o)}
 	}
@@ -154,6 +154,12 @@ func (r *apiRoom) show(e gjson.Result) {
 		s.Buttons = append(s.Buttons, chat.Button{Label: b.Get("label").String(), Action: a})
 	}
 	h := r.house
+	if url := e.Get("file.url").String(); url != "" {
+		resp, err := h.call(h.Context(), http.MethodGet, url, http.Header{}, nil)
+		must(h.service, err)
+		s.Data, err = io.ReadAll(resp.Body)
+		must(h.service, errors.Join(err, resp.Body.Close()))
+	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	i := slices.IndexFunc(r.shown, func(old terminalItem) bool { return old.ID == s.ID })

@@ -69,13 +69,18 @@ func scanShowing(rows *sql.Rows) (s Showing, err error) {
 	return s, err
 }
 
-// forget goes by the numbers, which are about times.
-const forget = `DELETE FROM shown WHERE seq < ?1`
+const (
+	forget      = `DELETE FROM shown WHERE seq < ?1` // by the numbers, which are about times
+	forgetFiles = `DELETE FROM program_files WHERE created_at < ?1`
+)
 
-// Forget deletes what was last changed before a time.
+// Forget deletes what was last changed before a time, and files that are older.
 func (s Store) Forget(ctx context.Context, before time.Time) error {
 	return s.Tx(ctx, "sweep", func(ctx context.Context, tx *sql.Tx) error {
 		_, err := tx.ExecContext(ctx, forget, before.UnixMilli())
+		if err == nil {
+			_, err = tx.ExecContext(ctx, forgetFiles, before.UnixMilli())
+		}
 		return err
 	})
 }

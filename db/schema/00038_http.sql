@@ -27,11 +27,21 @@ CREATE TABLE shown (
 ) WITHOUT ROWID;
 CREATE INDEX shown_seq ON shown (chat_key, seq);
 
+-- Files that programs have sent, or that were shown to them, for as long as somebody may still fetch them.
+CREATE TABLE program_files (
+  id TEXT NOT NULL PRIMARY KEY,
+  chat_key TEXT NOT NULL,
+  content BLOB NOT NULL,
+  created_at BIGINT NOT NULL
+);
+CREATE INDEX program_files_age ON program_files (created_at);
+
 -- Of the tokens of an expense, those that the model has written.
 ALTER TABLE ledger ADD COLUMN written BIGINT NOT NULL DEFAULT 0;
 
 -- +goose Down
 ALTER TABLE ledger DROP COLUMN written;
+DROP TABLE program_files;
 DROP TABLE shown;
 DROP TABLE rooms;
 DROP TABLE tokens;

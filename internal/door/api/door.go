@@ -64,6 +64,7 @@ func (d *Door) Run(ctx context.Context, h door.Handler) error {
 type shown struct {
 	To     string     `json:"to,omitempty"` // the message that it answers
 	Text   string     `json:"text,omitempty"`
+	File   string     `json:"file,omitempty"` // its ID
 	Card   *chat.Card `json:"card,omitempty"`
 	Asks   bool       `json:"asks,omitempty"`   // people decide by the card what an agent may do
 	Closed bool       `json:"closed,omitempty"` // this is the card's final state

@@ -73,47 +73,72 @@ type message struct {
 	Content content `json:"content"`
 }
 
-// content is the text of a message: a string, or parts.
-type content string
+// content is that of a message: a text, or parts.
+type content struct {
+	text     string
+	pictures []attached
+}
 
-var errPart = badRequest("A message may hold text only: a string, or parts of the type text.")
+var errPart = badRequest("A message may hold text and pictures: a string, or parts of the types text and image_url.")
 
 // UnmarshalJSON reads either form.
 func (c *content) UnmarshalJSON(data []byte) error {
 	var parts []struct {
-		Type string `json:"type"`
-		Text string `json:"text"`
+		Type  string `json:"type"`
+		Text  string `json:"text"`
+		Image struct {
+			URL string `json:"url"`
+		} `json:"image_url"`
 	}
-	if string(data) == "null" || json.Unmarshal(data, (*string)(c)) == nil {
+	if string(data) == "null" || json.Unmarshal(data, &c.text) == nil {
 		return nil
 	} else if json.Unmarshal(data, &parts) != nil {
 		return errPart
 	}
 	var texts []string
 	for _, p := range parts {
-		if p.Type != "text" {
+		switch p.Type {
+		case "text":
+			texts = append(texts, p.Text)
+		case "image_url":
+			picture, err := pictureIn(p.Image.URL)
+			if err != nil {
+				return err
+			}
+			c.pictures = append(c.pictures, picture)
+		default:
 			return errPart
 		}
-		texts = append(texts, p.Text)
 	}
-	*c = content(strings.Join(texts, "\n\n"))
+	c.text = strings.Join(texts, "\n\n")
 	return nil
 }
 
-// asked are the texts of the person's messages, oldest first.
-func (c completion) asked() (texts []string) {
+// asked are the person's messages, oldest first.
+func (c completion) asked() (list []content) {
 	for _, m := range c.Messages {
 		if m.Role == "user" {
-			texts = append(texts, string(m.Content))
+			list = append(list, m.Content)
 		}
 	}
-	return texts
+	return list
+}
+
+// textsOf are the texts of messages, one after the other.
+func textsOf(list []content) string {
+	var all strings.Builder
+	for _, c := range list {
+		all.WriteString(c.text + "\x00")
+	}
+	return all.String()
 }
 
 // parse reads a request for an answer.
 func parse(data []byte) (c completion, err error) {
 	if err := json.Unmarshal(data, &c); errors.Is(err, errPart) {
 		return c, errPart
+	} else if errors.Is(err, errPicture) {
+		return c, errPicture
 	} else if err != nil {
 		return c, badRequest("The request is not the JSON of a chat completion.")
 	}
@@ -121,7 +146,7 @@ func parse(data []byte) (c completion, err error) {
 		return c, err
 	}
 	asked := c.asked()
-	if len(asked) == 0 || strings.TrimSpace(asked[len(asked)-1]) == "" {
+	if len(asked) == 0 || strings.TrimSpace(asked[len(asked)-1].text) == "" && len(asked[len(asked)-1].pictures) == 0 {
 		return c, badRequest("There is no message with the role user that asks something.")
 	}
 	return c, nil
@@ -141,7 +166,7 @@ type sent struct {
 // connection was cut, and says so in a header: that is the same message.
 func (d *Door) place(ctx context.Context, t programs.Token, r *http.Request, c completion, body []byte) (s sent, err error) {
 	asked := c.asked()
-	before, now := "said:"+hashOf(strings.Join(asked[:len(asked)-1], "\x00")), "said:"+hashOf(strings.Join(asked, "\x00"))
+	before, now := "said:"+hashOf(textsOf(asked[:len(asked)-1])), "said:"+hashOf(textsOf(asked))
 	again := r.Header.Get("X-Stainless-Retry-Count")
 	idem, isRetry := r.Header.Get("Idempotency-Key"), again != "" && again != "0"
 	var names, also []string
@@ -220,7 +245,8 @@ func (d *Door) complete(w http.ResponseWriter, r *http.Request, t programs.Token
 	}
 	if err == nil { // the same message once more changes nothing
 		asked := c.asked()
-		err = d.take(r.Context(), t, s.key, s.id, asked[len(asked)-1])
+		last := asked[len(asked)-1]
+		err = d.take(r.Context(), t, s.key, s.id, last.text, last.pictures)
 	}
 	if err != nil {
 		return err

@@ -31,6 +31,7 @@ func (d *Door) ofChats() map[string]chatHandler {
 	return map[string]chatHandler{
 		"POST /api/chats/{chat}/messages": d.say, "GET /api/chats/{chat}/messages": d.history,
 		"GET /api/chats/{chat}/events": d.events, "POST /api/chats/{chat}/presses": d.press, "POST /api/chats/{chat}/stop": d.stop,
+		"GET /api/chats/{chat}/files/{file}": d.file,
 	}
 }
 
@@ -82,29 +83,32 @@ func (d *Door) openChat(w http.ResponseWriter, r *http.Request, t programs.Token
 // say takes in a message. The same Idempotency-Key is the same message.
 func (d *Door) say(w http.ResponseWriter, r *http.Request, t programs.Token, key chat.Key) error {
 	var asked struct {
-		Text string `json:"text"`
+		Text  string     `json:"text"`
+		Files []attached `json:"files"`
 	}
 	err := decode(w, r, &asked)
-	if err == nil && strings.TrimSpace(asked.Text) == "" {
-		err = badRequest("The text is missing.")
+	if err == nil && strings.TrimSpace(asked.Text) == "" && len(asked.Files) == 0 {
+		err = badRequest("There is neither a text nor a file.")
 	}
 	if err != nil {
 		return err
 	}
-	return d.takePlain(w, r, t, key, asked.Text)
+	return d.takePlain(w, r, t, key, asked.Text, asked.Files)
 }
 
 func (d *Door) stop(w http.ResponseWriter, r *http.Request, t programs.Token, key chat.Key) error {
-	return d.takePlain(w, r, t, key, "/stop")
+	return d.takePlain(w, r, t, key, "/stop", nil)
 }
 
-func (d *Door) takePlain(w http.ResponseWriter, r *http.Request, t programs.Token, key chat.Key, text string) error {
+func (d *Door) takePlain(
+	w http.ResponseWriter, r *http.Request, t programs.Token, key chat.Key, text string, files []attached,
+) error {
 	what := r.Header.Get("Idempotency-Key")
 	if what == "" {
 		what = uuid.NewString()
 	}
 	id := MessageID(what)
-	if err := d.take(r.Context(), t, key, id, text); err != nil {
+	if err := d.take(r.Context(), t, key, id, text, files); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/json")
@@ -176,12 +180,19 @@ type event struct {
 	State   string   `json:"state,omitempty"`
 	Status  string   `json:"status,omitempty"`
 	Text    string   `json:"text"`
+	File    *named   `json:"file,omitempty"`
 	Panels  []panel  `json:"panels,omitempty"`
 	Footer  string   `json:"footer,omitempty"`
 	Fields  []field  `json:"fields,omitempty"` // whose values go with the press of a button that submits
 	Buttons []button `json:"buttons,omitempty"`
 	Asks    bool     `json:"asks,omitempty"` // somebody is to decide what the agent may do
 	Live    bool     `json:"live,omitempty"` // it will change
+}
+
+// named is a file, and where it is.
+type named struct {
+	Name string `json:"name"`
+	URL  string `json:"url"`
 }
 
 type panel struct {
@@ -216,8 +227,12 @@ func eventOf(row programs.Showing) (*event, error) {
 	}
 	e := &event{ID: row.ID, To: s.To, Text: words(s), Asks: s.Asks}
 	c := s.Card
+	if s.File != "" {
+		key, _ := roomOf(row.ID)
+		e.File = &named{nameOf(s.File), fileURL(key, s.File)}
+	}
 	if c == nil {
-		if s.Text == "" { // it only notes that a message came
+		if s.Text == "" && s.File == "" { // it only notes that a message came
 			return nil, nil
 		}
 		return e, nil

@@ -182,14 +182,18 @@ func readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 }
 
 // take passes a message on, which is stored then.
-func (d *Door) take(ctx context.Context, t programs.Token, key chat.Key, id, text string) error {
+func (d *Door) take(ctx context.Context, t programs.Token, key chat.Key, id, text string, files []attached) error {
 	h := d.in.Load()
 	if h == nil {
 		return errAway
 	}
-	err := (*h).HandleMessage(ctx, chat.Incoming{
+	m := chat.Incoming{
 		Key: key, Kind: chat.Private, ID: id, Actor: chat.Actor{ID: t.ID, Name: t.Name}, Text: text, Time: time.Now(), ToBot: true,
-	})
+	}
+	err := d.attach(ctx, &m, files)
+	if err == nil {
+		err = (*h).HandleMessage(ctx, m)
+	}
 	if errors.Is(err, chat.ErrDenied) || errors.Is(err, chat.ErrNoChat) {
 		return errDenied
 	} else if err != nil {
@@ -198,4 +202,8 @@ func (d *Door) take(ctx context.Context, t programs.Token, key chat.Key, id, tex
 	return err
 }
 
-var _ door.Pacer = (*Door)(nil)
+var (
+	_ door.Pacer    = (*Door)(nil)
+	_ door.Attacher = (*Door)(nil)
+	_ door.Fetcher  = (*Door)(nil)
+)
