@@ -155,7 +155,7 @@ func (d *Door) show(ctx context.Context, id string, s shown) error {
 		return err
 	}
 	d.hub.changed(key)
-	if how == howOpenAI && s.Asks {
+	if how == howOpenAI && s.Asks && s.Closed { // what it asks is stored by now
 		go d.refuse(context.WithoutCancel(ctx), key, id, s)
 	}
 	return nil
