@@ -49,8 +49,25 @@ func openTerminal(t testing.TB, cmd *exec.Cmd) *typist {
 
 func openTerminalOf(t testing.TB, rows uint16, cmd *exec.Cmd) *typist {
 	t.Helper()
-	tty, err := pty.StartWithSize(cmd, &pty.Winsize{Rows: rows, Cols: columnsOfTest})
+	// When the leader of a session ends, the kernel drops what its terminal has not shown yet. So a shell is the leader, as
+	// for people, and ends once everything was read.
+	ended, says, err := os.Pipe()
 	must(t, err)
+	read, told, err := os.Pipe()
+	must(t, err)
+	cmd.Args = slices.Concat([]string{"sh", "-c", `trap : INT; "$0" "$@" 3>&- 4>&-; code=$?; exec 3>&-; read -r _ <&4; exit $code`, cmd.Path},
+		cmd.Args[1:])
+	cmd.Path, cmd.ExtraFiles = "/bin/sh", []*os.File{says, read}
+	tty, err := pty.StartWithSize(cmd, &pty.Winsize{Rows: rows, Cols: columnsOfTest})
+	must(t, errors.Join(err, says.Close(), read.Close()))
+	go func() {
+		_, _ = ended.Read(make([]byte, 1)) // EOF
+		conn, err := tty.SyscallConn()
+		for unread := 1; unread > 0 && err == nil; time.Sleep(time.Millisecond) {
+			err = conn.Control(func(fd uintptr) { unread, _ = unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, 0) })
+		}
+		_ = errors.Join(told.Close(), ended.Close())
+	}()
 	term := &typist{TB: t, cmd: cmd, tty: tty, more: make(chan struct{}, 1), done: make(chan struct{})}
 	go func() {
 		defer close(term.done)
