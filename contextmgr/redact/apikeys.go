@@ -49,6 +49,8 @@ var keys = []keyFormat{
 	// Stripe Docs, API keys; Webhooks, signing secrets.
 	{leads: "k_live_ k_test_", pattern: `\b[srp]k_(?:live|test)_[A-Za-z0-9]{10,}`, inner: true},
 	{leads: "whsec_", pattern: `\bwhsec_[A-Za-z0-9+/=]{24,}`},
+	// Magpie's own, see internal/door/api.
+	{leads: "mgp_", pattern: `\bmgp_[a-z2-7]{32}`},
 	// npm Docs, About access tokens.
 	{leads: "npm_", pattern: `\bnpm_[A-Za-z0-9]{36}`},
 	// PyPI, Help, API tokens.

@@ -110,7 +110,7 @@ var goes = map[Policy][]string{
 		"〈xoxb-" + "123456789012-" + body(24) + "〉", "〈xoxp-" + body(40) + "〉", "〈xapp-1-" + body(40) + "〉",
 		"https://hooks.slack.com/services/〈T0000/B0000/" + body(24) + "〉", "〈sk_live_" + body(24) + "〉", "〈rk_test_" +
 			body(24) + "〉", "〈whsec_" + body(32) + "〉",
-		"〈npm_" + body(36) + "〉", "〈pypi-" + body(80) + "〉", "〈hf_" + body(34) + "〉", "〈eyJ" + body(20) + ".eyJ" +
+		"〈npm_" + body(36) + "〉", "〈mgp_" + strings.Repeat("a2b7", 8) + "〉", "〈pypi-" + body(80) + "〉", "〈hf_" + body(34) + "〉", "〈eyJ" + body(20) + ".eyJ" +
 			body(30) + "." + body(43) + "〉", "Authorization: Bearer 〈" + body(30) + "〉",
 		"curl -H 'authorization: bearer 〈" + body(30) + "〉'",
 		"Authorization: token 〈" + hexBody(40) + "〉", "Authorization: Basic 〈" + "dXNlcjpwYXNzd29yZA==" + "〉", "〈t-" +
