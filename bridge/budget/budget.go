@@ -261,13 +261,21 @@ func (p *Budget) ExplainLimit(o turncard.Outcome) turncard.Outcome {
 
 // AskAgent runs a background task of a chat if the daily limits allow it, and books its cost.
 func (p *Budget) AskAgent(ctx context.Context, key chat.Key, purpose string, q claude.Errand) (string, error) {
-	return p.pay(ctx, key, purpose, func() (claude.Reply, error) { return p.pool.RunErrand(ctx, q) })
+	return p.pay(ctx, key, "", purpose, func() (claude.Reply, error) { return p.pool.RunErrand(ctx, q) })
+}
+
+// AskFor is AskAgent for a user who waits for the reply, and pays.
+func (p *Budget) AskFor(ctx context.Context, key chat.Key, user, purpose string, q claude.Errand) (string, error) {
+	now := make(chan struct{})
+	close(now)
+	q.Wanted = now
+	return p.pay(ctx, key, user, purpose, func() (claude.Reply, error) { return p.pool.RunErrand(ctx, q) })
 }
 
 // AskTitle is askAgent for a chat's title. It asks the process of the chat's session if there is one, which saves a
 // start.
 func (p *Budget) AskTitle(ctx context.Context, c db.Chat, task contextmgr.Task) (string, error) {
-	title, err := p.pay(ctx, c.Key, db.ForTitle, func() (claude.Reply, error) {
+	title, err := p.pay(ctx, c.Key, "", db.ForTitle, func() (claude.Reply, error) {
 		return p.pool.Title(ctx, c.Session.ID, task.Input)
 	})
 	_, spent := errors.AsType[*SpentError](err)
@@ -281,12 +289,12 @@ func (p *Budget) AskTitle(ctx context.Context, c db.Chat, task contextmgr.Task) 
 	return p.AskAgent(ctx, c.Key, "separate title", claude.Errand{System: task.Instruction, Text: task.Input})
 }
 
-// pay runs ask if the daily limits allow it, and books its cost.
+// pay runs ask if the daily limits allow it, and books its cost. Without a user the last one who asked in the chat pays.
 func (p *Budget) pay(
-	ctx context.Context, key chat.Key, purpose string, ask func() (claude.Reply, error),
+	ctx context.Context, key chat.Key, user, purpose string, ask func() (claude.Reply, error),
 ) (string, error) {
 	began := time.Now()
-	user, err := p.payer(ctx, key)
+	user, err := p.payer(ctx, key, user)
 	if err != nil {
 		return "", err
 	}
@@ -305,15 +313,18 @@ func (p *Budget) pay(
 	return reply.Text, nil
 }
 
-// payer finds the user that a background task is charged to: the last one who asked in the chat. It returns an error if
-// that user's limits are used up.
-func (p *Budget) payer(ctx context.Context, key chat.Key) (user string, err error) {
+// payer finds the user that a background task is charged to, unless that is said: the last one who asked in the chat. It
+// returns an error if that user's limits are used up.
+func (p *Budget) payer(ctx context.Context, key chat.Key, said string) (user string, err error) {
 	ctx = context.WithoutCancel(ctx) // short: the end of the program must not look like a failure of the database
 	list, err := p.ofChat(ctx, key)
 	if err := p.checkAllowances(list, err, 0, i18n.ChatSpent); err != nil {
 		return "", err
 	}
-	if user, err = p.ledger.LastAsker(ctx, key); err != nil {
+	if user = said; user == "" {
+		user, err = p.ledger.LastAsker(ctx, key)
+	}
+	if err != nil {
 		p.log.Error().Err(err).Stringer("chat", key).Msg("payer not found")
 	}
 	// No user has asked yet, for example after an import. The chat's limits were already checked.

@@ -14,6 +14,7 @@ import (
 
 	"magpie/bridge/budget"
 	"magpie/bridge/delivery/deliverytest"
+	"magpie/bridge/workplace"
 	"magpie/internal/chat"
 	"magpie/internal/door/api"
 	"magpie/internal/modelsim"
@@ -199,6 +200,50 @@ func (c client) call(method, path, body string) (status int, text string) {
 	must(c, err)
 	q.Header.Set("Authorization", "Bearer "+c.secret)
 	return c.read(http.DefaultClient.Do(q))
+}
+
+// The models are the agent, the agent in a project, and an answer without History and tools, which is paid for.
+func TestTheModelsOfAProgram(t *testing.T) {
+	folder := t.TempDir()
+	r := newRig(t, withPages, func(c *config.Config) { c.Projects = map[string]workplace.Project{"app": {Path: folder}} })
+	c := r.token("ci").with("X-Magpie-Room", "r")
+	ask := func(model string, stream bool, messages ...any) (*http.Response, error) {
+		return c.send(t.Context(), map[string]any{"model": model, "messages": messages, "stream": stream})
+	}
+	message := func(role, text string) any { return map[string]any{"role": role, "content": text} }
+	_, list := c.call(http.MethodGet, "/v1/models", "")
+	if got := gjson.Get(list, "data.#.id").String(); got != `["magpie","magpie-once","magpie/app"]` {
+		t.Errorf("models: %s", got)
+	}
+	if status, body := c.call(http.MethodGet, "/v1/models/magpie/app", ""); status != http.StatusOK || gjson.Get(body, "id").String() != "magpie/app" {
+		t.Errorf("%d %s", status, body)
+	}
+	c.answers("数到 3")
+	if status, body := c.read(ask("magpie/app", false, message("user", "数到 4"))); status != http.StatusOK || gjson.Get(body, "model").String() != "magpie/app" {
+		t.Errorf("%d %s", status, body)
+	}
+	if q := r.lastRequest(); strings.Contains(q.AllText(), "数到 3") || !strings.Contains(string(q.Body), folder) {
+		t.Error("the chat in the project is the one outside")
+	}
+	turns := r.count(`SELECT COUNT(*) FROM turns`)
+	r.model.Script(modelsim.Rule{Match: asksFor("标题"), Steps: []modelsim.Step{modelsim.Text("一个标题")}})
+	status, body := c.read(ask("magpie-once", false, message("system", "You make titles."), message("user", "给这段对话一个标题")))
+	if status != http.StatusOK || gjson.Get(body, "choices.0.message.content").String() != "一个标题" {
+		t.Errorf("%d %s", status, body)
+	}
+	if q := r.lastRequest(); len(q.Tools) != 0 || strings.Contains(q.AllText(), "数到") || !strings.Contains(q.System, "You make titles.") {
+		t.Errorf("asked once with the tools %v: %s", q.Tools, q.AllText())
+	}
+	if text, events := c.streamed(ask("magpie-once", true, message("user", "再给一个标题"))); text != "一个标题" || events[len(events)-1] != "[DONE]" {
+		t.Errorf("%q %v", text, events)
+	}
+	if n := r.count(`SELECT COUNT(*) FROM turns`); n != turns || r.count(`SELECT COUNT(*) FROM ledger WHERE purpose = 'once' AND user_id LIKE 'http:%' AND tokens > 0`) != 2 {
+		t.Errorf("%d turns instead of %d, or the cost is not booked", n, turns)
+	}
+	r.setBudget(budget.Limits{UserDayUSD: 0.000001})
+	if status, body := c.read(ask("magpie-once", false, message("user", "第三个标题"))); status != http.StatusUnprocessableEntity {
+		t.Errorf("with nothing left: %d %s", status, body)
+	}
 }
 
 // A program that may not ask, or asks what nobody can answer, is told so, and nothing is stored.

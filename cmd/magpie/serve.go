@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"os"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"sync"
 	"syscall"
 	"time"
@@ -175,6 +177,9 @@ func newProgram(
 		change(&b)
 	}
 	p.bridge = bridge.New(b, p.store, p.pool, p.doors, log)
+	if p.api != nil {
+		p.api.Projects, p.api.Once = slices.Sorted(maps.Keys(c.Projects)), p.bridge.AskOnce
+	}
 	if err := p.relayEvents(); err != nil {
 		return nil, err
 	}

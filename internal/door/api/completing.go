@@ -22,6 +22,13 @@ type completing struct {
 	text  growing
 }
 
+func newCompleting(w http.ResponseWriter, c completion, id string) *completing {
+	return &completing{
+		w: w, http: http.NewResponseController(w), stream: c.Stream, withUsage: c.Options.Usage,
+		head: map[string]any{"id": "chatcmpl-" + hashOf(id)[:24], "created": time.Now().Unix(), "model": c.Model},
+	}
+}
+
 const (
 	aliveEvery = 15 * time.Second // so that nothing on the way takes the connection for dead
 	writeLimit = 10 * time.Second // for a program to take what was written

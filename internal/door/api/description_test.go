@@ -4,6 +4,7 @@ import (
 	"context"
 	"maps"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/getkin/kin-openapi/openapi3"
@@ -27,6 +28,9 @@ func TestTheDescriptionHasAllAddresses(t *testing.T) {
 	}
 	openAI, plain := new(Door).handlers()
 	served := slices.Concat(slices.Collect(maps.Keys(openAI)), slices.Collect(maps.Keys(plain)))
+	for i := range served {
+		served[i] = strings.ReplaceAll(served[i], "...", "") // the rest of the address, which OpenAPI cannot say
+	}
 	slices.Sort(described)
 	if slices.Sort(served); !slices.Equal(described, served) {
 		t.Errorf("described: %v\nserved: %v", described, served)

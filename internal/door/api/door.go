@@ -26,6 +26,11 @@ import (
 
 // Door is the door. Its chats are "http:room:" and a UUID: what programs call them never becomes an ID.
 type Door struct {
+	// Projects are those that a chat may begin in, by name.
+	Projects []string
+	// Once has the agent answer a text for a program outside of all chats, without tools; the chat is the one that pays.
+	Once func(ctx context.Context, key chat.Key, program, system, text string) (string, error)
+
 	store programs.Store
 	log   zerolog.Logger
 	began time.Time

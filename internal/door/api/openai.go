@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -18,8 +19,12 @@ import (
 // howOpenAI begins the IDs of messages that came in through OpenAI's API; see [messageID].
 const howOpenAI = "v1"
 
-// modelName is the only model. Which one of Claude's answers is up to the chat.
-const modelName = "magpie"
+// The models: the agent in the project of the token, with a project's name the agent there, and an answer without History
+// and tools, for what chat programs ask on their own, such as titles. Which of Claude's models answers is up to the chat.
+const (
+	modelName = "magpie"
+	modelOnce = "magpie-once"
+)
 
 type model struct {
 	ID      string `json:"id"`
@@ -28,27 +33,39 @@ type model struct {
 	OwnedBy string `json:"owned_by"`
 }
 
-func (d *Door) model() model { return model{modelName, "model", d.began.Unix(), "magpie"} }
+// models are all models.
+func (d *Door) models() (list []model) {
+	names := []string{modelName, modelOnce}
+	for _, p := range d.Projects {
+		names = append(names, modelName+"/"+p)
+	}
+	for _, name := range names {
+		list = append(list, model{name, "model", d.began.Unix(), "magpie"})
+	}
+	return list
+}
 
 func (d *Door) listModels(w http.ResponseWriter, _ *http.Request, _ programs.Token) error {
-	writeJSON(w, map[string]any{"object": "list", "data": []model{d.model()}})
+	writeJSON(w, map[string]any{"object": "list", "data": d.models()})
 	return nil
 }
 
 func (d *Door) showModel(w http.ResponseWriter, r *http.Request, _ programs.Token) error {
-	err := checkModel(r.PathValue("id"))
+	m, err := d.modelNamed(r.PathValue("id"))
 	if err == nil {
-		writeJSON(w, d.model())
+		writeJSON(w, m)
 	}
 	return err
 }
 
-func checkModel(name string) error {
-	if name != modelName {
-		return &problem{http.StatusNotFound, "invalid_request_error", "model_not_found",
-			"There is no such model. Use \"" + modelName + "\"; the chat decides which of Claude's models answers."}
+func (d *Door) modelNamed(name string) (model, error) {
+	list := d.models()
+	i := slices.IndexFunc(list, func(m model) bool { return m.ID == name })
+	if i < 0 {
+		return model{}, &problem{http.StatusNotFound, "invalid_request_error", "model_not_found",
+			"There is no such model: GET /v1/models lists them. The usual one is \"" + modelName + "\"."}
 	}
-	return nil
+	return list[i], nil
 }
 
 func writeJSON(w http.ResponseWriter, v any) {
@@ -134,7 +151,7 @@ func textsOf(list []content) string {
 }
 
 // parse reads a request for an answer.
-func parse(data []byte) (c completion, err error) {
+func (d *Door) parse(data []byte) (c completion, err error) {
 	if err := json.Unmarshal(data, &c); errors.Is(err, errPart) {
 		return c, errPart
 	} else if errors.Is(err, errPicture) {
@@ -142,7 +159,7 @@ func parse(data []byte) (c completion, err error) {
 	} else if err != nil {
 		return c, badRequest("The request is not the JSON of a chat completion.")
 	}
-	if err := checkModel(c.Model); err != nil {
+	if _, err := d.modelNamed(c.Model); err != nil {
 		return c, err
 	}
 	asked := c.asked()
@@ -169,12 +186,17 @@ func (d *Door) place(ctx context.Context, t programs.Token, r *http.Request, c c
 	before, now := "said:"+hashOf(textsOf(asked[:len(asked)-1])), "said:"+hashOf(textsOf(asked))
 	again := r.Header.Get("X-Stainless-Retry-Count")
 	idem, isRetry := r.Header.Get("Idempotency-Key"), again != "" && again != "0"
+	if project, ok := strings.CutPrefix(c.Model, modelName+"/"); ok {
+		t.Project = project
+	}
+	in := "\x00" + t.Project // the chats of a project are others than those of the same names elsewhere
+	before, now = before+hashOf(in), now+hashOf(in)
 	var names, also []string
 	for kind, name := range map[string]string{
 		"room": r.Header.Get("X-Magpie-Room"), "webui": r.Header.Get("X-OpenWebUI-Chat-Id"), "cache": c.Cache, "user": c.User,
 	} {
 		if name != "" {
-			names = append(names, kind+":"+hashOf(name))
+			names = append(names, kind+":"+hashOf(name+in))
 		}
 	}
 	slices.SortFunc(names, func(a, b string) int { return slices.Index(kinds, a[:4]) - slices.Index(kinds, b[:4]) })
@@ -237,7 +259,10 @@ func (d *Door) complete(w http.ResponseWriter, r *http.Request, t programs.Token
 	data, err := readBody(w, r)
 	var c completion
 	if err == nil {
-		c, err = parse(data)
+		c, err = d.parse(data)
+	}
+	if err == nil && c.Model == modelOnce {
+		return d.completeOnce(w, r, t, c)
 	}
 	var s sent
 	if err == nil {
@@ -253,10 +278,7 @@ func (d *Door) complete(w http.ResponseWriter, r *http.Request, t programs.Token
 	}
 	w.Header().Set("X-Magpie-Chat", s.key.String())
 	_ = http.NewResponseController(w).SetReadDeadline(time.Time{}) // it was read
-	out := &completing{
-		w: w, http: http.NewResponseController(w), stream: c.Stream, withUsage: c.Options.Usage,
-		head: map[string]any{"id": "chatcmpl-" + hashOf(s.key.String() + s.id)[:24], "created": time.Now().Unix(), "model": modelName},
-	}
+	out := newCompleting(w, c, s.key.String()+s.id)
 	ctx, stop := context.WithCancel(r.Context())
 	defer stop()
 	alive := make(chan struct{})
@@ -273,6 +295,45 @@ func (d *Door) complete(w http.ResponseWriter, r *http.Request, t programs.Token
 		out.fail(&problem{http.StatusUnprocessableEntity, "server_error", "turn_" + a.state, a.notice})
 	default:
 		out.end(a)
+	}
+	return nil
+}
+
+// onceSystem is the system prompt of an answer without History and tools, if the program has none.
+const onceSystem = "Do what the last message asks, and answer with the result alone."
+
+// completeOnce answers without History and tools. The whole conversation is in the request.
+func (d *Door) completeOnce(w http.ResponseWriter, r *http.Request, t programs.Token, c completion) error {
+	key, err := d.store.Room(r.Context(), t, []string{"once"}, []string{"once"}, roomKey(uuid.NewString()))
+	if err != nil {
+		return err
+	}
+	var system, text []string
+	for _, m := range c.Messages {
+		switch m.Role {
+		case "system", "developer":
+			system = append(system, m.Content.text)
+		case "user":
+			text = append(text, m.Content.text)
+		default:
+			text = append(text, "("+m.Role+": "+m.Content.text+")")
+		}
+	}
+	out := newCompleting(w, c, uuid.NewString())
+	ctx, stop := context.WithCancel(r.Context())
+	defer stop()
+	alive := make(chan struct{})
+	go func() { defer close(alive); out.keepAlive(ctx) }()
+	said, err := d.Once(ctx, key, t.ID, cmp.Or(strings.Join(system, "\n\n"), onceSystem), strings.Join(text, "\n\n"))
+	stop()
+	<-alive
+	switch {
+	case r.Context().Err() != nil:
+	case err != nil:
+		d.log.Warn().Err(err).Stringer("chat", key).Msg("nothing is answered over HTTP")
+		out.fail(&problem{http.StatusUnprocessableEntity, "server_error", "turn_failed", "The agent has not answered, or a limit is reached."})
+	default:
+		out.end(answer{text: said})
 	}
 	return nil
 }

@@ -54,7 +54,7 @@ type handler func(w http.ResponseWriter, r *http.Request, t programs.Token) erro
 // handlers are the addresses in the form of OpenAI's API, and the others.
 func (d *Door) handlers() (openAI, plain map[string]handler) {
 	openAI = map[string]handler{
-		"POST /v1/chat/completions": d.complete, "GET /v1/models": d.listModels, "GET /v1/models/{id}": d.showModel,
+		"POST /v1/chat/completions": d.complete, "GET /v1/models": d.listModels, "GET /v1/models/{id...}": d.showModel,
 	}
 	plain = map[string]handler{"POST /api/chats": d.openChat}
 	for pattern, handle := range d.ofChats() {
