@@ -140,7 +140,7 @@ func (b *Bridge) TellAway(ctx context.Context, m chat.Incoming) (told bool, err 
 
 // AskOnce has the agent answer a text for a user outside of all conversations, without tools. The user and the chat pay.
 func (b *Bridge) AskOnce(ctx context.Context, key chat.Key, user, system, text string) (string, error) {
-	return b.runner.budget.AskFor(ctx, key, user, "once", claude.Errand{System: system, Text: text})
+	return b.budget.AskFor(ctx, key, user, "once", claude.Errand{System: system, Text: text})
 }
 
 // SetBudget changes the budget, from the next turn on.
