@@ -478,12 +478,12 @@ func TestEndlessFilesDoNotBlockOthers(t *testing.T) {
 	drops := r.sim.UploadStream("drops.bin", "application/octet-stream", feishusim.Stream{
 		Size: 1 << 30, Piece: 1, Pause: 20 * time.Millisecond,
 	})
-	send := func(key, name string) {
-		r.awaitReceived(r.sim.Send(r.chat, r.user, "file", mustJSON(map[string]string{
+	send := func(room string, by feishusim.User, key, name string) {
+		r.awaitReceived(r.sim.Send(room, by, "file", mustJSON(map[string]string{
 			"file_key": key, "file_name": name,
 		})))
 	}
-	send(huge, "huge.bin")
+	send(r.chat, r.user, huge, "huge.bin")
 	id := r.sim.Say(r.chat, r.user, "数到 3")
 	r.await("the answer, and the refused file", func(v *feishusim.View) bool {
 		var answered, refused bool
@@ -498,19 +498,21 @@ func TestEndlessFilesDoNotBlockOthers(t *testing.T) {
 		t.Errorf("the agent was asked %q", r.lastRequest().Body)
 	}
 
-	send(drops, "drops.bin")
-	id = r.sim.Say(r.chat, r.user, "数到 4")
-	r.shows(r.chat, id, "正在接收文件")
+	blue := r.sim.AddUser("小蓝") // in a chat where no turn has just ended, which would begin the next one without its words
+	room := r.sim.PrivateChat(blue)
+	send(room, blue, drops, "drops.bin")
+	id = r.sim.Say(room, blue, "数到 4")
+	r.shows(room, id, "正在接收文件")
 	red := r.sim.AddUser("小红")
 	other := r.sim.PrivateChat(red)
 	if got := visibleText(r.answer(other, r.sim.Say(other, red, "数到 5"))); got != "1 2 3 4 5" {
 		t.Errorf("meanwhile another chat gets %q", got)
 	}
-	if waiting := replies(r.sim.View(), r.chat, id)[0]; !running(waiting) {
+	if waiting := replies(r.sim.View(), room, id)[0]; !running(waiting) {
 		t.Errorf("the turn has not waited for its file: %q", waiting.Text())
 	}
-	r.ask("/stop")
-	if got := r.turnDone(r.chat, id).Text(); !strings.Contains(got, "已停止") {
+	r.sim.Say(room, blue, "/stop")
+	if got := r.turnDone(room, id).Text(); !strings.Contains(got, "已停止") {
 		t.Errorf("stopped, the card says %q", got)
 	}
 }
