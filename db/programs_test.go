@@ -120,6 +120,11 @@ func TestShowingsGrow(t *testing.T) {
 		t.Fatal(err)
 	}
 	show("a", "3")
+	for range 2 {
+		if seq, err := shown.Note(ctx, roomKey("noted"), "m"); err != nil || seq != now.UnixMilli() {
+			t.Errorf("noted as %d, %v", seq, err)
+		}
+	}
 	list, err := shown.Since(ctx, key, 0)
 	if err != nil || len(list) != 2 || list[0].ID != "b" || list[1].Content != "3" || list[1].Seq <= list[0].Seq {
 		t.Fatalf("%+v, %v", list, err)

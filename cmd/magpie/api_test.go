@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/tidwall/gjson"
 
@@ -191,6 +192,103 @@ func TestAProgramSendsFiles(t *testing.T) {
 	if n := r.count(`SELECT COUNT(*) FROM files WHERE name = '报告.txt'`); n != 1 {
 		t.Errorf("%d files have the name", n)
 	}
+	if status, text := c.call(http.MethodPost, path, `{"files": [{"name": "a.txt"}]}`); status != http.StatusBadRequest {
+		t.Errorf("a file without data: %d %s", status, text)
+	}
+
+	// The same key and name of another program mean another file.
+	other := r.token("web").with("Idempotency-Key", "1")
+	c = c.with("Idempotency-Key", "1").with("X-Magpie-Room", "other")
+	blue, err := base64.StdEncoding.DecodeString("iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg==")
+	must(t, err)
+	for n, who := range map[int]client{0: c, 1: other} {
+		data := [][]byte{picture, blue}[n]
+		if status, body := who.read(who.send(t.Context(), part("data:image/png;base64,"+base64.StdEncoding.EncodeToString(data)))); status != http.StatusOK {
+			t.Fatalf("%d %s", status, body)
+		}
+		if q := r.lastRequest(); !strings.Contains(string(q.Body), base64.StdEncoding.EncodeToString(data)[:60]) {
+			t.Errorf("the agent of program %d has another picture", n)
+		}
+	}
+}
+
+// While an answer takes long, something that means nothing is written. A whole answer comes after that, and the error of a turn
+// that fails; a client that asks again gets that with its status. A token that is revoked meanwhile lets in nothing more.
+func TestALongAnswerOfAProgram(t *testing.T) {
+	r := newRig(t, withPages)
+	r.prog.api.Every = 10 * time.Millisecond
+	c := r.token("ci").with("X-Magpie-Room", "r")
+	rest := make(chan struct{})
+	long := modelsim.Rule{Match: asksFor("慢慢"), Times: 1, Steps: []modelsim.Step{modelsim.Hold(rest), modelsim.Text("说完了。")}}
+	r.model.Script(long)
+	// first reads the first byte of an answer, which is the rest's turn to come.
+	first := func(c client) (*http.Response, string) {
+		resp, err := c.post(t.Context(), false, "慢慢说")
+		must(t, err)
+		var head [3]byte
+		_, err = io.ReadFull(resp.Body, head[:])
+		must(t, err)
+		return resp, string(head[:])
+	}
+	resp, head := first(c)
+	close(rest)
+	status, body := c.read(resp, nil)
+	if head != "   " || status != http.StatusOK || gjson.Get(body, "choices.0.message.content").String() != "说完了。" {
+		t.Errorf("%q, then %d %s", head, status, body)
+	}
+	for _, again := range []bool{false, true} {
+		rest, c := make(chan struct{}), c
+		if again {
+			c = c.with("X-Stainless-Retry-Count", "0")
+		}
+		r.model.Script(modelsim.Rule{Match: asksFor("慢慢"), Times: 1, Steps: []modelsim.Step{modelsim.Hold(rest), modelsim.Hang()}})
+		resp, _ = first(c)
+		c.answers("/stop")
+		data, err := io.ReadAll(resp.Body)
+		close(rest)
+		if again != (err != nil) || !again && gjson.GetBytes(data, "error.message").String() == "" {
+			t.Errorf("again %v: %s, %v", again, data, err)
+		}
+		if again {
+			if status, body := c.with("X-Stainless-Retry-Count", "1").gets("慢慢说"); status != http.StatusUnprocessableEntity {
+				t.Errorf("asked again: %d %s", status, body)
+			}
+		}
+	}
+	held := make(chan struct{})
+	defer close(held)
+	r.model.Script(modelsim.Rule{Match: asksFor("慢慢"), Times: 1, Steps: []modelsim.Step{modelsim.Hold(held)}})
+	resp, _ = first(c)
+	must(t, r.store().Programs().Revoke(t.Context(), "ci"))
+	if _, body := c.read(resp, nil); gjson.Get(body, "error.code").String() != "invalid_api_key" {
+		t.Errorf("a revoked token gets %s", body)
+	}
+}
+
+// A request that is marked as a retry of one that never arrived is a first one: it does not end up where the same was asked
+// long ago.
+func TestARetryOfWhatNeverArrived(t *testing.T) {
+	r := newRig(t, withPages)
+	c := r.token("ci")
+	c.answers("数到 3")
+	r.sql(`UPDATE shown SET seq = seq - 86400000`)
+	c.with("X-Stainless-Retry-Count", "1").answers("数到 3")
+	if n := r.count(`SELECT COUNT(*) FROM chats WHERE key LIKE 'http:room:%'`); n != 2 {
+		t.Errorf("%d chats", n)
+	}
+}
+
+// What was shown so long ago that it is deleted is answered from the History.
+func TestAnOldAnswerOfAProgram(t *testing.T) {
+	r := newRig(t, withPages)
+	c := r.token("ci").with("Idempotency-Key", "nightly")
+	if got := c.answers("数到 3"); got != "1 2 3" {
+		t.Errorf("%q", got)
+	}
+	r.sql(`DELETE FROM shown`)
+	if got := c.answers("数到 3"); got != "1 2 3" || len(r.model.Requests()) != 1 {
+		t.Errorf("%q after %d requests", got, len(r.model.Requests()))
+	}
 }
 
 // call sends a request to the plain API.
@@ -248,7 +346,7 @@ func TestTheModelsOfAProgram(t *testing.T) {
 
 // A program that may not ask, or asks what nobody can answer, is told so, and nothing is stored.
 func TestAProgramIsRefused(t *testing.T) {
-	r := newRig(t, withPages)
+	r := newRig(t, withPages, func(c *config.Config) { c.HTTP.PublicURL = "https://magpie.example.com" })
 	c := r.token("ci")
 	wrong := client{r, "mgp_wrong", http.Header{}}
 	is := func(status int, body string, want int, code string) {
@@ -275,6 +373,15 @@ func TestAProgramIsRefused(t *testing.T) {
 	is(status, body, http.StatusUnauthorized, "invalid_api_key")
 	if n := r.count(`SELECT COUNT(*) FROM messages`); n != 0 || len(r.model.Requests()) != 0 {
 		t.Errorf("%d messages are stored", n)
+	}
+	// What has no login is not served under the address for programs of other machines.
+	for path, want := range map[string]int{"/metrics": 404, "/healthz": 404, "/readyz": 404, "/v1/models": 401, "/api/openapi.yaml": 200} {
+		q, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+r.prog.http.Addr().String()+path, nil)
+		must(t, err)
+		q.Host = "magpie.example.com"
+		if status, body := c.read(http.DefaultClient.Do(q)); status != want {
+			t.Errorf("%s: %d %s", path, status, body)
+		}
 	}
 }
 

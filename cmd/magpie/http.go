@@ -42,15 +42,26 @@ func listen(c config.HTTP, log zerolog.Logger) (net.Listener, error) {
 func (p *program) healthPages() http.Handler {
 	h := health{probe: p.store.CheckHealth, doors: p.doors.Health, isRemote: !p.cfg.DB.DSN().IsFile()}
 	mux := http.NewServeMux()
-	mux.Handle("GET /metrics", p.metrics.handler())
-	mux.HandleFunc("GET /healthz", h.serveLive)
-	mux.HandleFunc("GET /readyz", h.serveReady)
+	mux.Handle("GET /metrics", p.inHouse(p.metrics.handler()))
+	mux.Handle("GET /healthz", p.inHouse(http.HandlerFunc(h.serveLive)))
+	mux.Handle("GET /readyz", p.inHouse(http.HandlerFunc(h.serveReady)))
 	if p.api != nil {
 		programs := p.api.Handler()
 		mux.Handle("/v1/", programs)
 		mux.Handle("/api/", programs)
 	}
 	return mux
+}
+
+// inHouse serves pages that have no login, but not under the address for programs of other machines.
+func (p *program) inHouse(pages http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if host := p.cfg.HTTP.PublicHost(); host != "" && strings.EqualFold(hostOf(r.Host), host) {
+			http.NotFound(w, r)
+			return
+		}
+		pages.ServeHTTP(w, r)
+	})
 }
 
 type health struct {

@@ -40,6 +40,24 @@ func (s Store) Show(ctx context.Context, key chat.Key, id, content string) error
 	return nil
 }
 
+const note = `INSERT INTO shown (chat_key, id, seq, content)
+	SELECT ?1, ?2, CASE WHEN latest >= ?3 THEN latest + 1 ELSE ?3 END, '{}'
+	FROM (SELECT COALESCE(MAX(seq), 0) AS latest FROM shown WHERE chat_key = ?1) AS last WHERE 1 = 1
+	ON CONFLICT (chat_key, id) DO NOTHING`
+
+// Note notes that something of that ID came, once, and returns the number of that change.
+func (s Store) Note(ctx context.Context, key chat.Key, id string) (seq int64, err error) {
+	err = s.Tx(ctx, "shown in "+key.String(), func(ctx context.Context, tx *sql.Tx) error {
+		_, err := tx.ExecContext(ctx, note, key.String(), id, s.Now().UnixMilli())
+		return err
+	})
+	if err != nil {
+		return 0, fmt.Errorf("note a message of a program: %w", err)
+	}
+	noted, err := s.Get(ctx, key, id)
+	return noted.Seq, err
+}
+
 const selectShown = `SELECT id, seq, content FROM shown WHERE chat_key = ?1 AND seq > ?2 ORDER BY seq LIMIT 100`
 
 // Since lists what has changed in a chat after a number, in that order: a hundred changes at most.
@@ -74,12 +92,15 @@ const (
 	forgetFiles = `DELETE FROM program_files WHERE created_at < ?1`
 )
 
-// Forget deletes what was last changed before a time, and files that are older.
+// Forget deletes what was last changed before a time, and files and passing names of chats that are older.
 func (s Store) Forget(ctx context.Context, before time.Time) error {
 	return s.Tx(ctx, "sweep", func(ctx context.Context, tx *sql.Tx) error {
 		_, err := tx.ExecContext(ctx, forget, before.UnixMilli())
 		if err == nil {
 			_, err = tx.ExecContext(ctx, forgetFiles, before.UnixMilli())
+		}
+		if err == nil {
+			_, err = tx.ExecContext(ctx, forgetRooms, before.UnixMilli(), Passing+"\x7f", Passing)
 		}
 		return err
 	})
@@ -113,6 +134,18 @@ const shownLately = `SELECT id, seq, content FROM shown WHERE chat_key = ?1 AND 
 // Latest is the newest of those whose ID begins so, if it was changed after a time, or [ErrNotShown].
 func (s Store) Latest(ctx context.Context, key chat.Key, begins string, after time.Time) (Showing, error) {
 	return one(all(ctx, s.Readers, scanShowing, shownLately, key.String(), begins, begins+"\x7f", after.UnixMilli()))
+}
+
+const selectAnswer = `SELECT content FROM messages WHERE chat_key = ?1 AND turn_id = ?2 AND turn_id > 0 AND role = 'assistant'
+	ORDER BY seq DESC LIMIT 1`
+
+// Answer is the answer of a turn in the History; empty = there is none.
+func (s Store) Answer(ctx context.Context, key chat.Key, turn int64) (text string, err error) {
+	err = s.Readers.QueryRowContext(ctx, selectAnswer, key.String(), turn).Scan(&text)
+	if err != nil && !errors.Is(err, sql.ErrNoRows) {
+		return "", fmt.Errorf("answer of turn %d: %w", turn, err)
+	}
+	return text, nil
 }
 
 const tokensOfTurn = `SELECT COALESCE(SUM(tokens), 0), COALESCE(SUM(written), 0) FROM ledger WHERE chat_key = ?1 AND turn_id = ?2

@@ -9,6 +9,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"magpie/internal/chat"
@@ -140,9 +141,26 @@ func scanToken(rows *sql.Rows) (t Token, err error) {
 
 const (
 	selectRoom = `SELECT chat_key FROM rooms WHERE token = ?1 AND name = ?2`
-	nameRoom   = `INSERT INTO rooms (token, name, chat_key) VALUES (?1, ?2, ?3)
-		ON CONFLICT (token, name) DO UPDATE SET chat_key = excluded.chat_key`
+	nameRoom   = `INSERT INTO rooms (token, name, chat_key, named_at) VALUES (?1, ?2, ?3, ?4)
+		ON CONFLICT (token, name) DO UPDATE SET chat_key = excluded.chat_key, named_at = excluded.named_at`
+	// Each chat keeps the name with which it was opened.
+	forgetRooms = `DELETE FROM rooms WHERE named_at < ?1 AND name < ?2 AND name >= ?3`
 )
+
+// Passing begins the names of chats that are forgotten after a while.
+const Passing = "passing "
+
+// Named is the chat of that name; the zero key if there is none.
+func (s Store) Named(ctx context.Context, t Token, name string) (key chat.Key, err error) {
+	var stored string
+	err = s.Readers.QueryRowContext(ctx, selectRoom, t.ID, name).Scan(&stored)
+	if errors.Is(err, sql.ErrNoRows) {
+		return chat.Key{}, nil
+	} else if err != nil {
+		return chat.Key{}, fmt.Errorf("chat of the token %q: %w", t.Name, err)
+	}
+	return chat.ParseKey(stored)
+}
 
 // Room is the chat that a program calls by the first known one of these names, or else fresh, where nobody has written yet.
 // From now on it has the names of also as well.
@@ -163,14 +181,15 @@ func (s Store) Room(ctx context.Context, t Token, names, also []string, fresh ch
 			}
 			break
 		}
+		also := also
 		if key == (chat.Key{}) {
-			key = fresh
+			key, also = fresh, append(slices.Clip(also), "opened as "+fresh.ID)
 			if err := s.Open(ctx, tx, key, t.Name, t.Project); err != nil {
 				return err
 			}
 		}
 		for _, name := range also {
-			if _, err := tx.ExecContext(ctx, nameRoom, t.ID, name, key.String()); err != nil {
+			if _, err := tx.ExecContext(ctx, nameRoom, t.ID, name, key.String(), s.Now().UnixMilli()); err != nil {
 				return err
 			}
 		}

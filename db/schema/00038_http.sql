@@ -14,8 +14,10 @@ CREATE TABLE rooms (
   token    TEXT NOT NULL, -- the ID
   name     TEXT NOT NULL,
   chat_key TEXT NOT NULL,
+  named_at BIGINT NOT NULL,
   PRIMARY KEY (token, name)
 ) WITHOUT ROWID;
+CREATE INDEX rooms_chat ON rooms (token, chat_key);
 
 -- What was shown over HTTP, for as long as a program may still ask for it.
 CREATE TABLE shown (

@@ -14,8 +14,10 @@ CREATE TABLE rooms (
   token TEXT COLLATE "C" NOT NULL, -- the ID
   name TEXT COLLATE "C" NOT NULL,
   chat_key TEXT COLLATE "C" NOT NULL,
+  named_at BIGINT NOT NULL,
   PRIMARY KEY (token, name)
 );
+CREATE INDEX rooms_chat ON rooms (token, chat_key);
 
 -- What was shown over HTTP, for as long as a program may still ask for it.
 CREATE TABLE shown (

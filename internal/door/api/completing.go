@@ -15,6 +15,8 @@ type completing struct {
 	http      *http.ResponseController
 	stream    bool
 	withUsage bool
+	every     time.Duration
+	joins     bool // the program says which requests are the same
 	head      map[string]any
 
 	mu    sync.Mutex
@@ -22,26 +24,27 @@ type completing struct {
 	text  growing
 }
 
-func newCompleting(w http.ResponseWriter, c completion, id string) *completing {
+func (d *Door) newCompleting(w http.ResponseWriter, c completion, id string) *completing {
 	return &completing{
-		w: w, http: http.NewResponseController(w), stream: c.Stream, withUsage: c.Options.Usage,
+		w: w, http: http.NewResponseController(w), stream: c.Stream, withUsage: c.Options.Usage, every: d.Every,
 		head: map[string]any{"id": "chatcmpl-" + hashOf(id)[:24], "created": time.Now().Unix(), "model": c.Model},
 	}
 }
 
-const (
-	aliveEvery = 15 * time.Second // so that nothing on the way takes the connection for dead
-	writeLimit = 10 * time.Second // for a program to take what was written
-)
+// writeLimit is how long a program may take for what was written.
+const writeLimit = 10 * time.Second
 
-// keepAlive writes something that means nothing, now and then.
-func (c *completing) keepAlive(ctx context.Context) {
-	tick := time.NewTicker(aliveEvery)
+// keepAlive writes something that means nothing, now and then, and calls check before.
+func (c *completing) keepAlive(ctx context.Context, check func()) {
+	tick := time.NewTicker(c.every)
 	defer tick.Stop()
 	for {
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
+			return
+		}
+		if check(); ctx.Err() != nil {
 			return
 		}
 		c.mu.Lock()
@@ -116,8 +119,11 @@ func (c *completing) fail(p *problem) {
 		fail(c.w, p)
 	case c.stream:
 		c.event(p.body())
+	case c.joins: // it asks again, and then gets the error with its status
+		panic(http.ErrAbortHandler)
 	default:
-		_ = json.NewEncoder(c.w).Encode(p.body()) // fails only if the program has gone
+		data, _ := json.Marshal(p.body()) // texts
+		c.write(data)
 	}
 }
 
@@ -127,10 +133,11 @@ func (c *completing) end(a answer) {
 	defer c.mu.Unlock()
 	c.begin()
 	if !c.stream {
-		_ = json.NewEncoder(c.w).Encode(c.object("chat.completion", map[string]any{"usage": a.usage, "choices": []any{map[string]any{
+		data, _ := json.Marshal(c.object("chat.completion", map[string]any{"usage": a.usage, "choices": []any{map[string]any{
 			"index": 0, "finish_reason": "stop", "logprobs": nil,
 			"message": map[string]any{"role": "assistant", "content": a.text, "refusal": nil},
-		}}}))
+		}}})) // texts and numbers
+		c.write(data)
 		return
 	}
 	if next := c.text.more(a.text, true); next != "" {

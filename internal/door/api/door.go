@@ -26,6 +26,9 @@ import (
 
 // Door is the door. Its chats are "http:room:" and a UUID: what programs call them never becomes an ID.
 type Door struct {
+	// Every is after how long something that means nothing is written, so that nothing on the way takes a connection for dead,
+	// and the token is looked up again. Tests set it.
+	Every time.Duration
 	// Projects are those that a chat may begin in, by name.
 	Projects []string
 	// Once has the agent answer a text for a program outside of all chats, without tools; the chat is the one that pays.
@@ -43,7 +46,7 @@ type Door struct {
 
 // New makes the door.
 func New(store programs.Store, log zerolog.Logger) *Door {
-	return &Door{store: store, log: log, began: time.Now(), next: map[string]time.Time{}}
+	return &Door{Every: 15 * time.Second, store: store, log: log, began: time.Now(), next: map[string]time.Time{}}
 }
 
 // Channel implements [door.Door].

@@ -1,7 +1,6 @@
 package api
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"encoding/base64"
@@ -11,8 +10,10 @@ import (
 	"net/http"
 	"net/url"
 	"path"
+	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -102,7 +103,7 @@ func (d *Door) attach(ctx context.Context, m *chat.Incoming, files []attached) e
 				kind = chat.Picture
 			}
 		}
-		id := fileID(m.ID+"\x00"+strconv.Itoa(i), name)
+		id := fileID(m.Key.String()+"\x00"+m.ID+"\x00"+strconv.Itoa(i), name)
 		if err := d.store.AddFile(ctx, m.Key, id, f.Data); err != nil {
 			return err
 		}
@@ -126,7 +127,13 @@ func (d *Door) file(w http.ResponseWriter, r *http.Request, _ programs.Token, ke
 	w.Header().Set("Content-Type", "application/octet-stream")
 	w.Header().Set("X-Content-Type-Options", "nosniff")
 	w.Header().Set("Content-Disposition", mime.FormatMediaType("attachment", map[string]string{"filename": nameOf(id)}))
-	_, _ = io.Copy(w, bytes.NewReader(data)) // fails only if the program has gone
+	out := http.NewResponseController(w)
+	for part := range slices.Chunk(data, 1<<16) {
+		_ = out.SetWriteDeadline(time.Now().Add(writeLimit))
+		if _, err := w.Write(part); err != nil { // the program has gone
+			break
+		}
+	}
 	return nil
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"net/http"
 	"slices"
 	"strings"
 	"time"
@@ -16,6 +17,7 @@ import (
 // answer is what a program gets for a message.
 type answer struct {
 	text   string
+	turn   int64
 	state  string // of the turn; empty = no turn answers it, as for a command
 	notice string // why there is no whole answer, for people; empty = there is one
 	usage  usage
@@ -29,10 +31,28 @@ const poll = 500 * time.Millisecond
 func (d *Door) follow(ctx context.Context, key chat.Key, message string, after int64, grow func(text string)) (answer, error) {
 	changes, leave := d.hub.watch(key)
 	defer leave()
-	for last := ""; ; {
+	var last string
+	var failing, ended time.Time // since when
+	for {
 		a, over, err := d.look(ctx, key, message, after)
-		if err != nil || over {
-			return a, err
+		switch {
+		case err == nil && over:
+			return a, nil
+		case err == nil:
+			failing = time.Time{}
+		case failing.IsZero():
+			failing = time.Now()
+			d.log.Warn().Err(err).Stringer("chat", key).Msg("an answer over HTTP is not found; trying again")
+		case time.Since(failing) > patience:
+			return answer{}, err
+		}
+		switch isOver := err == nil && a.state != "" && !isOpen(a.state); {
+		case !isOver:
+			ended = time.Time{}
+		case ended.IsZero():
+			ended = time.Now()
+		case time.Since(ended) > shownWithin: // it was shown so long ago that this was deleted
+			return d.past(ctx, key, a)
 		}
 		if a.text != last {
 			last = a.text
@@ -45,6 +65,21 @@ func (d *Door) follow(ctx context.Context, key chat.Key, message string, after i
 			return answer{}, ctx.Err()
 		}
 	}
+}
+
+const (
+	patience    = 5 * time.Minute // with a database that does not answer
+	shownWithin = 5 * time.Second // what has ended is shown
+)
+
+// past is the answer of a turn that nothing is shown of any more.
+func (d *Door) past(ctx context.Context, key chat.Key, a answer) (answer, error) {
+	text, err := d.store.Answer(ctx, key, a.turn)
+	if err == nil && text == "" {
+		err = &problem{http.StatusUnprocessableEntity, "server_error", "turn_" + a.state, "The turn has ended without an answer."}
+	}
+	a.text = text
+	return a, err
 }
 
 // look is the answer so far.
@@ -60,7 +95,7 @@ func (d *Door) look(ctx context.Context, key chat.Key, message string, after int
 		}
 		return answer{text: words(*s)}, true, nil
 	}
-	a.state = r.State
+	a.state, a.turn = r.State, r.Turn
 	if r.Card == "" {
 		return a, false, nil
 	}

@@ -183,7 +183,7 @@ type sent struct {
 // connection was cut, and says so in a header: that is the same message.
 func (d *Door) place(ctx context.Context, t programs.Token, r *http.Request, c completion, body []byte) (s sent, err error) {
 	asked := c.asked()
-	before, now := "said:"+hashOf(textsOf(asked[:len(asked)-1])), "said:"+hashOf(textsOf(asked))
+	before, now := programs.Passing+hashOf(textsOf(asked[:len(asked)-1])), programs.Passing+hashOf(textsOf(asked))
 	again := r.Header.Get("X-Stainless-Retry-Count")
 	idem, isRetry := r.Header.Get("Idempotency-Key"), again != "" && again != "0"
 	if project, ok := strings.CutPrefix(c.Model, modelName+"/"); ok {
@@ -206,10 +206,19 @@ func (d *Door) place(ctx context.Context, t programs.Token, r *http.Request, c c
 		also = names
 	default:
 		if also = []string{now}; idem != "" {
-			names, also = append(names, "idem:"+hashOf(idem)), append(also, "idem:"+hashOf(idem))
+			names, also = append(names, programs.Passing+"key "+hashOf(idem)), append(also, programs.Passing+"key "+hashOf(idem))
 		}
-		if isRetry {
-			names = append(names, now)
+		if isRetry { // if the first one was never stored, it is a first one
+			key, err := d.store.Named(ctx, t, now)
+			if err != nil {
+				return s, err
+			}
+			s.id, err = d.sentBefore(ctx, key, body)
+			if err != nil {
+				return s, err
+			} else if s.id != "" {
+				names = append(names, now)
+			}
 		}
 		if len(asked) > 1 {
 			names = append(names, before)
@@ -221,29 +230,25 @@ func (d *Door) place(ctx context.Context, t programs.Token, r *http.Request, c c
 	switch {
 	case idem != "":
 		s.id = messageID(howOpenAI, idem, "0")
-	case isRetry:
-		before, err := d.store.Latest(ctx, s.key, messageID(howOpenAI, string(body), ""), time.Now().Add(-retried))
-		if err != nil && !errors.Is(err, programs.ErrNotShown) {
+	case isRetry && s.id == "":
+		if s.id, err = d.sentBefore(ctx, s.key, body); err != nil {
 			return s, err
 		}
-		s.id = before.ID
 	}
 	if s.id == "" {
 		s.id = messageID(howOpenAI, string(body), uuid.NewString())
 	}
-	s.after, err = d.note(ctx, s.key, s.id)
+	s.after, err = d.store.Note(ctx, s.key, s.id)
 	return s, err
 }
 
-// note notes that a message came, and returns the number of that change. A message that came before keeps its own.
-func (d *Door) note(ctx context.Context, key chat.Key, id string) (seq int64, err error) {
-	noted, err := d.store.Get(ctx, key, id)
+// sentBefore is the ID of the message that the same request has brought a short while ago; empty = it has not.
+func (d *Door) sentBefore(ctx context.Context, key chat.Key, body []byte) (id string, err error) {
+	before, err := d.store.Latest(ctx, key, messageID(howOpenAI, string(body), ""), time.Now().Add(-retried))
 	if errors.Is(err, programs.ErrNotShown) {
-		if err = d.store.Show(ctx, key, id, "{}"); err == nil {
-			noted, err = d.store.Get(ctx, key, id)
-		}
+		return "", nil
 	}
-	return noted.Seq, err
+	return before.ID, err
 }
 
 // kinds are the beginnings of the names of chats that a program chooses, the strongest first.
@@ -278,16 +283,28 @@ func (d *Door) complete(w http.ResponseWriter, r *http.Request, t programs.Token
 	}
 	w.Header().Set("X-Magpie-Chat", s.key.String())
 	_ = http.NewResponseController(w).SetReadDeadline(time.Time{}) // it was read
-	out := newCompleting(w, c, s.key.String()+s.id)
-	ctx, stop := context.WithCancel(r.Context())
-	defer stop()
+	out := d.newCompleting(w, c, s.key.String()+s.id)
+	out.joins = r.Header.Get("Idempotency-Key") != "" || r.Header.Get("X-Stainless-Retry-Count") != ""
+	ctx, stop := context.WithCancelCause(r.Context())
+	defer stop(nil)
 	alive := make(chan struct{})
-	go func() { defer close(alive); out.keepAlive(ctx) }()
+	go func() {
+		defer close(alive)
+		out.keepAlive(ctx, func() {
+			if err := d.still(r); err != nil {
+				stop(err)
+			}
+		})
+	}()
 	a, err := d.follow(ctx, s.key, s.id, s.after, out.grow)
-	stop()
+	refused := context.Cause(ctx)
+	stop(nil)
 	<-alive
+	var p *problem
 	switch {
 	case r.Context().Err() != nil: // the program has gone; its turn goes on
+	case errors.As(refused, &p), errors.As(err, &p):
+		out.fail(p)
 	case err != nil:
 		d.log.Error().Err(err).Stringer("chat", s.key).Msg("an answer over HTTP is not found")
 		out.fail(badRequest("The answer is not known at the moment. It is stored, and the chat goes on with it."))
@@ -319,11 +336,11 @@ func (d *Door) completeOnce(w http.ResponseWriter, r *http.Request, t programs.T
 			text = append(text, "("+m.Role+": "+m.Content.text+")")
 		}
 	}
-	out := newCompleting(w, c, uuid.NewString())
+	out := d.newCompleting(w, c, uuid.NewString())
 	ctx, stop := context.WithCancel(r.Context())
 	defer stop()
 	alive := make(chan struct{})
-	go func() { defer close(alive); out.keepAlive(ctx) }()
+	go func() { defer close(alive); out.keepAlive(ctx, func() {}) }()
 	said, err := d.Once(ctx, key, t.ID, cmp.Or(strings.Join(system, "\n\n"), onceSystem), strings.Join(text, "\n\n"))
 	stop()
 	<-alive

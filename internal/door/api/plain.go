@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -71,7 +72,7 @@ func (d *Door) openChat(w http.ResponseWriter, r *http.Request, t programs.Token
 	}
 	name := "room:" + hashOf(asked.Name)
 	if asked.Name == "" {
-		name = "own:" + uuid.NewString()
+		name = programs.Passing + uuid.NewString()
 	}
 	key, err := d.store.Room(r.Context(), t, []string{name}, []string{name}, roomKey(uuid.NewString()))
 	if err == nil {
@@ -89,6 +90,8 @@ func (d *Door) say(w http.ResponseWriter, r *http.Request, t programs.Token, key
 	err := decode(w, r, &asked)
 	if err == nil && strings.TrimSpace(asked.Text) == "" && len(asked.Files) == 0 {
 		err = badRequest("There is neither a text nor a file.")
+	} else if err == nil && slices.ContainsFunc(asked.Files, func(f attached) bool { return f.Data == nil }) {
+		err = badRequest("A file lacks its data.")
 	}
 	if err != nil {
 		return err
@@ -279,7 +282,7 @@ func (d *Door) events(w http.ResponseWriter, r *http.Request, _ programs.Token, 
 		_ = out.Flush()
 	}
 	write(": here\n\n")
-	for alive := time.Now(); ; {
+	for alive, checked := time.Now(), time.Now(); ; {
 		list, err := d.store.Since(r.Context(), key, after)
 		if err != nil {
 			return d.cut(r.Context(), key, err)
@@ -297,11 +300,17 @@ func (d *Door) events(w http.ResponseWriter, r *http.Request, _ programs.Token, 
 		}
 		if len(list) > 0 {
 			alive = time.Now()
-			continue
-		}
-		if time.Since(alive) > aliveEvery {
+		} else if time.Since(alive) > d.Every {
 			alive = time.Now()
 			write(": waiting\n\n")
+		}
+		if time.Since(checked) > d.Every {
+			if checked = time.Now(); d.still(r) != nil {
+				return nil // the next request is told why
+			}
+		}
+		if len(list) > 0 {
+			continue
 		}
 		select {
 		case <-changes:
@@ -310,6 +319,14 @@ func (d *Door) events(w http.ResponseWriter, r *http.Request, _ programs.Token, 
 			return nil
 		}
 	}
+}
+
+// still reports why a token does not let in any more.
+func (d *Door) still(r *http.Request) error {
+	if _, err := d.tokenOf(r); errors.As(err, new(*problem)) {
+		return err
+	}
+	return nil
 }
 
 // cut ends a stream, after which the program asks again.

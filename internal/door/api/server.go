@@ -170,8 +170,12 @@ func (d *Door) tokenOf(r *http.Request) (programs.Token, error) {
 	return t, err
 }
 
+// readLimit is how long a request may take to arrive.
+const readLimit = 5 * time.Minute
+
 // readBody reads a request.
 func readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
+	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(readLimit))
 	data, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBytes))
 	if errors.As(err, new(*http.MaxBytesError)) {
 		return nil, &problem{http.StatusRequestEntityTooLarge, "invalid_request_error", "too_large", "The request is too large."}

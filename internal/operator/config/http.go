@@ -36,10 +36,19 @@ func (c HTTP) BaseURL() string {
 	return cmp.Or(strings.TrimSuffix(c.PublicURL, "/"), "http://"+c.Address()) + "/v1"
 }
 
+// PublicHost is the name of the proxy before it; empty = there is none.
+func (c HTTP) PublicHost() string {
+	u, err := url.Parse(c.PublicURL)
+	if err != nil {
+		return ""
+	}
+	return u.Hostname()
+}
+
 // Names are the names under which the pages are served.
 func (c HTTP) Names() []string {
-	if u, err := url.Parse(c.PublicURL); err == nil && u.Hostname() != "" {
-		return append(slices.Clone(c.Hosts), u.Hostname())
+	if host := c.PublicHost(); host != "" {
+		return append(slices.Clone(c.Hosts), host)
 	}
 	return c.Hosts
 }
