@@ -192,17 +192,16 @@ func (d *Door) place(ctx context.Context, t programs.Token, r *http.Request, c c
 	in := "\x00" + t.Project // the chats of a project are others than those of the same names elsewhere
 	before, now = before+hashOf(in), now+hashOf(in)
 	var names, also []string
-	for kind, name := range map[string]string{
-		"room": r.Header.Get("X-Magpie-Room"), "webui": r.Header.Get("X-OpenWebUI-Chat-Id"), "cache": c.Cache, "user": c.User,
+	for _, by := range [][2]string{ // the strongest first
+		{"room", r.Header.Get("X-Magpie-Room")}, {"webui", r.Header.Get("X-OpenWebUI-Chat-Id")}, {"cache", c.Cache}, {"user", c.User},
 	} {
-		if name != "" {
-			names = append(names, kind+":"+hashOf(name+in))
+		if by[1] != "" {
+			names = []string{by[0] + ":" + hashOf(by[1]+in)}
+			break
 		}
 	}
-	slices.SortFunc(names, func(a, b string) int { return slices.Index(kinds, a[:4]) - slices.Index(kinds, b[:4]) })
 	switch {
 	case len(names) > 0:
-		names = names[:1]
 		also = names
 	default:
 		if also = []string{now}; idem != "" {
@@ -250,9 +249,6 @@ func (d *Door) sentBefore(ctx context.Context, key chat.Key, body []byte) (id st
 	}
 	return before.ID, err
 }
-
-// kinds are the beginnings of the names of chats that a program chooses, the strongest first.
-var kinds = []string{"room", "webu", "cach", "user"}
 
 // messageID is the ID of a message: how it came in, what it is, and which one of these.
 func messageID(how, what, number string) string {

@@ -86,12 +86,12 @@ func (d *Door) Handler() http.Handler {
 
 // problem is why a request is refused.
 type problem struct {
-	status        int
-	kind, code    string // the words of OpenAI's API
-	whatIsTheCase string
+	status     int
+	kind, code string // the words of OpenAI's API
+	detail     string
 }
 
-func (p *problem) Error() string { return p.whatIsTheCase }
+func (p *problem) Error() string { return p.detail }
 
 // badRequest is the problem of a request that is wrong however often it is repeated.
 func badRequest(why string) *problem {
@@ -100,7 +100,7 @@ func badRequest(why string) *problem {
 
 // body is the problem in the form of OpenAI's API.
 func (p *problem) body() any {
-	return map[string]any{"error": map[string]any{"message": p.whatIsTheCase, "type": p.kind, "param": nil, "code": p.code}}
+	return map[string]any{"error": map[string]any{"message": p.detail, "type": p.kind, "param": nil, "code": p.code}}
 }
 
 // problemOf is the problem of an error. What is no fault of the request was not taken in.
@@ -126,7 +126,7 @@ func failPlainly(w http.ResponseWriter, err error) {
 	w.Header().Set("Content-Type", "application/problem+json")
 	w.WriteHeader(p.status)
 	_ = json.NewEncoder(w).Encode(map[string]any{ // fails only if the program has gone
-		"type": "about:blank", "title": http.StatusText(p.status), "status": p.status, "detail": p.whatIsTheCase, "code": p.code,
+		"type": "about:blank", "title": http.StatusText(p.status), "status": p.status, "detail": p.detail, "code": p.code,
 	})
 }
 
