@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"magpie/bridge/access"
 	"magpie/bridge/budget"
 	"magpie/db"
 	"magpie/internal/chat"
@@ -22,7 +23,7 @@ type Reloaded struct {
 
 // whoAmI is the command /whoami.
 func (cs *commandSet) whoAmI(_ context.Context, o invocation) (commandResult, error) {
-	a, who, role := cs.access.Load(), o.Actor, i18n.RoleMember
+	a, who, role := cs.access.At(o.Key), o.Actor, i18n.RoleMember
 	switch {
 	case a.IsOwner(who):
 		role = i18n.RoleOwner
@@ -87,9 +88,9 @@ func (cs *commandSet) adminUsers(ctx context.Context, o invocation) (commandResu
 	if err != nil {
 		return commandResult{}, err
 	}
-	a, none := cs.access.Load(), i18n.Nobody.In(o.lang)
+	a, none := cs.access.At(o.Key), i18n.Nobody.In(o.lang)
 	list = slices.DeleteFunc(list, func(g db.Grant) bool { // users who became admins after they asked for access
-		return g.Decided.IsZero() && a.IsAdmin(chat.Actor{ID: g.Subject})
+		return !access.Shares(o.Key, g.Subject) || g.Decided.IsZero() && a.IsAdmin(chat.Actor{ID: g.Subject})
 	})
 	decided := ""
 	if len(list) == 0 {
@@ -125,18 +126,19 @@ func (cs *commandSet) adminChats(ctx context.Context, o invocation) (commandResu
 	if o.Kind != chat.Private {
 		return o.say(i18n.OnlyPrivate)
 	}
-	list, err := cs.budget.BusiestChats(ctx, o.lang)
+	list, err := cs.budget.BusiestChats(ctx, cs.access.Part(o.Key), o.lang)
 	return commandResult{reply: i18n.ChatsHead.In(o.lang) + "\n" + list + i18n.ChatsUsage.In(o.lang)}, err
 }
 
 // grant gives or revokes access for a user, or for everyone in a chat. The configuration takes precedence.
 func (cs *commandSet) grant(ctx context.Context, o invocation, word, id string, kind chat.IDKind) (commandResult, error) {
 	allow := slices.Contains(allowWords, strings.ToLower(word))
+	id = access.RuleID(o.Key, id)
 	switch {
 	case !allow && !slices.Contains(revokeWords, strings.ToLower(word)):
 		// The id is shown and stored, so its form is checked first.
 		return o.say(i18n.AdminUsage)
-	case chat.KindOf(id) != kind || len(id) > 100:
+	case chat.KindOf(id) != kind || len(id) > 100 || !access.Shares(o.Key, id):
 		return o.say(wantsID[kind])
 	case allow && oddInID.MatchString(id): // one that was granted by mistake can be revoked
 		return o.say(i18n.BadID, excerptOf(id), wantsID[kind].In(o.lang))
@@ -173,7 +175,7 @@ var oddInID = regexp.MustCompile(`[^0-9A-Za-z_:.@-]`)
 
 // adminBudgets shows the limits and the users who have spent most today.
 func (cs *commandSet) adminBudgets(ctx context.Context, o invocation) (commandResult, error) {
-	text, err := cs.budget.Today(ctx, o.lang)
+	text, err := cs.budget.Today(ctx, cs.access.Part(o.Key), o.lang)
 	return commandResult{reply: text}, err
 }
 
@@ -183,14 +185,14 @@ func (cs *commandSet) adminCost(ctx context.Context, o invocation) (commandResul
 	if days == 0 {
 		return o.say(i18n.AdminUsage)
 	}
-	card, err := cs.budget.TotalCard(ctx, days, o.lang)
+	card, err := cs.budget.TotalCard(ctx, cs.access.Part(o.Key), days, o.lang)
 	return commandResult{card: card}, err
 }
 
 // adminReload reloads the configuration.
 func (cs *commandSet) adminReload(ctx context.Context, o invocation) (commandResult, error) {
 	switch {
-	case cs.cfg.Reload == nil:
+	case cs.cfg.Reload == nil, cs.access.At(o.Key).Further:
 		return o.say(i18n.NoReload)
 	case !o.late:
 		return commandResult{later: true}, nil

@@ -45,6 +45,7 @@ type Config struct {
 	AppChannel string                                  // of the platform of the app
 	Founder    access.Founder                          // nil = the platform cannot be asked for the owner
 	Found      db.Owner                                // the owner found earlier, if any
+	Apps       []access.App                            // further apps, each with rules of its own
 	Projects   workplace.Set                           // where agents may work
 	Budget     budget.Limits                           // at startup, see SetBudget
 	Reload     func(context.Context) (Reloaded, error) // reloads the configuration; nil = it cannot be reloaded
@@ -102,6 +103,7 @@ type BuiltContext struct {
 
 // TurnEnd describes how a turn ended.
 type TurnEnd struct {
+	Key       chat.Key
 	State     convo.Phase
 	Failure   string        // class of the failure; empty = none
 	FirstText time.Duration // since the turn's start; 0 = there was no text

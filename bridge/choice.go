@@ -112,7 +112,7 @@ func (cs *commandSet) setChoice(o invocation, now string, c choice) (commandResu
 		buttons = buttons[:min(len(buttons), maxButtons-1)]
 		buttons = append(buttons, turncard.CommandButton(c.unset.In(o.lang), c.order+" default"))
 		return offer(fmt.Sprintf(c.asks.In(o.lang), now), buttons)
-	case c.private && !cs.access.Load().InCharge(o.Incoming):
+	case c.private && !cs.access.At(o.Key).InCharge(o.Incoming):
 		return o.say(i18n.ForAdminsInGroups)
 	case rest != "" || !reset && !c.may(value):
 		values := c.offered

@@ -14,8 +14,8 @@ import (
 )
 
 // planOf returns the plan of a command, if the sender may use it.
-func (cs *commandSet) planOf(cmd *command, by chat.Actor) plan {
-	if !cmd.allowedFor(cs.access.Load(), by) {
+func (cs *commandSet) planOf(cmd *command, key chat.Key, by chat.Actor) plan {
+	if !cmd.allowedFor(cs.access.At(key), by) {
 		return say(i18n.ForAdminsCommand, "/"+cmd.name)
 	}
 	return func(ctx context.Context, o invocation) (commandResult, error) { return cmd.plan(cs, ctx, o) }
@@ -125,7 +125,7 @@ func (cs *commandSet) press(ctx context.Context, p chat.Press, l i18n.Lang) (toa
 		if cmd == nil { // not a button of ours
 			return "", nil
 		}
-		what, over = cs.planOf(cmd, p.Actor), i18n.NewOver
+		what, over = cs.planOf(cmd, p.Key, p.Actor), i18n.NewOver
 	}
 	belowAnswer := goesOn || cmd.name == "new" && p.Action.Turn != 0
 	if belowAnswer {

@@ -90,6 +90,7 @@ type command struct {
 	help     i18n.Phrase
 	group    i18n.Phrase // its group in the list of commands
 	admin    bool        // only the owner and admins may use it
+	machine  bool        // and not those of further apps: it is about the machine
 	frequent bool        // has a button in the list of commands
 	asks     bool        // the text after it is a question
 	plan     func(*commandSet, context.Context, invocation) (commandResult, error)
@@ -174,9 +175,9 @@ func settingTable() []command {
 			group: i18n.GroupAgent, plan: (*commandSet).chooseEffort},
 		{name: "lang", aliases: []string{"语言"}, args: i18n.ArgsLang, help: i18n.HelpLang,
 			group: i18n.GroupAgent, plan: (*commandSet).chooseLang},
-		{name: "doctor", aliases: []string{"诊断"}, help: i18n.HelpDoctor, admin: true,
+		{name: "doctor", aliases: []string{"诊断"}, help: i18n.HelpDoctor, admin: true, machine: true,
 			group: i18n.GroupAdmin, plan: (*commandSet).checkUp},
-		{name: "login", aliases: []string{"登录"}, args: i18n.ArgsLogin, help: i18n.HelpLogin, admin: true,
+		{name: "login", aliases: []string{"登录"}, args: i18n.ArgsLogin, help: i18n.HelpLogin, admin: true, machine: true,
 			group: i18n.GroupAdmin, plan: (*commandSet).logIn},
 		{name: "allow", aliases: []string{"授权"}, args: i18n.ArgsAllow, help: i18n.HelpAllow,
 			group: i18n.GroupPermissions, plan: (*commandSet).allow},
@@ -207,7 +208,9 @@ func settingTable() []command {
 func (c command) hasName(word string) bool { return c.name == word || slices.Contains(c.aliases, word) }
 
 // allowedFor reports whether who may use the command.
-func (c command) allowedFor(a *access.Config, who chat.Actor) bool { return !c.admin || a.IsAdmin(who) }
+func (c command) allowedFor(a access.Config, who chat.Actor) bool {
+	return !c.admin || a.IsAdmin(who) && !(c.machine && a.Further)
+}
 
 var (
 	commandName = regexp.MustCompile(`^[a-zA-Z]+$`)

@@ -85,14 +85,14 @@ func TestOnlyAdminsMayGiveTheirCommands(t *testing.T) {
 	t.Parallel()
 	a := &access.Config{Owner: "ou_owner", Admins: []string{"ou_admin"}, Allow: []string{"*"}}
 	for who, want := range map[string]bool{"ou_owner": true, "ou_admin": true, "ou_user": false, "": false} {
-		if got := (command{admin: true}).allowedFor(a, chat.Actor{ID: who}); got != want {
+		if got := (command{admin: true}).allowedFor(*a, chat.Actor{ID: who}); got != want {
 			t.Errorf("%q may: %v", who, got)
 		}
-		if !(command{}).allowedFor(a, chat.Actor{ID: who}) {
+		if !(command{}).allowedFor(*a, chat.Actor{ID: who}) {
 			t.Errorf("%q may not give an ordinary command", who)
 		}
 	}
-	if (command{admin: true}).allowedFor(&access.Config{}, chat.Actor{}) {
+	if (command{admin: true}).allowedFor(access.Config{}, chat.Actor{}) {
 		t.Error("without an owner, nobody is one")
 	}
 }

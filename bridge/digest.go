@@ -19,7 +19,7 @@ var digestTimes = []string{"09:00", "18:00"}
 
 // digest is the command /digest.
 func (cs *commandSet) digest(ctx context.Context, o invocation) (commandResult, error) {
-	if o.Kind != chat.Private || !cs.access.Load().IsOwner(o.Actor) {
+	if o.Kind != chat.Private || !cs.access.At(o.Key).IsOwner(o.Actor) {
 		return o.say(i18n.DigestOwner)
 	}
 	word, at := splitWord(strings.ToLower(o.args))
@@ -102,7 +102,7 @@ func (b *Bridge) sendDueDigests(ctx context.Context, now time.Time) error {
 		if d.Day >= day || now.Before(dueOn(now, d.Minute)) || !b.belongsToOwner(ctx, d.Key) {
 			continue
 		}
-		sum, err := b.db.Chats().Totals(ctx, now.AddDate(0, 0, -1), now)
+		sum, err := b.db.Chats().Totals(ctx, b.access.Part(d.Key), now.AddDate(0, 0, -1), now)
 		if err != nil {
 			return err
 		}
@@ -124,7 +124,7 @@ func (b *Bridge) sendDueDigests(ctx context.Context, now time.Time) error {
 
 // belongsToOwner reports whether a chat still belongs to the owner, who may have changed.
 func (b *Bridge) belongsToOwner(ctx context.Context, key chat.Key) bool {
-	a := b.access.Load()
+	a := b.access.At(key)
 	return slices.ContainsFunc(append([]string{a.Owner}, a.OwnerIDs...), func(id string) bool {
 		own, err := b.db.Chats().PrivateChat(ctx, id)
 		return err == nil && own == key

@@ -24,7 +24,7 @@ var errExportSize = errors.New("the history is too large for a file")
 // came.
 func (cs *commandSet) exportChat(ctx context.Context, o invocation) (commandResult, error) {
 	switch {
-	case !cs.access.Load().InCharge(o.Incoming):
+	case !cs.access.At(o.Key).InCharge(o.Incoming):
 		return o.say(i18n.ForAdminsInGroups)
 	case !o.late:
 		return commandResult{reply: i18n.ExportBegun.In(o.lang), later: true}, nil

@@ -43,7 +43,7 @@ func Commands() iter.Seq2[string, i18n.Phrase] {
 func (cs *commandSet) allowedCommands(o invocation) []command {
 	var list []command
 	for _, c := range commands() {
-		if c.allowedFor(cs.access.Load(), o.Actor) {
+		if c.allowedFor(cs.access.At(o.Key), o.Actor) {
 			list = append(list, c)
 		}
 	}

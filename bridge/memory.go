@@ -92,7 +92,7 @@ func (cs *commandSet) manageMemories(ctx context.Context, o invocation) (command
 		return commandResult{}, err
 	}
 	// Memories about a person are visible to that person and to whoever manages the memories.
-	boss := cs.access.Load().InCharge(o.Incoming)
+	boss := cs.access.At(o.Key).InCharge(o.Incoming)
 	all = slices.DeleteFunc(all, func(x db.Memory) bool {
 		return !boss && x.Scope == db.UserScope && x.Of != o.Actor.ID
 	})
@@ -256,7 +256,7 @@ func dropMemory(o invocation, x db.Memory, done i18n.Phrase, why string) (comman
 // mayChange reports whether the sender may change the memories that he sees.
 func (cs *commandSet) mayChange(o invocation) bool {
 	rules := cs.cfg.Context
-	return !rules.Memory.Approval || cs.access.Load().InCharge(o.Incoming)
+	return !rules.Memory.Approval || cs.access.At(o.Key).InCharge(o.Incoming)
 }
 
 // editMemory replaces the text. A title derived from the old text is dropped, so that saving derives a new one.
@@ -289,7 +289,7 @@ func (cs *commandSet) forgetMemory(_ context.Context, o invocation, x db.Memory)
 // may have written.
 func (cs *commandSet) approveMemory(_ context.Context, o invocation, x db.Memory) (commandResult, error) {
 	switch {
-	case !cs.access.Load().InCharge(o.Incoming):
+	case !cs.access.At(o.Key).InCharge(o.Incoming):
 		return o.say(i18n.ForAdminsInGroups)
 	case !x.Proposed:
 		return o.say(i18n.MemoryCounts)
@@ -300,7 +300,7 @@ func (cs *commandSet) approveMemory(_ context.Context, o invocation, x db.Memory
 
 func (cs *commandSet) rejectMemory(_ context.Context, o invocation, x db.Memory) (commandResult, error) {
 	switch {
-	case !cs.access.Load().InCharge(o.Incoming):
+	case !cs.access.At(o.Key).InCharge(o.Incoming):
 		return o.say(i18n.ForAdminsInGroups)
 	case !x.Proposed:
 		return o.say(i18n.MemoryCounts)

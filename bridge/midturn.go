@@ -72,7 +72,7 @@ func (rc *receiver) turnFor(ctx context.Context, m chat.Incoming) (int64, error)
 	if !adds && (quoted != "" || !rc.takesAll || rc.hasWaiting(ctx, m.Key)) {
 		return 0, nil
 	}
-	if !rc.busy.mayAdd(turn, m, rc.access.Load().InCharge(m)) {
+	if !rc.busy.mayAdd(turn, m, rc.access.At(m.Key).InCharge(m)) {
 		return 0, nil
 	}
 	return turn, rc.budget.CheckAddition(ctx, turn, m)

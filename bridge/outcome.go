@@ -108,7 +108,7 @@ const maxNamed = 3
 
 // mendedBy says who can mend a failure: the askers themselves if they are admins, otherwise the admins by name.
 func (r *turnRunner) mendedBy(ctx context.Context, c db.Claim, end turncard.Outcome) turncard.Outcome {
-	who := r.access.Load()
+	who := r.access.At(c.Turn.Key)
 	if slices.ContainsFunc(c.Asked, func(m chat.Message) bool { return who.IsAdmin(m.Actor) }) {
 		mend := map[claude.Failure]i18n.Phrase{
 			claude.FailAuth: i18n.MendAuthOf, claude.FailKey: i18n.MendKey, claude.FailDenied: i18n.MendDenied,

@@ -36,6 +36,7 @@ func (d turnDisplay) ended(key chat.Key, asked []chat.Message, e TurnEnd) {
 	d.outbox.Wake(key)
 	d.reactions.Set(asked, delivery.ReactionOf(e.State))
 	if d.onTurnEnd != nil {
+		e.Key = key
 		d.onTurnEnd(e)
 	}
 }

@@ -55,7 +55,7 @@ func (ps processSpecs) sessionSpec(
 func (ps processSpecs) chatSpec(c db.Chat) (claude.Spec, error) {
 	dir, err := ps.places.Resolve(c)
 	return claude.Spec{
-		Model: c.Settings.Model, Effort: c.Settings.Effort, Budget: ps.budget.Load().TurnUSD,
+		Model: c.Settings.Model, Effort: c.Settings.Effort, Budget: ps.budget.TurnLimit(c.Key),
 		Dir: dir, Mode: ps.places.ModeOf(c), Name: c.Key.StableID("magpie-"), Kind: string(c.Kind),
 		Suggest: c.Kind == chat.Private, // in a group a suggestion would be addressed to nobody in particular
 		Tools:   ps.tools.For(c), Spare: ps.spareSpec(c.Kind),

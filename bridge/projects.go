@@ -44,7 +44,7 @@ func (cs *commandSet) changeProject(ctx context.Context, o invocation) (commandR
 	if o.args == "" {
 		return cs.listProjects(ctx, o)
 	}
-	if !cs.access.Load().InCharge(o.Incoming) {
+	if !cs.access.At(o.Key).InCharge(o.Incoming) {
 		return o.say(i18n.ForAdminsInGroups)
 	}
 	p, ok := cs.places.Find(o.args)
@@ -80,7 +80,7 @@ func (cs *commandSet) changeMode(_ context.Context, o invocation) (commandResult
 		}
 		return offer(i18n.ModeNow.Sprintf(o.lang, modeLabels(o.lang, cs.places.ModeOf(o.chat))), buttons)
 	}
-	if !cs.access.Load().InCharge(o.Incoming) {
+	if !cs.access.At(o.Key).InCharge(o.Incoming) {
 		return o.say(i18n.ForAdminsInGroups)
 	}
 	i := slices.IndexFunc(modes, func(m string) bool {

@@ -120,7 +120,7 @@ func (rc *receiver) handleMessage(ctx context.Context, m chat.Incoming) error {
 	case name != "" && rc.cfg.isLate(m):
 		p = tooLatePlan(name, rc.cfg.Age(m))
 	case cmd != nil:
-		p = rc.commands.planOf(cmd, m.Actor)
+		p = rc.commands.planOf(cmd, m.Key, m.Actor)
 	case name != "":
 		p = rc.commands.unknownCommand(name)
 	case agentCommand.MatchString(strings.TrimSpace(m.Text)):
@@ -138,7 +138,7 @@ func (rc *receiver) enterChat(ctx context.Context, m *chat.Incoming) error {
 		return nil
 	}
 	c, err := rc.db.Chats().Get(ctx, m.Key)
-	if errors.Is(err, db.ErrNotFound) || err == nil && !rc.access.Load().IsOwner(m.Actor) {
+	if errors.Is(err, db.ErrNotFound) || err == nil && !rc.access.At(m.Key).IsOwner(m.Actor) {
 		return chat.ErrNoChat
 	}
 	m.Kind, m.ToBot = c.Kind, true

@@ -70,7 +70,7 @@ func (cs *commandSet) status(ctx context.Context, o invocation) (commandResult, 
 	lines = append(lines, windows...)
 	text := strings.Join(lines, "\n") + cs.lastReport(ctx, c)
 	// These are for the operator, and are not shown in groups.
-	if cfg.Version == "" || o.Kind != chat.Private || !cs.access.Load().IsAdmin(o.Actor) {
+	if cfg.Version == "" || o.Kind != chat.Private || !cs.access.At(o.Key).IsAdmin(o.Actor) {
 		return commandResult{reply: text}, nil
 	}
 	more, err := cs.adminLines(ctx, l)

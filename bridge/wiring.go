@@ -75,7 +75,13 @@ func New(config Config, store *db.DB, pool *claude.Pool, messenger delivery.Mess
 		ID: cfg.App, Channel: cfg.AppChannel, Founder: cfg.Founder, Found: cfg.Found, Lang: languages.OfOwner,
 		Leads: store.Place().Leads, Place: store.Place(),
 	}
+	var further []*access.Ownership
+	for _, a := range cfg.Apps {
+		a.Lang, a.Leads, a.Place, a.Named = languages.OfUser, store.Place().Leads, store.Place(), true
+		further = append(further, access.NewOwnership(a, store.Access(), out, authorizer, log))
+	}
 	control := access.Control{
+		Apps: further,
 		Authorizer: authorizer,
 		Ownership:  access.NewOwnership(app, store.Access(), out, authorizer, log),
 		Requests:   access.NewRequests(authorizer, store, outbox, languages, cfg.Secrets, log),

@@ -205,18 +205,16 @@ const spendingByInterval = `SELECT at / ?3, COUNT(DISTINCT NULLIF(turn_id, 0)),
 	SUM(CASE turn_id WHEN 0 THEN tokens ELSE 0 END), SUM(CASE turn_id WHEN 0 THEN cost_usd ELSE 0 END),
 	SUM(tokens), SUM(cost_usd) FROM ledger WHERE at >= ?1 AND `
 
-// SpendingIntervals lists the spending since a time in a chat with all its topics; the zero key means all chats. No day
-// of any time zone ends within an interval.
+// SpendingIntervals lists the spending since a time in a chat with all its topics, or in a part of all chats, see
+// [chat.PartOf]. No day of any time zone ends within an interval.
 func (as Access) SpendingIntervals(ctx context.Context, key chat.Key, since time.Time) ([]SpendingInterval, error) {
-	where, of := ofChat, ""
-	if key == (chat.Key{}) {
+	of, without := key.Beginning()
+	where := ofChat
+	if of == "" {
 		where = `?2 = ''`
-	} else {
-		key.Thread = ""
-		of = key.String()
 	}
-	query := spendingByInterval + where + ` GROUP BY 1 ORDER BY 1`
-	list, err := queryAll(ctx, as.db.read, scanInterval, query, millis(since), of, quarter)
+	query := spendingByInterval + where + ` AND ` + notOf + ` GROUP BY 1 ORDER BY 1`
+	list, err := queryAll(ctx, as.db.read, scanInterval, query, millis(since), of, quarter, without)
 	if err != nil {
 		return nil, fmt.Errorf("list expenses: %w", err)
 	}
@@ -231,8 +229,11 @@ func scanInterval(scan scanner) (m SpendingInterval, err error) {
 	return m, err
 }
 
+// notOf matches the chats that do not begin with something; empty = all. See [chat.Key.Beginning].
+const notOf = `(?4 = '' OR chat_key < ?4 OR chat_key > ?4 || '~')`
+
 // inChatOrAny matches a chat with all its topics, or if it is empty, every chat.
-const inChatOrAny = `(?3 = '' OR chat_key = ?3 OR chat_key >= ?3 || ':' AND chat_key < ?3 || ';')`
+const inChatOrAny = `(?3 = '' OR chat_key = ?3 OR chat_key >= ?3 || ':' AND chat_key < ?3 || ';') AND ` + notOf
 
 // spenders are the lists of those who have spent most.
 var spenders = map[string]string{
@@ -249,16 +250,12 @@ var spenders = map[string]string{
 }
 
 // Spenders lists the users, chats or models, as by says ("user", "chat", "model"), with the highest spending since a time
-// in a chat with all its topics; the zero key means all chats.
+// in a chat with all its topics, or in a part of all chats, see [chat.PartOf].
 func (as Access) Spenders(
 	ctx context.Context, by string, key chat.Key, since time.Time, most int,
 ) ([]Spender, error) {
-	of := ""
-	if key != (chat.Key{}) {
-		key.Thread = ""
-		of = key.String()
-	}
-	list, err := queryAll(ctx, as.db.read, scanSpender, spenders[by], millis(since), most, of)
+	of, without := key.Beginning()
+	list, err := queryAll(ctx, as.db.read, scanSpender, spenders[by], millis(since), most, of, without)
 	if err != nil {
 		return nil, fmt.Errorf("list spenders by %s: %w", by, err)
 	}

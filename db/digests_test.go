@@ -54,7 +54,7 @@ func TestTheBusinessOfADay(t *testing.T) {
 		finish(t, d, db.TurnResult{Turn: claim(t, d, "s").Turn, State: state, Usage: &db.Usage{Model: "m", CostUSD: 0.5}})
 	}
 	asking(t, d, accept(t, d, say("om_4", "go")).Turn)
-	got, err := d.Chats().Totals(t.Context(), began.Add(time.Minute), began.Add(24*time.Hour))
+	got, err := d.Chats().Totals(t.Context(), chat.Key{}, began.Add(time.Minute), began.Add(24*time.Hour))
 	if want := "{2 1 1 1}"; err != nil || fmt.Sprint(got) != want {
 		t.Errorf("%+v, %v, want %+v", got, err, want)
 	}

@@ -33,6 +33,21 @@ type Config struct {
 	Deciders string `toml:"deciders" env:"DECIDERS"`
 	// how long a request for a tool stays open; 0 = as by default
 	ApprovalTimeout configtype.Duration `toml:"approval_timeout" env:"APPROVAL_TIMEOUT"`
+
+	// the rules of further apps, by channel; these here are not theirs
+	Apps map[string]Config `toml:"-" env:"-"`
+	// these are the rules of a further app, whose admins have no say about the machine
+	Further bool `toml:"-" env:"-"`
+}
+
+// at are the rules of the door of a channel. What else the owner is called, at the machine's terminal, counts at all.
+func (a Config) at(channel string) Config {
+	if !chat.IsFurtherApp(channel) {
+		return a
+	}
+	own := a.Apps[channel] // nobody is let in to what is left of an app that is gone
+	own.OwnerIDs, own.Further = a.OwnerIDs, true
+	return own
 }
 
 // The values of [Config.Deciders].

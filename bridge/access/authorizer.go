@@ -5,7 +5,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -26,7 +28,8 @@ type DepartmentLookup interface {
 // Authorizer decides who may talk to the bot, by its Config and by decisions made in the chat.
 type Authorizer struct {
 	atomic.Pointer[Config]
-	grants db.Access
+	setting sync.Mutex
+	grants  db.Access
 	lookup DepartmentLookup // nil = departments are ignored
 	log    zerolog.Logger
 	asking singleflight.Group
@@ -63,6 +66,50 @@ func NewAuthorizer(
 	return g
 }
 
+// At are the rules about a chat and its people: those of its door.
+func (g *Authorizer) At(key chat.Key) Config { return g.Load().at(key.Channel) }
+
+// door is the channel of the door whose rules count at a door: its own, or that of the app without a name.
+func doorOf(channel string) string {
+	if chat.IsFurtherApp(channel) {
+		return channel
+	}
+	return chat.AppChannel("")
+}
+
+// Shares reports whether a person or a chat that somebody names is one of those about whom the rules of this chat are. What
+// others are called must be for him as if it did not exist.
+func Shares(key chat.Key, id string) bool {
+	return doorOf(key.Channel) == doorOf(chat.ChannelOf(id))
+}
+
+// RuleID is what somebody in a chat names: in those of a further app, IDs may be written as the platform does.
+func RuleID(key chat.Key, id string) string { return chat.RuleID(doorOf(key.Channel), id) }
+
+// Part is the part of all chats about which the admins in a chat may know, see [chat.PartOf].
+func (g *Authorizer) Part(key chat.Key) chat.Key {
+	if len(g.Load().Apps) == 0 {
+		return chat.Key{}
+	}
+	return chat.PartOf(doorOf(key.Channel))
+}
+
+// set changes the rules of one app, which may be named, and leaves those of others.
+func (g *Authorizer) set(channel string, named bool, a Config) {
+	g.setting.Lock()
+	defer g.setting.Unlock()
+	all := *g.Load()
+	apps := maps.Clone(all.Apps)
+	if named {
+		if apps == nil {
+			apps = map[string]Config{}
+		}
+		apps[channel], a = a, all
+	}
+	a.Apps = apps
+	g.Store(&a)
+}
+
 func newMembershipCache(size int) *lru.Cache[string, membership] {
 	members, _ := lru.New[string, membership](size) // fails only for sizes below 1
 	return members
@@ -81,7 +128,7 @@ const (
 // Authorize decides whether a user may talk to the bot in a chat. It fails closed: an unknown department neither grants
 // access nor lifts a deny. A failed lookup is an error, so that the platform redelivers the message.
 func (g *Authorizer) Authorize(ctx context.Context, key chat.Key, who chat.Actor) (Decision, error) {
-	a := g.Load()
+	a := g.At(key)
 	switch {
 	case a.denies(key, who):
 		return Denied, nil
@@ -187,12 +234,33 @@ type Control struct {
 	*Authorizer
 	*Ownership
 	*Requests
+	Apps []*Ownership // those of apps that have names
 }
 
-// Claim handles a message that makes its author the owner. It returns false for any other message.
+// Set applies the configuration to all apps.
+func (c Control) Set(a Config) {
+	c.Ownership.Set(a)
+	for _, o := range c.Apps {
+		o.Set(a.Apps[o.channel])
+	}
+}
+
+// Run finds the owners of all apps.
+func (c Control) Run(ctx context.Context) {
+	var all sync.WaitGroup
+	defer all.Wait()
+	for _, o := range append([]*Ownership{c.Ownership}, c.Apps...) {
+		all.Go(func() { o.Run(ctx) })
+	}
+}
+
+// Claim handles a message that makes its author the owner of an app. It returns false for any other message.
 func (c Control) Claim(ctx context.Context, m chat.Incoming) (taken bool, err error) {
-	if taken, err = c.claim(ctx, m); taken || err != nil {
-		c.outbox.EnqueueJob(c.welcome)
+	for _, o := range append([]*Ownership{c.Ownership}, c.Apps...) {
+		if taken, err = o.claim(ctx, m); taken || err != nil {
+			c.outbox.EnqueueJob(o.welcome)
+			break
+		}
 	}
 	return taken, err
 }

@@ -43,6 +43,7 @@ type App struct {
 	// Leads reports whether this bridge welcomes the owner at a start, of several bridges of the app.
 	Leads func() bool
 	Place *cluster.Place // among these; nil = there is only this one
+	Named bool           // the rules about its people are those of its channel in [Config.Apps]
 }
 
 // Ownership finds the owner of the bot if the configuration names none. It asks the platform; if that does not tell,
@@ -51,6 +52,7 @@ type App struct {
 type Ownership struct {
 	app        string
 	channel    string
+	named      bool
 	founder    Founder
 	owners     db.Access
 	lang       func(ctx context.Context, user string) i18n.Lang
@@ -72,7 +74,7 @@ func NewOwnership(
 	app App, owners db.Access, out delivery.Messenger, authorizer *Authorizer, log zerolog.Logger,
 ) *Ownership {
 	return &Ownership{
-		app: app.ID, channel: app.Channel, founder: app.Founder, found: app.Found, owners: owners, lang: app.Lang,
+		app: app.ID, channel: app.Channel, named: app.Named, founder: app.Founder, found: app.Found, owners: owners, lang: app.Lang,
 		leads: app.Leads, place: app.Place, out: out, authorizer: authorizer, log: log,
 	}
 }
@@ -97,7 +99,7 @@ func (o *Ownership) updateAuthorizerLocked() {
 	if a.Owner != "" {
 		o.code = ""
 	}
-	o.authorizer.Store(&a)
+	o.authorizer.set(o.channel, o.named, a)
 }
 
 // owner returns the owner of the bot; empty = unknown.
@@ -168,7 +170,10 @@ func (o *Ownership) follow(ctx context.Context) {
 	o.mu.Lock()
 	code := o.code
 	o.mu.Unlock()
-	err := o.place.ShareCode(ctx, code)
+	var err error
+	if !o.named {
+		err = o.place.ShareCode(ctx, code)
+	}
 	if err == nil {
 		err = o.takeOwner(ctx)
 	}
@@ -210,6 +215,10 @@ func (o *Ownership) issueCodeLocked() {
 	if !o.unknown || o.code != "" || owned || slices.Contains(a.Allow, "*") {
 		return
 	}
+	if o.named && o.place != nil { // a bridge shares one code, which is for the other app
+		o.log.Error().Str("app", o.app).Msg("nobody owns the bot: name its owner in [feishu.access] owner")
+		return
+	}
 	o.code = CodeWord + rand.Text() // 130 bits, which nobody can guess
 	o.log.Warn().Str("code", o.code).Msg("nobody owns the bot: whoever sends it this code in a private chat " +
 		"becomes its owner; it can be used once")
@@ -226,11 +235,12 @@ func (o *Ownership) claim(ctx context.Context, m chat.Incoming) (bool, error) {
 		return true, nil // redelivered
 	}
 	word := strings.ToUpper(strings.TrimSpace(m.Text))
-	if code == "" && (owned || o.place == nil) || m.Kind != chat.Private || m.Actor.ID == "" || !strings.HasPrefix(word, CodeWord) {
+	shared := o.place != nil && !o.named
+	if code == "" && (owned || !shared) || m.Kind != chat.Private || m.Actor.ID == "" || !strings.HasPrefix(word, CodeWord) {
 		return false, nil
 	}
 	valid := subtle.ConstantTimeCompare([]byte(word), []byte(code)) == 1
-	if !valid {
+	if !valid && shared {
 		var err error
 		if valid, err = o.place.HasCode(ctx, word); err != nil {
 			return false, err

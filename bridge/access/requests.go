@@ -54,7 +54,7 @@ func NewRequests(
 // the bot has no owner, the reply explains how to become the owner. A stranger gets at most one reply a day.
 func (rs *Requests) record(ctx context.Context, m chat.Incoming) error {
 	rs.log.Info().Stringer("chat", m.Key).Str("user", m.Actor.ID).Msg("ignored a message from a stranger")
-	a := rs.authorizer.Load()
+	a := rs.authorizer.At(m.Key)
 	if m.Kind != chat.Private {
 		return nil
 	}
@@ -112,17 +112,20 @@ func RequestCard(m chat.Incoming, l i18n.Lang) chat.Card {
 
 // Answer carries out a button of a request.
 func (rs *Requests) Answer(ctx context.Context, p chat.Press, l i18n.Lang) (string, error) {
-	if !rs.authorizer.Load().IsAdmin(p.Actor) {
+	if !rs.authorizer.At(p.Key).IsAdmin(p.Actor) {
 		rs.log.Warn().Stringer("chat", p.Key).Str("user", p.Actor.ID).
 			Msg("somebody who is no admin wants to let a stranger in")
 		return i18n.ForAdmins.In(l), nil
+	}
+	if !Shares(p.Key, p.Action.ID) {
+		p.Action.ID = "" // what is not about the people here is looked up as nobody
 	}
 	who, err := rs.grants.Grant(ctx, p.Action.ID)
 	if err != nil && !errors.Is(err, db.ErrNotFound) {
 		return "", err
 	}
 	who.Allowed, who.By = p.Action.Do == DoLetIn, p.Actor.ID
-	tell := rs.outcomePosts(ctx, who, l)
+	tell := rs.outcomePosts(ctx, p.Key, who, l)
 	err = rs.grants.DecideGrant(ctx, p.Action.ID, who.Allowed, p.Actor.ID, tell...)
 	if errors.Is(err, db.ErrNotFound) {
 		return i18n.AccessDecidedBefore.In(l), nil
@@ -137,10 +140,10 @@ func (rs *Requests) Answer(ctx context.Context, p chat.Press, l i18n.Lang) (stri
 
 // outcomePosts returns the posts about a decision: for the card, which may not be delivered yet, and for a user who was
 // granted access.
-func (rs *Requests) outcomePosts(ctx context.Context, who db.Grant, l i18n.Lang) []db.Post {
+func (rs *Requests) outcomePosts(ctx context.Context, at chat.Key, who db.Grant, l i18n.Lang) []db.Post {
 	card := delivery.RedactCard(DecisionCard(who, l), rs.secrets)
 	var tell []db.Post
-	if admin := rs.authorizer.Load().Approver(); admin != "" {
+	if admin := rs.authorizer.At(at).Approver(); admin != "" {
 		tell = append(tell, db.Post{
 			Key: chat.PersonKey(admin), Grant: who.Subject,
 			Idem: fmt.Sprintf("request:%s:%t", who.Message, who.Allowed), Card: &card,
@@ -174,7 +177,7 @@ func decisionText(who db.Grant, l i18n.Lang) string {
 
 // AddedByStrangerPost tells the owner that the bot was added to a group without access; nil = there is no owner.
 func (rs *Requests) AddedByStrangerPost(ctx context.Context, c chat.Change) *db.Post {
-	owner := rs.authorizer.Load().Approver()
+	owner := rs.authorizer.At(c.Key).Approver()
 	if owner == "" {
 		return nil
 	}

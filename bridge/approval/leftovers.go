@@ -100,7 +100,7 @@ func (rs *Requests) giveUp(ctx context.Context, a db.Approval) error {
 // keepOpen leaves an approval without an agent open for the rest of its time.
 func (rs *Requests) keepOpen(ctx context.Context, a db.Approval) {
 	about := rs.reserved.PathsOf(ctx, a.Key, claude.ToolAsk{Name: a.Tool, Input: a.Input}, a.Project)
-	p := pending{key: a.Key, admins: adminsOnly(rs.access.Load(), a.Tool, about)}
+	p := pending{key: a.Key, admins: adminsOnly(rs.access.At(a.Key), a.Tool, about)}
 	if !rs.open.register(a.ID, p, func() []*time.Timer { return rs.startTimers(a) }) {
 		return
 	}
@@ -151,7 +151,7 @@ func (rs *Requests) answerRepeated(
 	if a.State == convo.Waiting { // it was decided just now
 		a, err = rs.store.Access().Approval(ctx, a.ID)
 	}
-	if err == nil && a.State == convo.Allowed && asks.admins && !rs.access.Load().IsAdmin(a.By) {
+	if err == nil && a.State == convo.Allowed && asks.admins && !rs.access.At(a.Key).IsAdmin(a.By) {
 		log.Warn().Msg("an earlier decision is now reserved for admins; asking again")
 		return false, false
 	}

@@ -131,7 +131,7 @@ func (rs *Requests) askReason(ctx context.Context, a db.Approval, l i18n.Lang) (
 func (rs *Requests) objection(a db.Approval, p chat.Press, l i18n.Lang, log zerolog.Logger) string {
 	sameChat := a.Key.Parent() == p.Key.Parent()
 	waiting, open := rs.open.get(a.ID)
-	switch rules := rs.access.Load(); {
+	switch rules := rs.access.At(p.Key); {
 	case !sameChat || a.Turn != p.Action.Turn || p.Action.ID != ActionID(a):
 		log.Warn().Stringer("asked_in", a.Key).Msg("press does not match the request of its approval")
 		return i18n.ApprovalOver.In(l)
@@ -181,18 +181,18 @@ func (rs *Requests) storeSoon(ctx context.Context, store func(context.Context) e
 
 // mayDecide reports whether a user may decide about an approval: the askers of its turn and admins may. Even where only
 // admins may allow, an asker may refuse.
-func mayDecide(a *access.Config, ap db.Approval, who chat.Actor) bool {
+func mayDecide(a access.Config, ap db.Approval, who chat.Actor) bool {
 	return slices.Contains(ap.Askers, who.ID) || a.IsAdmin(who)
 }
 
 // adminsOnly reports whether only admins may allow a request. Questions are always for the askers.
-func adminsOnly(a *access.Config, tool string, touched TouchedPaths) bool {
+func adminsOnly(a access.Config, tool string, touched TouchedPaths) bool {
 	return touched.Any() || a.Deciders == access.AdminsDecide && !stream.AsksPeople(tool)
 }
 
 // nobodyDecides reports whether no admin can press a button in the chat of a turn: there is no admin, or it is the
 // private chat of another user.
-func nobodyDecides(a *access.Config, c db.Claim) bool {
+func nobodyDecides(a access.Config, c db.Claim) bool {
 	asksAdmin := slices.ContainsFunc(c.Asked, func(m chat.Message) bool { return a.IsAdmin(m.Actor) })
 	return !a.HasAdmin() || c.Chat.Kind == chat.Private && !asksAdmin
 }

@@ -178,7 +178,7 @@ func (rs *Requests) RequestDecision(
 	log := zerolog.Ctx(ctx)
 	about := rs.reserved.PathsOf(ctx, c.Turn.Key, q, w.Dir)
 	p := pending{
-		key: c.Turn.Key, admins: adminsOnly(rs.access.Load(), q.Name, about), askID: q.ID, answer: answer,
+		key: c.Turn.Key, admins: adminsOnly(rs.access.At(c.Turn.Key), q.Name, about), askID: q.ID, answer: answer,
 	}
 	s := rs.decideUnasked(ctx, c, w, q, about)
 	if s.why == "" || s.rule != 0 {
@@ -192,7 +192,7 @@ func (rs *Requests) RequestDecision(
 		answer(s.Decision)
 		return false
 	}
-	patience := rs.access.Load().EffectiveApprovalTimeout()
+	patience := rs.access.At(c.Turn.Key).EffectiveApprovalTimeout()
 	now := time.Now().Truncate(time.Millisecond)
 	a := db.Approval{
 		ID: uuid.NewString(), Key: c.Turn.Key, Turn: c.Turn.ID, NeededBy: c.Turn.ID, Tool: q.Name, Input: q.Input,
@@ -203,7 +203,7 @@ func (rs *Requests) RequestDecision(
 	}
 	a.Askers = rs.askers(ctx, c)
 	card := rs.openCard(ctx, a, p, about)
-	if p.admins && nobodyDecides(rs.access.Load(), c) {
+	if p.admins && nobodyDecides(rs.access.At(c.Turn.Key), c) {
 		rs.showClosedRequest(ctx, a, about, c.Turn.ReplyTo)
 		answer(claude.Decision{Why: nobodyMayAllow})
 		return false

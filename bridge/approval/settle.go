@@ -236,7 +236,7 @@ func (rs *Requests) remind(ctx context.Context, a db.Approval) {
 	}
 	users := a.Askers
 	if p.admins {
-		users = rs.access.Load().AdminUsers()
+		users = rs.access.At(a.Key).AdminUsers()
 	}
 	users = slices.DeleteFunc(slices.Clone(users), func(id string) bool { return !a.Key.Owns(id) }) // called elsewhere
 	users = slices.Compact(slices.Sorted(slices.Values(users)))
@@ -267,7 +267,7 @@ func (rs *Requests) showClosedRequest(ctx context.Context, a db.Approval, touche
 	ctx, log := context.WithoutCancel(ctx), zerolog.Ctx(ctx)
 	l := rs.language(ctx, a.Key)
 	why := i18n.AdminsAway
-	if !rs.access.Load().HasAdmin() {
+	if !rs.access.At(a.Key).HasAdmin() {
 		why = i18n.NoAdmins
 	}
 	done := a

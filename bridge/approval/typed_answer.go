@@ -27,7 +27,7 @@ type TypedAnswer struct {
 // empty unless that is a single question, and it is clear that the message answers it.
 func (rs *Requests) TypedAnswer(ctx context.Context, running int64, m chat.Incoming) TypedAnswer {
 	a, ok := rs.requestAnsweredBy(ctx, running, m)
-	if !ok || !stream.AsksPeople(a.Tool) || !mayDecide(rs.access.Load(), a, m.Actor) {
+	if !ok || !stream.AsksPeople(a.Tool) || !mayDecide(rs.access.At(m.Key), a, m.Actor) {
 		return TypedAnswer{}
 	}
 	list, err := questionsOf(a.Tool, a.Input, i18n.Chinese)

@@ -36,7 +36,23 @@ type Limits struct {
 	ChatDayUSD    float64 `toml:"chat_day_usd" env:"CHAT_DAY_USD"`       // per chat and day
 	UserDayTokens int64   `toml:"user_day_tokens" env:"USER_DAY_TOKENS"` // of all kinds, including those from the cache
 	ChatDayTokens int64   `toml:"chat_day_tokens" env:"CHAT_DAY_TOKENS"`
+
+	// those of doors that have their own, by channel
+	Apps map[string]Limits `toml:"-" env:"-"`
 }
+
+// TurnLimit is what an answer in a chat may cost, in USD; 0 = no limit.
+func (p *Budget) TurnLimit(key chat.Key) float64 { return p.at(key.Channel).TurnUSD }
+
+// at are the limits at the door of a channel.
+func (p *Budget) at(channel string) Limits {
+	b := p.Load()
+	if own, ok := b.Apps[channel]; ok {
+		return own
+	}
+	return *b
+}
+
 
 // Validate reports all invalid values of b.
 func (b Limits) Validate() error {
@@ -119,7 +135,7 @@ func allowances(s db.Spending, usd float64, tokens int64) []allowance {
 
 // ofUser returns a user's limits today.
 func (p *Budget) ofUser(ctx context.Context, user string) ([]allowance, error) {
-	b := p.Load()
+	b := p.at(chat.ChannelOf(user))
 	if b.UserDayUSD == 0 && b.UserDayTokens == 0 {
 		return nil, nil
 	}
@@ -129,7 +145,7 @@ func (p *Budget) ofUser(ctx context.Context, user string) ([]allowance, error) {
 
 // ofChat returns a chat's limits today.
 func (p *Budget) ofChat(ctx context.Context, key chat.Key) ([]allowance, error) {
-	b := p.Load()
+	b := p.at(key.Channel)
 	if b.ChatDayUSD == 0 && b.ChatDayTokens == 0 {
 		return nil, nil
 	}
@@ -189,7 +205,7 @@ func (p *Budget) checkLimits(ctx context.Context, turn int64, of reservation) er
 	list, err := p.ofChat(ctx, of.room)
 	// The other running turns count with their maximum, because their cost is not known yet.
 	running := p.count(turn, func(other reservation) bool { return other.room == of.room })
-	if err := p.checkAllowances(list, err, running, i18n.ChatSpent); err != nil {
+	if err := p.checkAllowances(list, err, of.room, running, i18n.ChatSpent); err != nil {
 		return err
 	}
 	for _, user := range of.users {
@@ -198,7 +214,7 @@ func (p *Budget) checkLimits(ctx context.Context, turn int64, of reservation) er
 		if len(list) > 0 {
 			running += list[0].elsewhere
 		}
-		if err := p.checkAllowances(list, err, running, i18n.UserSpent); err != nil {
+		if err := p.checkAllowances(list, err, of.room, running, i18n.UserSpent); err != nil {
 			return err
 		}
 	}
@@ -216,7 +232,9 @@ func (p *Budget) count(own int64, running func(reservation) bool) (n int) {
 }
 
 // checkAllowances returns an error if a limit is reached, or would be if each running turn used its maximum.
-func (p *Budget) checkAllowances(list []allowance, err error, running int, words i18n.Phrase) error {
+func (p *Budget) checkAllowances(
+	list []allowance, err error, at chat.Key, running int, words i18n.Phrase,
+) error {
 	// Fails open: without the database the turn fails anyway.
 	if err != nil {
 		p.log.Error().Err(err).Msg("today's spending not available")
@@ -225,7 +243,7 @@ func (p *Budget) checkAllowances(list []allowance, err error, running int, words
 	for _, a := range list {
 		each := float64(turnFloorTokens)
 		if a.usd {
-			each = cmp.Or(p.Load().TurnUSD, turnFloorUSD)
+			each = cmp.Or(p.TurnLimit(at), turnFloorUSD)
 		}
 		switch {
 		case a.isExceeded(0):
@@ -249,8 +267,8 @@ func (p *Budget) checkAllowances(list []allowance, err error, running int, words
 }
 
 // ExplainLimit changes the outcome of a turn that the per-turn limit ended, so that users see the reason.
-func (p *Budget) ExplainLimit(o turncard.Outcome) turncard.Outcome {
-	if usd := p.Load().TurnUSD; o.Failure == string(claude.FailLimit) && usd > 0 {
+func (p *Budget) ExplainLimit(key chat.Key, o turncard.Outcome) turncard.Outcome {
+	if usd := p.TurnLimit(key); o.Failure == string(claude.FailLimit) && usd > 0 {
 		text := i18n.TurnSpent
 		o.Notice = i18n.Phrase{
 			ZH: fmt.Sprintf(text.ZH, i18n.USD(usd, i18n.Chinese)), EN: fmt.Sprintf(text.EN, i18n.USD(usd, i18n.English)),
@@ -318,7 +336,7 @@ func (p *Budget) pay(
 func (p *Budget) payer(ctx context.Context, key chat.Key, said string) (user string, err error) {
 	ctx = context.WithoutCancel(ctx) // short: the end of the program must not look like a failure of the database
 	list, err := p.ofChat(ctx, key)
-	if err := p.checkAllowances(list, err, 0, i18n.ChatSpent); err != nil {
+	if err := p.checkAllowances(list, err, key, 0, i18n.ChatSpent); err != nil {
 		return "", err
 	}
 	if user = said; user == "" {
@@ -332,7 +350,7 @@ func (p *Budget) payer(ctx context.Context, key chat.Key, said string) (user str
 		return "", nil
 	}
 	list, err = p.ofUser(ctx, user)
-	return user, p.checkAllowances(list, err, 0, i18n.UserSpent)
+	return user, p.checkAllowances(list, err, key, 0, i18n.UserSpent)
 }
 
 // Book records the cost of a background task. A failure is only logged: the money is spent, and the result is good.

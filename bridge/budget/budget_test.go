@@ -261,7 +261,7 @@ func TestTheCostsOfAllChats(t *testing.T) {
 			must(t, p.ledger.Book(t.Context(), e))
 		}
 		for args, limits := range map[string][]float64{"": {0, 3, 4, 0}, "week": {0, 0, 0, 0}} {
-			card, err := p.TotalCard(t.Context(), Days(args), i18n.English)
+			card, err := p.TotalCard(t.Context(), chat.Key{}, Days(args), i18n.English)
 			if err != nil || len(card.Charts) != 4 {
 				t.Fatalf("%q: %+v, %v", args, card, err)
 			}

@@ -50,7 +50,7 @@ func (p *Budget) bins(now time.Time, days int) (list []db.SpendingInterval) {
 func (p *Budget) ChatCard(
 	ctx context.Context, key chat.Key, user string, days int, l i18n.Lang,
 ) (*chat.Card, error) {
-	card, err := p.card(ctx, key, days, p.Load().ChatDayUSD, l)
+	card, err := p.card(ctx, key, days, p.at(key.Channel).ChatDayUSD, l)
 	if err != nil {
 		return nil, err
 	}
@@ -71,27 +71,27 @@ func (p *Budget) ChatCard(
 // maxSpenders limits the users named in a report.
 const maxSpenders = 10
 
-// TotalCard shows what was spent in all chats, and by whom.
-func (p *Budget) TotalCard(ctx context.Context, days int, l i18n.Lang) (*chat.Card, error) {
-	card, err := p.card(ctx, chat.Key{}, days, 0, l)
+// TotalCard shows what was spent in a part of all chats, and by whom.
+func (p *Budget) TotalCard(ctx context.Context, part chat.Key, days int, l i18n.Lang) (*chat.Card, error) {
+	card, err := p.card(ctx, part, days, 0, l)
 	if err != nil {
 		return nil, err
 	}
 	since := p.midnight(time.Now(), 1-days)
-	users, err := p.ledger.Spenders(ctx, "user", chat.Key{}, since, maxSpenders)
+	users, err := p.ledger.Spenders(ctx, "user", part, since, maxSpenders)
 	if err != nil {
 		return nil, err
 	}
-	chats, err := p.ledger.Spenders(ctx, "chat", chat.Key{}, since, maxSpenders)
+	chats, err := p.ledger.Spenders(ctx, "chat", part, since, maxSpenders)
 	if err != nil {
 		return nil, err
 	}
-	models, err := p.modelSpenders(ctx, chat.Key{}, since)
+	models, err := p.modelSpenders(ctx, part, since)
 	if err != nil {
 		return nil, err
 	}
 	user, room := 0.0, 0.0 // limits per day, which only the chart of one day can show
-	if b := p.Load(); days == 1 {
+	if b := p.at(part.Channel); days == 1 {
 		user, room = b.UserDayUSD, b.ChatDayUSD
 	}
 	addSpenderChart(card, i18n.CostByUser, users, user, l)
@@ -103,9 +103,9 @@ func (p *Budget) TotalCard(ctx context.Context, days int, l i18n.Lang) (*chat.Ca
 	return card, nil
 }
 
-// Today lists the limits, and the users who have spent most today.
-func (p *Budget) Today(ctx context.Context, l i18n.Lang) (string, error) {
-	users, err := p.ledger.Spenders(ctx, "user", chat.Key{}, p.midnight(time.Now(), 0), MaxListed)
+// Today lists the limits in a part of all chats, and the users who have spent most there today.
+func (p *Budget) Today(ctx context.Context, part chat.Key, l i18n.Lang) (string, error) {
+	users, err := p.ledger.Spenders(ctx, "user", part, p.midnight(time.Now(), 0), MaxListed)
 	if err != nil {
 		return "", err
 	}
@@ -122,19 +122,19 @@ func (p *Budget) Today(ctx context.Context, l i18n.Lang) (string, error) {
 		}
 		return i18n.Tokens(v, l)
 	}
-	b := p.Load()
+	b := p.at(part.Channel)
 	text := fmt.Sprintf(i18n.Budgets.In(l), usd(b.TurnUSD), usd(b.UserDayUSD), count(b.UserDayTokens),
 		usd(b.ChatDayUSD), count(b.ChatDayTokens))
 	return strings.TrimSpace(text + "\n" + i18n.TodayHead.In(l) + "\n" + spenderLines(users, l)), nil
 }
 
-// BusiestChats lists the chats in which most was spent lately, one per line.
-func (p *Budget) BusiestChats(ctx context.Context, l i18n.Lang) (string, error) {
-	list, err := p.ledger.Spenders(ctx, "chat", chat.Key{}, p.midnight(time.Now(), -29), MaxListed)
+// BusiestChats lists the chats of a part of all in which most was spent lately, one per line.
+func (p *Budget) BusiestChats(ctx context.Context, part chat.Key, l i18n.Lang) (string, error) {
+	list, err := p.ledger.Spenders(ctx, "chat", part, p.midnight(time.Now(), -29), MaxListed)
 	return spenderLines(list, l), err
 }
 
-// card shows what was spent in a chat; the zero key means all chats. limit is drawn as a line at the daily limit;
+// card shows what was spent in a chat, or in a part of all chats. limit is drawn as a line at the daily limit;
 // 0 = none. With a limit, today's chart shows cumulative amounts.
 func (p *Budget) card(
 	ctx context.Context, key chat.Key, days int, limit float64, l i18n.Lang,
@@ -255,7 +255,7 @@ func (p *Budget) limitsText(ctx context.Context, key chat.Key, user string, l i1
 			}
 		}
 	}
-	if usd := p.Load().TurnUSD; usd > 0 {
+	if usd := p.at(key.Channel).TurnUSD; usd > 0 {
 		fmt.Fprintf(&s, "- "+i18n.TurnLimit.In(l)+"\n", i18n.USD(usd, l))
 	}
 	if s.Len() == 0 {

@@ -22,7 +22,6 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"magpie/db"
-	"magpie/feishu"
 	"magpie/internal/claude/claudetest"
 	"magpie/internal/operator/config"
 	"magpie/internal/operator/doctor"
@@ -34,7 +33,7 @@ var labelled = regexp.MustCompile(`(magpie_\w+)\{(\w+="[^"]*")\}`)
 
 // The dashboard and the alerts only query existing metrics, and labels that these have.
 func TestExamplesUseExistingMetrics(t *testing.T) {
-	m := newMetrics(func(context.Context) snapshot { return snapshot{Store: &db.Backlog{}, Platform: &feishu.Status{}} })
+	m := newMetrics(func(context.Context) snapshot { return snapshot{Store: &db.Backlog{}, Apps: []appStatus{{}}} }, []string{""}, 1)
 	w := httptest.NewRecorder()
 	m.handler().ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/metrics", nil))
 	there := map[string]bool{}

@@ -40,7 +40,7 @@ func listen(c config.HTTP, log zerolog.Logger) (net.Listener, error) {
 
 // healthPages serves /metrics, /healthz (liveness), /readyz (readiness), and what programs ask.
 func (p *program) healthPages() http.Handler {
-	h := health{probe: p.store.CheckHealth, doors: p.doors.Health, isRemote: !p.cfg.DB.DSN().IsFile()}
+	h := health{probe: p.store.CheckHealth, doors: p.health, isRemote: !p.cfg.DB.DSN().IsFile()}
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", p.inHouse(p.metrics.handler()))
 	mux.Handle("GET /healthz", p.inHouse(http.HandlerFunc(h.serveLive)))
@@ -79,6 +79,7 @@ type storeHealth struct {
 
 // platformHealth is the state of the websocket and of the HTTP API.
 type platformHealth struct {
+	Door        string     `json:"door,omitempty"` // of several apps
 	Connected   bool       `json:"connected"`
 	Since       *time.Time `json:"since,omitempty"`  // of the last change
 	CircuitOpen bool       `json:"api_circuit_open"` // its HTTP API does not answer
@@ -119,7 +120,7 @@ func (h health) checkStore(ctx context.Context) storeHealth {
 }
 
 func platformOf(st door.Health) platformHealth {
-	h := platformHealth{Connected: st.Connected, CircuitOpen: st.CircuitOpen}
+	h := platformHealth{Door: st.Channel, Connected: st.Connected, CircuitOpen: st.CircuitOpen}
 	if st.Hint != nil {
 		h.Do = errorText(st.Hint)
 	}
@@ -149,10 +150,24 @@ const probeTime = 5 * time.Second
 
 // statusLine describes the doors in one line.
 func (p *program) statusLine() string {
-	if p.feishu == nil {
+	if len(p.apps) == 0 {
 		return "waiting for people in the terminal"
 	}
-	return statusLine(p.doors.Health())
+	h := p.health()
+	line := statusLine(h)
+	if h.Channel != "" {
+		line += " (" + h.Channel + ")"
+	}
+	return line
+}
+
+// health is that of the doors. It names one only where there are several apps.
+func (p *program) health() door.Health {
+	h := p.doors.Health()
+	if len(p.apps) < 2 {
+		h.Channel = ""
+	}
+	return h
 }
 
 // statusLine describes the connection in one line.

@@ -79,7 +79,7 @@ func TestMetrics(t *testing.T) {
 // A value that cannot be read is absent. The others have the unit in their name.
 func TestMetricsOfTheParts(t *testing.T) {
 	var s snapshot
-	m := newMetrics(func(context.Context) snapshot { return s })
+	m := newMetrics(func(context.Context) snapshot { return s }, []string{""}, 1)
 	m.countTurn(bridge.TurnEnd{State: convo.Done, FirstText: 2 * time.Second, Took: 9 * time.Second,
 		Usage: &db.Usage{Input: 10, Output: 20, CacheRead: 30, CacheNew: 40, CostUSD: .5}})
 	m.countTurn(bridge.TurnEnd{State: convo.Failed, Took: time.Second})
@@ -99,8 +99,8 @@ func TestMetricsOfTheParts(t *testing.T) {
 		Oldest:  time.Now().Add(-time.Minute),
 		Cluster: &cluster.Stats{Living: 3, Rooms: 40, Conflicts: 5, ShutOut: 6}, Forwarded: 7,
 		Store: &db.Backlog{Turns: 3, Posts: 2, Oldest: time.Now().Add(-time.Hour)},
-		Platform: &feishu.Status{Reconnects: 4, CircuitOpen: true, Events: 9, Backfilled: 8, Calls: feishu.Calls{Limited: 5},
-			Silent: feishu.SilentCounts{Early: 2, Late: 1}},
+		Apps: []appStatus{{"feishu", feishu.Status{Reconnects: 4, CircuitOpen: true, Events: 9, Backfilled: 8, Calls: feishu.Calls{Limited: 5},
+			Silent: feishu.SilentCounts{Early: 2, Late: 1}}}},
 		CLI:    claude.PoolStats{Running: 1, Idle: 6, Spare: 8, Waiting: 7, Started: 11},
 		Limits: claude.Limits{Turns: 12, Processes: 68, Idle: 2 * time.Hour, Cores: 3, Memory: 1 << 30},
 	}

@@ -19,14 +19,20 @@ import (
 
 // snapshot is the state of the program's parts, read for each scrape.
 type snapshot struct {
-	Store    *db.Backlog    // nil = it could not be read
-	Platform *feishu.Status // nil = Feishu is no door
-	CLI      claude.PoolStats
-	Limits   claude.Limits
-	Oldest   time.Time // when the oldest event arrived that no bridge has handled yet; zero = none waits
+	Store  *db.Backlog // nil = it could not be read
+	Apps   []appStatus // the apps of Feishu; none = it is no door
+	CLI    claude.PoolStats
+	Limits claude.Limits
+	Oldest time.Time // when the oldest event arrived that no bridge has handled yet; zero = none waits
 	// Of several bridges of a database; nil = it is one of SQLite.
 	Cluster   *cluster.Stats
 	Forwarded int // events that wait for the bridges that have their chats
+}
+
+// appStatus is the state of an app of Feishu.
+type appStatus struct {
+	channel string
+	feishu.Status
 }
 
 // metrics counts turns and exposes the state of the program in Prometheus format. No label contains the ID of a chat, a
@@ -34,25 +40,31 @@ type snapshot struct {
 type metrics struct {
 	read     func(context.Context) snapshot
 	registry *prometheus.Registry
+	byDoor   bool // with several apps there is a label for the door
 
 	turns    *prometheus.CounterVec
 	tokens   *prometheus.CounterVec
-	cost     prometheus.Counter
+	cost     *prometheus.CounterVec
 	first    prometheus.Histogram
 	duration prometheus.Histogram
 
 	unreadable prometheus.Gauge
 }
 
-func newMetrics(read func(context.Context) snapshot) *metrics {
+// newMetrics makes the metrics of a program with these doors; more than one app of Feishu are told apart by a label.
+func newMetrics(read func(context.Context) snapshot, doors []string, apps int) *metrics {
+	var door []string
+	if apps > 1 {
+		door = []string{"door"}
+	}
 	m := &metrics{
-		read: read, registry: prometheus.NewRegistry(),
+		read: read, registry: prometheus.NewRegistry(), byDoor: apps > 1,
 		turns: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "magpie_turns_total", Help: "Turns that have ended, by how they ended."}, []string{"state"}),
+			Name: "magpie_turns_total", Help: "Turns that have ended, by how they ended."}, append([]string{"state"}, door...)),
 		tokens: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "magpie_tokens_total", Help: "Tokens that turns have used."}, []string{"kind"}),
-		cost: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "magpie_cost_usd_total", Help: "What turns have cost, in US dollars, as the CLI reports it."}),
+			Name: "magpie_tokens_total", Help: "Tokens that turns have used."}, append([]string{"kind"}, door...)),
+		cost: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "magpie_cost_usd_total", Help: "What turns have cost, in US dollars, as the CLI reports it."}, door),
 		first: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Name: "magpie_turn_first_text_seconds", Help: "From the start of a turn to its first text.",
 			Buckets: []float64{.25, .5, 1, 2, 3, 5, 8, 13, 21, 34, 60, 120, 300}}),
@@ -63,21 +75,33 @@ func newMetrics(read func(context.Context) snapshot) *metrics {
 	m.unreadable = prometheus.NewGauge(prometheus.GaugeOpts{
 		Name: "magpie_store_unreadable_rows",
 		Help: "Rows of the database that could not be read when it was last looked through, once a day."})
-	for _, s := range []convo.Phase{convo.Done, convo.Failed, convo.Cancelled, convo.Interrupted} {
-		m.turns.WithLabelValues(s.String()) // Prometheus can only compute a rate for a series that exists
+	for _, channel := range doors { // Prometheus can only compute a rate for a series that exists
+		for _, s := range []convo.Phase{convo.Done, convo.Failed, convo.Cancelled, convo.Interrupted} {
+			m.turns.WithLabelValues(m.labels(channel, s.String())...)
+		}
+		for kind := range tokensOf(db.Usage{}) {
+			m.tokens.WithLabelValues(m.labels(channel, kind)...)
+		}
+		m.cost.WithLabelValues(m.labels(channel)...)
 	}
-	for kind := range tokensOf(db.Usage{}) {
-		m.tokens.WithLabelValues(kind)
-	}
-	m.registry.MustRegister(m.turns, m.tokens, m.cost, m.first, m.duration, m.unreadable, snapshotCollector{m.read},
+	m.registry.MustRegister(m.turns, m.tokens, m.cost, m.first, m.duration, m.unreadable, snapshotCollector{m.read, newPlatformDescs(door...)},
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 		collectors.NewBuildInfoCollector())
 	return m
 }
 
+// labels are the values of a series' labels, the last one for the door.
+func (m *metrics) labels(channel string, values ...string) []string {
+	if m.byDoor {
+		values = append(values, channel)
+	}
+	return values
+}
+
 // countTurn counts an ended turn.
 func (m *metrics) countTurn(e bridge.TurnEnd) {
-	m.turns.WithLabelValues(e.State.String()).Inc()
+	door := e.Key.Channel
+	m.turns.WithLabelValues(m.labels(door, e.State.String())...).Inc()
 	m.duration.Observe(e.Took.Seconds())
 	if e.FirstText > 0 {
 		m.first.Observe(e.FirstText.Seconds())
@@ -86,9 +110,9 @@ func (m *metrics) countTurn(e bridge.TurnEnd) {
 		return
 	}
 	for kind, n := range tokensOf(*e.Usage) {
-		m.tokens.WithLabelValues(kind).Add(float64(max(0, n)))
+		m.tokens.WithLabelValues(m.labels(door, kind)...).Add(float64(max(0, n)))
 	}
-	m.cost.Add(max(0, e.Usage.CostUSD))
+	m.cost.WithLabelValues(m.labels(door)...).Add(max(0, e.Usage.CostUSD))
 }
 
 func tokensOf(u db.Usage) map[string]int64 {
@@ -103,6 +127,7 @@ func (m *metrics) handler() http.Handler {
 // snapshotCollector is the collector of the snapshot.
 type snapshotCollector struct {
 	read func(context.Context) snapshot
+	platformDescs
 }
 
 func describe(name, help string, labels ...string) *prometheus.Desc {
@@ -123,18 +148,8 @@ var (
 	descOutbox = describe("outbox_pending", "Texts and cards that the platform has not confirmed.")
 	descOldest = describe("outbox_oldest_seconds",
 		"Age of the oldest text or card that the platform has not confirmed.")
-	descConnected  = describe("platform_connected", "1 while the long connection stands.")
-	descReconnects = describe("platform_reconnects_total", "Long connections after the first.")
-	descSilent     = describe("platform_silent_connections_total",
-		"Connections that ended because nothing came.", "deadline")
-	descCircuitOpen = describe("platform_circuit_open", "1 while the platform's HTTP API does not answer.")
-	descEvents      = describe("platform_events_total", "Messages and presses that have arrived.")
 	descOldestEvent = describe("oldest_event_seconds",
 		"Age of the oldest message or press that has arrived and that no bridge has handled yet.")
-	descBackfilled = describe("platform_backfilled_messages_total",
-		"Messages of which no event arrived, found in the lists of messages.")
-	descCalls = describe("platform_calls_total",
-		"Calls to the platform's HTTP API, by what became of them.", "class")
 	descProcesses         = describe("cli_processes", "Processes of the CLI, by state.", "state")
 	descWaitingForProcess = describe("turns_waiting_for_process", "Turns that wait for a free process slot.")
 	descLimit             = describe("cli_limit",
@@ -148,11 +163,31 @@ var (
 	descProcessStarts = describe("cli_process_starts_total", "Processes of the CLI that were started.")
 )
 
+// platformDescs are the series about an app of Feishu.
+type platformDescs struct{ connected, reconnects, silent, circuitOpen, events, backfilled, calls *prometheus.Desc }
+
+// newPlatformDescs adds a label, if any, to all of them.
+func newPlatformDescs(door ...string) platformDescs {
+	of := func(name, help string, labels ...string) *prometheus.Desc {
+		return describe("platform_"+name, help, append(labels, door...)...)
+	}
+	return platformDescs{
+		connected:   of("connected", "1 while the long connection stands."),
+		reconnects:  of("reconnects_total", "Long connections after the first."),
+		silent:      of("silent_connections_total", "Connections that ended because nothing came.", "deadline"),
+		circuitOpen: of("circuit_open", "1 while the platform's HTTP API does not answer."),
+		events:      of("events_total", "Messages and presses that have arrived."),
+		backfilled: of("backfilled_messages_total",
+			"Messages of which no event arrived, found in the lists of messages."),
+		calls: of("calls_total", "Calls to the platform's HTTP API, by what became of them.", "class"),
+	}
+}
+
 // Describe implements prometheus.Collector.
 func (p snapshotCollector) Describe(to chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
-		descStore, descBridges, descRooms, descForward, descConflicts, descShutOut, descQueued, descOutbox, descOldest, descConnected, descReconnects, descSilent, descCircuitOpen, descEvents,
-		descOldestEvent, descBackfilled, descCalls, descProcesses, descWaitingForProcess, descLimit, descKeepAlive, descLimitCores,
+		descStore, descBridges, descRooms, descForward, descConflicts, descShutOut, descQueued, descOutbox, descOldest, p.connected, p.reconnects, p.silent, p.circuitOpen, p.events,
+		descOldestEvent, p.backfilled, p.calls, descProcesses, descWaitingForProcess, descLimit, descKeepAlive, descLimitCores,
 		descLimitMemory, descProcessStarts,
 	} {
 		to <- d
@@ -185,8 +220,13 @@ func (p snapshotCollector) Collect(to chan<- prometheus.Metric) {
 		}
 	}
 	put(descOldestEvent, prometheus.GaugeValue, secondsSince(s.Oldest))
-	if s.Platform != nil {
-		putPlatform(put, *s.Platform)
+	for _, a := range s.Apps {
+		p.putPlatform(func(d *prometheus.Desc, t prometheus.ValueType, v float64, labels ...string) {
+			if len(s.Apps) > 1 {
+				labels = append(labels, a.channel)
+			}
+			put(d, t, v, labels...)
+		}, a.Status)
 	}
 	put(descProcesses, prometheus.GaugeValue, float64(s.CLI.Running), "running")
 	put(descProcesses, prometheus.GaugeValue, float64(s.CLI.Idle), "idle")
@@ -205,18 +245,20 @@ func (p snapshotCollector) Collect(to chan<- prometheus.Metric) {
 }
 
 // putPlatform puts the series about Feishu.
-func putPlatform(put func(*prometheus.Desc, prometheus.ValueType, float64, ...string), st feishu.Status) {
-	put(descConnected, prometheus.GaugeValue, boolValue(st.Connected))
-	put(descReconnects, prometheus.CounterValue, float64(st.Reconnects))
-	put(descSilent, prometheus.CounterValue, float64(st.Silent.Early), "early")
-	put(descSilent, prometheus.CounterValue, float64(st.Silent.Late), "late")
-	put(descCircuitOpen, prometheus.GaugeValue, boolValue(st.CircuitOpen))
-	put(descEvents, prometheus.CounterValue, float64(st.Events))
-	put(descBackfilled, prometheus.CounterValue, float64(st.Backfilled))
+func (p platformDescs) putPlatform(
+	put func(*prometheus.Desc, prometheus.ValueType, float64, ...string), st feishu.Status,
+) {
+	put(p.connected, prometheus.GaugeValue, boolValue(st.Connected))
+	put(p.reconnects, prometheus.CounterValue, float64(st.Reconnects))
+	put(p.silent, prometheus.CounterValue, float64(st.Silent.Early), "early")
+	put(p.silent, prometheus.CounterValue, float64(st.Silent.Late), "late")
+	put(p.circuitOpen, prometheus.GaugeValue, boolValue(st.CircuitOpen))
+	put(p.events, prometheus.CounterValue, float64(st.Events))
+	put(p.backfilled, prometheus.CounterValue, float64(st.Backfilled))
 	for class, n := range map[string]int64{
 		"ok": st.Calls.OK, "refused": st.Calls.Refused, "limited": st.Calls.Limited, "unknown": st.Calls.Unknown,
 	} {
-		put(descCalls, prometheus.CounterValue, float64(n), class)
+		put(p.calls, prometheus.CounterValue, float64(n), class)
 	}
 }
 

@@ -67,8 +67,8 @@ func (p *program) reload(current config.Config) (config.Config, reloadResult) {
 	}
 	var got reloadResult
 	current, got.Applied, got.Later = current.Reload(next)
-	p.bridge.SetAccess(current.Access)
-	p.bridge.SetBudget(current.Budget)
+	p.bridge.SetAccess(current.AccessRules())
+	p.bridge.SetBudget(current.BudgetLimits())
 	// Log the result at the more verbose of the old and the new level, so that it is visible in both directions.
 	zerolog.SetGlobalLevel(min(zerolog.GlobalLevel(), current.Log.ZerologLevel()))
 	p.log.Info().Strs("applied", got.Applied).Msg("configuration reloaded")

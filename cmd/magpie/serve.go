@@ -21,7 +21,6 @@ import (
 	"magpie/bridge/attachment"
 	"magpie/bridge/relay"
 	"magpie/db"
-	"magpie/feishu"
 	"magpie/internal/agenttools"
 	"magpie/internal/claude"
 	"magpie/internal/claude/proctree"
@@ -104,7 +103,7 @@ type program struct {
 	store  *db.DB
 	pool   *claude.Pool
 	guard  proctree.Watchdog // ends the agents if this process cannot
-	feishu *feishu.Client    // nil = people come through other doors only
+	apps   []feishuApp       // none = people come through other doors only
 	doors  door.Doors
 	tools  *agenttools.Server // nil = the agents get no tools
 	files  attachment.Config
@@ -142,19 +141,10 @@ func newProgram(
 	if err := p.prepareFolders(ctx); err != nil {
 		return nil, err
 	}
-	found, err := p.store.Access().Owner(ctx, c.Feishu.AppID)
-	if err != nil && !errors.Is(err, db.ErrNotFound) {
-		return nil, err
-	}
 	p.cfg.Claude.Unknown = reportOnce(log)
 	p.pool = claude.NewPool(p.cfg.Claude)
-	if c.HasFeishu() {
-		p.feishu = feishu.New(c.FeishuConfig(), log)
-		p.feishu.ShutWhile(p.store.Place().Lapsed)
-		if others := p.store.Place().Living() - 1; others > 0 {
-			p.feishu.SetShare(1 / float64(firstShare*others))
-		}
-		p.doors = door.Doors{p.feishu}
+	if err := p.openFeishu(ctx); err != nil {
+		return nil, err
 	}
 	if err := p.openTerminal(); err != nil {
 		return nil, err
@@ -163,7 +153,11 @@ func newProgram(
 		p.api = api.New(p.store.Programs(), log)
 		p.doors = append(p.doors, p.api)
 	}
-	p.metrics = newMetrics(p.snapshot)
+	var channels []string
+	for _, d := range p.doors {
+		channels = append(channels, d.Channel())
+	}
+	p.metrics = newMetrics(p.snapshot, channels, len(p.apps))
 	// The tools are served over HTTP on the loopback interface; without tools there is no listener.
 	if c.Memory.Tools || c.Chat.SendFiles {
 		if p.tools, err = agenttools.Listen(log); err != nil {
@@ -172,7 +166,7 @@ func newProgram(
 	}
 	p.files.Source = p.doors
 	b := p.bridgeConfig()
-	b.Found, b.Node, b.Outgoing, b.Private = found, node, outgoing, private
+	b.Node, b.Outgoing, b.Private = node, outgoing, private
 	if change != nil {
 		change(&b)
 	}
@@ -195,7 +189,7 @@ func newProgram(
 func (p *program) relayEvents() (err error) {
 	if queue := p.store.Forwarded(); queue != nil {
 		p.relay, err = relay.New(p.bridge, relay.Config{
-			Take: p.store.Place().Take, Away: p.bridge.TellAway, Queue: *queue, Secret: p.cfg.Feishu.AppSecret, Log: p.log,
+			Take: p.store.Place().Take, Away: p.bridge.TellAway, Queue: *queue, Secret: p.relaySecret(), Log: p.log,
 		})
 	}
 	return err
@@ -213,12 +207,10 @@ func (p *program) openStore(ctx context.Context) (err error) {
 			return err
 		}
 		p.unlock = folder.Release
-	case p.cfg.HasFeishu():
-		app, err := holdApp(p.cfg.Feishu.AppID)
-		if err != nil {
+	default:
+		if err := p.holdApps(); err != nil {
 			return err
 		}
-		p.unlock = app.Close
 	}
 	var ready func()
 	c.Progress, ready = databaseWork()
@@ -284,8 +276,12 @@ func (p *program) closeUnused() error {
 func (p *program) bridgeConfig() bridge.Config {
 	b := p.cfg.BridgeConfig()
 	b.DoorName = p.doors.Name
-	if p.feishu != nil {
-		b.Founder, b.AppChannel = p.feishu, p.feishu.Channel()
+	for _, a := range p.apps {
+		if a.name == "" {
+			b.Founder, b.AppChannel, b.Found = a.owned.Founder, a.owned.Channel, a.owned.Found
+		} else {
+			b.Apps = append(b.Apps, a.owned)
+		}
 	}
 	b.Departments, b.Groups, b.Age = p.doors, p.doors, p.doors.Age
 	b.Tools, b.Files, b.Checks, b.Reload = p.tools, p.files, p.checks(), p.requestReload
@@ -452,8 +448,8 @@ const firstShare = 5
 // its first renewal, when the others have renewed their places, too; the part of who goes is used after their next renewals.
 func (p *program) placeRenewed(bridges int) {
 	p.guard.Extend(p.store.Place().Until())
-	if p.feishu != nil {
-		p.feishu.SetShare(1 / float64(bridges))
+	for _, a := range p.apps {
+		a.SetShare(1 / float64(bridges))
 	}
 }
 
@@ -462,9 +458,8 @@ func (p *program) snapshot(ctx context.Context) snapshot {
 	s := snapshot{
 		CLI: p.pool.Stats(), Limits: p.pool.Limits(), Oldest: p.bridge.OldestEvent(), Cluster: p.store.Place().Stats(),
 	}
-	if p.feishu != nil {
-		status := p.feishu.Status()
-		s.Platform = &status
+	for _, a := range p.apps {
+		s.Apps = append(s.Apps, appStatus{a.owned.Channel, a.Status()})
 	}
 	backlog, err := p.store.Outbox().Backlog(ctx)
 	var age time.Duration

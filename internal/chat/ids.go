@@ -11,8 +11,9 @@ import (
 // Every door has people, rooms, messages and cards whose ids it or its clients choose, so an id says which door it is
 // of: no id of one door ever equals one of another. Those of Feishu, which was the only door for long, are bare, as the
 // platform writes them: "ou_..." and "oc_...". Those of every other door begin with its channel and a colon, as in
-// "cli:1000", and a room is the whole key of the chat. Ids are made, read and told apart here; the rest of the program
-// compares them as a whole.
+// "cli:1000", and a room is the whole key of the chat. Each further app of Feishu is a door of its own, whose channel has
+// the app's name: "feishu-sales:ou_...". Ids are made, read and told apart here; the rest of the program compares them as
+// a whole.
 
 // The channels that this package tells apart. The ids of feishu are bare.
 const (
@@ -30,7 +31,43 @@ const (
 // FeishuChat is the key of a Feishu chat (private or group) with the given chat id ("oc_...").
 func FeishuChat(id string) Key { return Key{Channel: feishu, Kind: aChat, ID: id} }
 
-var channelName = regexp.MustCompile(`^[a-z][a-z0-9]*$`)
+var channelName = regexp.MustCompile(`^[a-z][a-z0-9]*(-[a-z0-9]+)*$`)
+
+// AppChannel is the channel of an app of Feishu by its name. The one that has none is the app whose ids are bare.
+func AppChannel(name string) string {
+	if name == "" {
+		return feishu
+	}
+	return feishu + "-" + name
+}
+
+// appName matches the names of further apps. It has no dash, so that a name is also part of a variable's.
+var appName = regexp.MustCompile(`^[a-z][a-z0-9]{0,31}$`)
+
+// IsAppName reports whether an app of Feishu can have this name.
+func IsAppName(name string) bool { return appName.MatchString(name) }
+
+// IsFurtherApp reports whether a channel is that of an app of Feishu that has a name.
+func IsFurtherApp(channel string) bool { return isApp(channel) && channel != feishu }
+
+// isApp reports whether a channel is that of an app of Feishu.
+func isApp(channel string) bool { return channel == feishu || strings.HasPrefix(channel, feishu+"-") }
+
+// ID is what a person, a message, a card or a department of a channel is called here whose door calls it own.
+func ID(channel, own string) string {
+	if channel == feishu || own == "" {
+		return own
+	}
+	return channel + ":" + own
+}
+
+// OwnID is what the door of a channel calls what is called id here; see [ID].
+func OwnID(channel, id string) string {
+	if channel == feishu {
+		return id
+	}
+	return strings.TrimPrefix(id, channel+":")
+}
 
 // PersonKey is the key of the bot's private chat with a person, whatever the id of that chat. It can only be used for
 // sending: the person's messages arrive under the key of the chat. It is the zero key if nobody can have that id.
@@ -83,13 +120,29 @@ var ErrOtherDoor = errors.New("the person's id is not one of the door that the e
 
 // CheckActor returns [ErrOtherDoor] if an event names a person of another door than the one it came through. It may name
 // nobody. An id that is bare because a door has forgotten its channel is not taken for one of Feishu, where nobody can
-// reach the chats of other doors.
+// reach the chats of other doors, nor those of another app.
 func CheckActor(at Ref, who Actor) error {
 	door := Key{Channel: at.Channel()}
-	if who.ID != "" && !door.Owns(who.ID) || at.IsElsewhere() && door.Channel == feishu {
+	if who.ID != "" && !door.Owns(who.ID) || at.IsElsewhere() && isApp(door.Channel) {
 		return ErrOtherDoor
 	}
 	return nil
+}
+
+// PartOf is the key of all chats of a channel, for sums; the zero key is that of all chats. That of the app without a
+// name has those of all doors but the further apps.
+func PartOf(channel string) Key { return Key{Channel: channel} }
+
+// Beginning is how the keys begin, before a colon, of a chat with all its topics, or of a part of all chats; empty = any
+// beginning. Keys that begin with without are not among them; empty = none.
+func (k Key) Beginning() (with, without string) {
+	switch {
+	case k.Kind != "":
+		return k.Parent().String(), ""
+	case k.Channel == feishu:
+		return "", feishu + "-"
+	}
+	return k.Channel, ""
 }
 
 // Room is the id of a chat, for a topic that of its chat, as rules about access name it.
@@ -98,6 +151,20 @@ func (k Key) Room() string {
 		return k.ID
 	}
 	return k.Parent().String()
+}
+
+// RuleID is how rules about access name what an app of Feishu calls own: a person, a chat or a department.
+func RuleID(channel, own string) string {
+	if strings.Contains(own, ":") {
+		return own
+	}
+	if KindOf(own) == RoomID {
+		return Key{Channel: channel, Kind: aChat, ID: own}.Room()
+	}
+	if KindOf(own) == "" { // everybody, or nobody
+		return own
+	}
+	return ID(channel, own)
 }
 
 // ParseRoom is the key of the chat whose [Key.Room] is id.
@@ -127,14 +194,16 @@ const (
 
 // KindOf is what an id that somebody has written names; empty = nothing, so it is a mistake.
 func KindOf(id string) IDKind {
-	if strings.Contains(id, ":") {
-		if _, err := ParseRoom(id); err == nil {
-			return RoomID
-		}
-		if PersonKey(id) != (Key{}) {
-			return UserID
-		}
+	switch channel, own, ok := strings.Cut(id, ":"); {
+	case !ok:
+	case func() bool { _, err := ParseRoom(id); return err == nil }():
+		return RoomID
+	case PersonKey(id) == (Key{}):
 		return ""
+	case !isApp(channel):
+		return UserID
+	default:
+		id = own
 	}
 	for prefix, kind := range map[string]IDKind{"ou_": UserID, "oc_": RoomID, "od_": DepartmentID} {
 		if own, ok := strings.CutPrefix(id, prefix); ok && ValidID(own) == nil {

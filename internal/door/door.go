@@ -45,6 +45,7 @@ type Traits struct {
 
 // Health is whether messages can come and go.
 type Health struct {
+	Channel     string // of the door, where there are several
 	Connected   bool
 	Since       time.Time // of the last change of Connected; zero before the first connection
 	LastError   error     // why the last connection or attempt ended; nil = none did

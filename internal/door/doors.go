@@ -47,13 +47,16 @@ func (ds Doors) Run(ctx context.Context, h Handler) error {
 func (ds Doors) Health() Health {
 	for _, d := range ds {
 		if h := d.Health(); !h.Connected || h.CircuitOpen {
+			h.Channel = d.Channel()
 			return h
 		}
 	}
 	if len(ds) == 0 {
 		return Health{}
 	}
-	return ds[0].Health()
+	h := ds[0].Health()
+	h.Channel = ds[0].Channel()
+	return h
 }
 
 // Traits are those of the door at which something is shown.

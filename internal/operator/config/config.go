@@ -30,7 +30,8 @@ import (
 
 // Config is the whole of magpie.toml. Each section belongs to the package that uses it.
 type Config struct {
-	Feishu   feishu.Config           `toml:"feishu" envPrefix:"FEISHU_"`
+	Feishu   feishu.Config           `toml:"feishu" envPrefix:"FEISHU_"` // the app that has no name
+	Apps     []App                   `toml:"-" env:"-"`                  // further apps; see App
 	Chat     Chat                    `toml:"chat" envPrefix:"CHAT_"`
 	Claude   claude.Config           `toml:"claude" envPrefix:"CLAUDE_"`
 	Context  contextmgr.Config       `toml:"context" envPrefix:"CONTEXT_"`
@@ -52,6 +53,7 @@ type Config struct {
 	Recovery Recovery     `toml:"recovery" envPrefix:"RECOVERY_"`
 	Waits    bridge.Waits `toml:"-" env:"-"`
 	File     string       `toml:"-" env:"-"` // in which it was found; empty = in none
+	unnamed  int          `toml:"-" env:"-"` // the place of the app without a name among several [[feishu]], from 1
 	// timeout of a shutdown; running turns get most of it
 	Shutdown configtype.Duration `toml:"shutdown_timeout" env:"SHUTDOWN_TIMEOUT"`
 }
@@ -80,7 +82,7 @@ type Terminal struct {
 func (c Terminal) IsOn() bool { return c.Enabled == nil || *c.Enabled }
 
 // HasFeishu reports whether Feishu is one of the doors.
-func (c Config) HasFeishu() bool { return c.Feishu.AppID != "" }
+func (c Config) HasFeishu() bool { return c.Feishu.AppID != "" || len(c.Apps) > 0 }
 
 // isTerminalOnly reports whether the operator wants a bot without Feishu, and wrote so: an app that is missing by
 // mistake must not go unnoticed.
@@ -89,14 +91,24 @@ func (c Config) isTerminalOnly() bool {
 }
 
 // lacksApp reports whether nothing of an app is known.
-func (c Config) lacksApp() bool { return c.Feishu.AppID == "" && c.Feishu.AppSecret == "" }
+func (c Config) lacksApp() bool {
+	return c.Feishu.AppID == "" && c.Feishu.AppSecret == "" && len(c.Apps) == 0
+}
 
 // checkDoors reports what is wrong with Feishu, unless there is another door.
 func (c Config) checkDoors() error {
 	if c.isTerminalOnly() {
 		return nil
 	}
-	errs := leaves(c.Feishu.Validate())
+	errs := leaves(c.checkApps())
+	if c.unnamed > 0 || len(c.Apps) == 0 || c.Feishu != (feishu.Config{}) {
+		for _, err := range leaves(c.Feishu.Validate()) {
+			if c.unnamed > 0 {
+				err = &appMistake{place: c.unnamed, error: err}
+			}
+			errs = append(errs, err)
+		}
+	}
 	if c.lacksApp() {
 		last := &errs[len(errs)-1]
 		*last = i18n.Mistakef("%v\n%v", "%v\n%v", *last, errTerminalOnly)
@@ -227,7 +239,8 @@ func (c Config) PrivateFiles() (list []string) {
 		list = append(list, s)
 	}
 	vars := env.ToMap(c.Claude.Environ)
-	for _, secret := range secretVariables {
+	_, secrets := c.appVariables()
+	for _, secret := range slices.Concat(secretVariables, secrets) {
 		if file := vars[secret+"_FILE"]; file != "" {
 			list = append(list, ExpandHome(file))
 		}
@@ -246,12 +259,12 @@ func (c Config) BridgeConfig() bridge.Config {
 		newLang = string(i18n.OfLocale(c.Claude.Environ))
 	}
 	return bridge.Config{
-		App: c.Feishu.AppID, Access: c.Access, Context: c.ContextConfig(),
+		App: c.Feishu.AppID, Access: c.AccessRules(), Context: c.ContextConfig(),
 		Projects: workplace.Set{
 			Default: c.Claude.Project, Mode: c.Claude.PermissionMode, Named: c.Projects, Guard: guard,
 			AskAll: c.Claude.AsksEverything(), Node: node,
 		},
-		Budget: c.Budget, Secrets: redact.NewKnown(c.Secrets()), Redact: c.Redact.Policy(),
+		Budget: c.BudgetLimits(), Secrets: redact.NewKnown(c.Secrets()), Redact: c.Redact.Policy(),
 		MaxAge: c.Recovery.MaxAge.Duration, Waits: c.Waits, Shutdown: c.Shutdown.Duration,
 		Mention: c.Chat.GroupMention, LongAnswer: c.Chat.LongAnswer,
 		NotifyAfter: c.Chat.NotifyAfter.Duration,

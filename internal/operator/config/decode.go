@@ -61,6 +61,9 @@ const maxMistakes = 50
 // decode is [Decode]. It also reads keys in old places.
 func decode(data []byte, c *Config) decoding {
 	data = bytes.TrimPrefix(data, byteOrderMark)
+	if listsApps(data) {
+		return decodeApps(data, c)
+	}
 	f := file{Config: *c}
 	f.Feishu.Config = c.Feishu
 	found := decodeFile(data, &f)
@@ -71,7 +74,7 @@ func decode(data []byte, c *Config) decoding {
 }
 
 // decodeFile parses the text of a file. After a mistake it continues without the expression in which it was found.
-func decodeFile(data []byte, f *file) (found decoding) {
+func decodeFile[T any](data []byte, f *T) (found decoding) {
 	found.wrong = map[string]bool{}
 	rest := bytes.Clone(data)
 	found.text = rest
@@ -293,6 +296,9 @@ func checkValue(p *unstable.Parser, data []byte, section []string, e *unstable.N
 // typeOf is the type of a key of the file.
 func typeOf(key []string) (reflect.Type, bool) {
 	t := reflect.TypeFor[Config]()
+	if len(key) == 3 && key[0] == oldPlace { // as in [feishu.access]
+		key = key[1:]
+	}
 	now, _ := moved(strings.Join(key, "."))
 	for name := range strings.SplitSeq(now, ".") {
 		switch t.Kind() {
@@ -439,6 +445,10 @@ func suggest(key []string) error {
 
 // nearestKey is the key or the section that an unknown one may stand for.
 func nearestKey(key []string) (string, bool) {
+	if len(key) == 3 && key[0] == oldPlace { // as in [feishu.access]
+		near, ok := nearestKey(key[1:])
+		return oldPlace + "." + near, ok
+	}
 	known := keys()
 	if len(key) == 1 { // a section, or a key outside of sections
 		for i, k := range known {

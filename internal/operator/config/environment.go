@@ -4,7 +4,6 @@ import (
 	"encoding"
 	"errors"
 	"maps"
-	"os"
 	"reflect"
 	"slices"
 	"strings"
@@ -27,19 +26,9 @@ var secretVariables = []string{
 // provide them.
 func applyEnvironment(c *Config, environ []string) error {
 	vars := env.ToMap(environ)
-	var errs []error
-	// As with Docker secrets and systemd credentials, MAGPIE_..._FILE names a file that contains the value.
-	for _, secret := range secretVariables {
-		if file := vars[secret+"_FILE"]; file != "" {
-			data, err := os.ReadFile(ExpandHome(file))
-			if err != nil {
-				errs = append(errs, &VariableError{secret + "_FILE", err})
-				continue
-			}
-			vars[secret] = strings.TrimSpace(string(data))
-		}
-	}
-	errs = append(errs, checkVariables(vars))
+	ofApps, secrets := c.appVariables()
+	errs := readSecretFiles(vars, slices.Concat(secretVariables, secrets))
+	errs = append(errs, checkVariables(vars, ofApps), c.applyAppVariables(vars))
 	adopted, twice := adoptVariables(vars)
 	errs = append(errs, twice...)
 	err := env.ParseWithOptions(c, env.Options{Prefix: EnvPrefix, Environment: adopted})
@@ -71,8 +60,8 @@ func isForeign(name string) bool {
 }
 
 // checkVariables rejects variables that look like keys but are not: they would be ignored silently.
-func checkVariables(vars map[string]string) error {
-	known := variables()
+func checkVariables(vars map[string]string, ofApps []string) error {
+	known := append(variables(), ofApps...)
 	for _, key := range chatKeys {
 		known = append(known, oldPrefix+strings.ToUpper(key))
 	}

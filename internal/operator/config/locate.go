@@ -37,6 +37,17 @@ func locate(err error, environ []string, found reading) (inFile []mistake, inEnv
 	for _, e := range leaves(err) {
 		section, key := keyOfMistake(e)
 		name := givenAs(vars, variableOf(section, key))
+		if app := (*appMistake)(nil); errors.As(e, &app) {
+			section, key = keyOfMistake(app.error)
+			if app.name != "" {
+				name = variableOf(oldPlace+"_"+app.name, key)
+			}
+			if within := strings.TrimPrefix("."+section, "."+oldPlace); found.wrong[oldPlace+within+"."+key] {
+				continue
+			} else {
+				section = appSection(app.place) + within
+			}
+		}
 		if vars[name] == "" && vars[name+"_FILE"] != "" {
 			name += "_FILE"
 		}
@@ -137,10 +148,22 @@ func keyLines(data []byte) map[string]int {
 		return key
 	}
 	var section []string
+	apps := 0
 	for p.NextExpression() {
 		switch e := p.Expression(); e.Kind {
+		case unstable.ArrayTable:
+			section = keyOf(nil, e)
+			if strings.EqualFold(section[0], oldPlace) {
+				apps++
+				section[0] = appSection(apps)
+			}
+			it := e.Key()
+			it.Next()
+			lines[strings.Join(section, ".")] = p.Shape(it.Node().Raw).Start.Line
 		case unstable.Table:
-			section = add(nil, e)
+			if section = add(nil, e); apps > 0 && strings.EqualFold(section[0], oldPlace) {
+				section[0] = appSection(apps)
+			}
 		case unstable.KeyValue:
 			add(section, e)
 		default:

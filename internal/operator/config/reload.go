@@ -24,6 +24,8 @@ func (c Config) Reload(next Config) (merged Config, applied, later []string) {
 			later = append(later, key)
 		}
 	}
+	now, restart := c.reloadApps(next)
+	applied, later = append(applied, now...), append(later, restart...)
 	c.Access, c.Budget, c.Log.Level = next.Access, next.Budget, next.Log.Level
 	return c, applied, later
 }
@@ -35,6 +37,9 @@ func changedKeys(a, b Config) []string {
 	for i := range x.NumField() {
 		section := x.Type().Field(i)
 		name := section.Tag.Get("toml")
+		if name == "-" || !section.IsExported() {
+			continue
+		}
 		if _, key := section.Tag.Lookup("env"); key { // a key outside of sections
 			if !reflect.DeepEqual(x.Field(i).Interface(), y.Field(i).Interface()) {
 				keys = append(keys, name)

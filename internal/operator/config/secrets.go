@@ -43,6 +43,9 @@ func TakeEnviron() ([]string, error) {
 // environment.
 func (c Config) Secrets() []string {
 	list := append([]string{c.Feishu.AppSecret, c.Memory.EmbeddingsKey}, c.DBConfig().DSN().Secrets()...)
+	for _, a := range c.Apps {
+		list = append(list, a.AppSecret)
+	}
 	if at := c.DBConfig().DSN(); !at.IsFile() {
 		if to, err := at.Postgres(); err == nil { // otherwise Validate reports it
 			list = append(list, to.Password) // from a password file, for example
