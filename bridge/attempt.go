@@ -96,7 +96,7 @@ func (r *turnRunner) answer(ctx context.Context, t *turn) turncard.Outcome {
 			return failedOutcome(log, err)
 		default:
 			r.leaveRefused(ctx, t, result)
-			return r.budget.ExplainLimit(t.Claim.Turn.Key, r.resultOutcome(ctx, t.Claim, result))
+			return r.budget.ExplainLimit(t.Turn.Key, r.resultOutcome(ctx, t.Claim, result))
 		}
 	}
 	return failedOutcome(log, err)

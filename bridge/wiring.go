@@ -81,7 +81,7 @@ func New(config Config, store *db.DB, pool *claude.Pool, messenger delivery.Mess
 		further = append(further, access.NewOwnership(a, store.Access(), out, authorizer, log))
 	}
 	control := access.Control{
-		Apps: further,
+		Apps:       further,
 		Authorizer: authorizer,
 		Ownership:  access.NewOwnership(app, store.Access(), out, authorizer, log),
 		Requests:   access.NewRequests(authorizer, store, outbox, languages, cfg.Secrets, log),

@@ -30,10 +30,10 @@ type Authorizer struct {
 	atomic.Pointer[Config]
 	setting sync.Mutex
 	grants  db.Access
-	lookup DepartmentLookup // nil = departments are ignored
-	log    zerolog.Logger
-	asking singleflight.Group
-	wait   time.Duration // the longest time that a message waits for a lookup
+	lookup  DepartmentLookup // nil = departments are ignored
+	log     zerolog.Logger
+	asking  singleflight.Group
+	wait    time.Duration // the longest time that a message waits for a lookup
 
 	members *lru.Cache[string, membership] // by user
 }

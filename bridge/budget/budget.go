@@ -53,7 +53,6 @@ func (p *Budget) at(channel string) Limits {
 	return *b
 }
 
-
 // Validate reports all invalid values of b.
 func (b Limits) Validate() error {
 	var errs []error

@@ -66,14 +66,15 @@ var LogLinesInChinese = map[string]string{
 	"feishu: the platform refuses to update parts of cards; drawing whole cards from now on": "飞书：不接受局部更新卡片，以后更新整张卡片",
 	"feishu: picture refused; sending a file":                                                "飞书：图片被拒绝，改发文件",
 
-	"the bot has an owner":                                 "机器人已有所有者",
-	"the owner of the bot could not be read; trying again": "没能读到机器人的所有者，稍后重试",
-	"the owner was not welcomed":                           "没能向所有者问好",
-	"ignored a message from a stranger":                    "忽略了陌生人的消息",
-	"departments of a user not available":                  "查不到用户所在的部门",
-	"somebody who is no admin wants to let a stranger in":  "有人想允许陌生人使用机器人，但不是管理员",
-	"the platform does not say who owns the bot":           "平台没有告知机器人归谁所有",
-	"a wrong code was sent to become the bot's owner":      "有人发来了错误的口令，想成为机器人的所有者",
+	"the bot has an owner":                                         "机器人已有所有者",
+	"the owner of the bot could not be read; trying again":         "没能读到机器人的所有者，稍后重试",
+	"the owner was not welcomed":                                   "没能向所有者问好",
+	"ignored a message from a stranger":                            "忽略了陌生人的消息",
+	"departments of a user not available":                          "查不到用户所在的部门",
+	"somebody who is no admin wants to let a stranger in":          "有人想允许陌生人使用机器人，但不是管理员",
+	"the platform does not say who owns the bot":                   "平台没有告知机器人归谁所有",
+	"a wrong code was sent to become the bot's owner":              "有人发来了错误的口令，想成为机器人的所有者",
+	"nobody owns the bot: name its owner in [feishu.access] owner": "机器人没有所有者：在 [feishu.access] owner 里写上",
 	"nobody owns the bot: whoever sends it this code in a private chat becomes its owner; it can be used once": "" +
 		"机器人还没有所有者：谁先把这个口令私聊发给它，谁就是所有者；口令只能用一次",
 

@@ -70,6 +70,7 @@ program with exit code 2.
 - Durations are written as ` + "`90s`, `30m` or `48h`" + `, sizes as ` + "`30MB`" + `.
 - ` + "`systemctl reload magpie`" + ` or SIGHUP applies ` + "`[access]`, `[budget]` and `[log] level`" + `. Other keys need a restart.
 - The smallest file has ` + "`[feishu] app_id`, `[feishu] app_secret` and `[claude] project`" + `.
+- ` + "`[[feishu]]`" + ` may stand several times, for [several apps](feishu-app.md#several-apps).
 `
 
 const headZH = `# 配置
@@ -83,6 +84,7 @@ const headZH = `# 配置
 - 时长写成 ` + "`90s`、`30m` 或 `48h`" + `，大小写成 ` + "`30MB`" + `。
 - ` + "`systemctl reload magpie`" + ` 或 SIGHUP 让 ` + "`[access]`、`[budget]` 和 `[log] level`" + ` 立即生效，其他键要重启。
 - 最小的文件只需要 ` + "`[feishu] app_id`、`[feishu] app_secret` 和 `[claude] project`" + `。
+- ` + "`[[feishu]]`" + ` 可以写多次，用于[多个应用](feishu-app.zh.md#多个应用)。
 `
 
 // page writes the table of each section.

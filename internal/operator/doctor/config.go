@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io/fs"
 	"os"
+	"slices"
 	"syscall"
 
 	"magpie/internal/i18n"
@@ -81,7 +82,8 @@ func checkPermissions(r *Report, path string) {
 	}
 	c := config.Config{}
 	_ = config.Decode(data, &c) // mistakes are already reported; c has what could be read
-	switch secret := c.Feishu.AppSecret != "" || c.Memory.EmbeddingsKey != "" || len(c.Claude.Env) > 0 ||
+	inApp := slices.ContainsFunc(c.Apps, func(a config.App) bool { return a.AppSecret != "" })
+	switch secret := c.Feishu.AppSecret != "" || inApp || c.Memory.EmbeddingsKey != "" || len(c.Claude.Env) > 0 ||
 		len(c.DB.DSN().Secrets()) > 0; {
 	case secret && info.Mode().Perm()&0o077 != 0:
 		r.AddFinding(Warn, "chmod 600 "+path, i18n.DoctorOthersRead, path, info.Mode().Perm())

@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"slices"
 
+	"magpie/internal/i18n"
 	"magpie/internal/operator/config"
 )
 
@@ -33,6 +34,7 @@ func Examine(ctx context.Context, r *Report, path string, environ []string) {
 	if c.Feishu.Validate() == nil && platform.Credentials == nil {
 		checkIDs(ctx, r, c)
 	}
+	checkApps(ctx, r, c)
 	if !found { // setup decides where the data will be
 		checkManagers(r)
 		return
@@ -41,6 +43,23 @@ func Examine(ctx context.Context, r *Report, path string, environ []string) {
 	checkListen(r, c)
 	checkManagers(r)
 	checkDatabase(ctx, r, c) // last: a large one takes a while
+}
+
+// checkApps checks the further apps, each as if it were the only one. What is found has its name.
+func checkApps(ctx context.Context, r *Report, c config.Config) {
+	for _, a := range c.Apps {
+		alone := c
+		alone.Feishu, alone.Access, alone.Apps = a.Config, a.Access, nil
+		own := &Report{Lang: r.Lang, OnFinding: func(f Finding) {
+			f.What = a.Name + i18n.Colon.In(r.Lang) + f.What
+			r.add(f)
+		}}
+		platform := CheckPlatform(ctx, own, alone)
+		checkOwner(ctx, own, alone, platform.App)
+		if a.Config.Validate() == nil && platform.Credentials == nil {
+			checkIDs(ctx, own, alone)
+		}
+	}
 }
 
 // projectsOf are the folders of the projects on this machine, the default one first.

@@ -57,7 +57,10 @@ func (r *Report) text(p i18n.Phrase, args ...any) string {
 
 // AddFinding adds a finding and what to do about it; do may be empty.
 func (r *Report) AddFinding(s State, do string, what i18n.Phrase, args ...any) {
-	f := Finding{State: s, What: strings.TrimSpace(r.text(what, args...)), Do: do}
+	r.add(Finding{State: s, What: strings.TrimSpace(r.text(what, args...)), Do: do})
+}
+
+func (r *Report) add(f Finding) {
 	r.Findings = append(r.Findings, f)
 	if r.OnFinding != nil {
 		r.OnFinding(f)
