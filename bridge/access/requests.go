@@ -61,7 +61,11 @@ func (rs *Requests) record(ctx context.Context, m chat.Incoming) error {
 	reply := a.UnauthorizedReply
 	if a.IsEmpty() {
 		l := rs.languages.LanguageFor(ctx, m.Key, string(i18n.Detect(m.Text)))
-		reply = fmt.Sprintf(i18n.NotAllowed.In(l), m.Actor.ID)
+		id, section := m.Actor.ID, "[access]"
+		if a.Further {
+			id, section = chat.OwnID(m.Key.Channel, id), "[feishu.access]"
+		}
+		reply = fmt.Sprintf(i18n.NotAllowed.In(l), id, section)
 	}
 	var tell []db.Post
 	if reply != "" {

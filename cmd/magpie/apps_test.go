@@ -46,13 +46,15 @@ func secondApp(t *testing.T, change ...func(*config.Config)) (first, second *rig
 	return first, second
 }
 
-// startAll starts the program, and waits until both apps are connected.
+// startAll starts the program, and waits until both apps are connected, and know their owners.
 func startAll(first, second *rig) {
 	first.Helper()
 	before := second.sim.Connected()
 	first.start()
 	second.prog = first.prog
 	second.await("a connection", func(v *feishusim.View) bool { return v.Connected() > before })
+	first.awaitWelcome(first.user)
+	second.awaitWelcome(second.user)
 }
 
 // key is the private chat of a further app.
@@ -66,8 +68,6 @@ func TestTwoAppsOfTwoTenants(t *testing.T) {
 	a, b := secondApp(t)
 	startAll(a, b)
 	defer func() { a.stop(); a.clean() }()
-	a.awaitWelcome(a.user)
-	b.awaitWelcome(b.user)
 
 	// Both answer, each its own people.
 	a.model.Script(modelsim.Rule{Match: asksFor("石榴"), Steps: []modelsim.Step{modelsim.Text("石榴记住了")}},

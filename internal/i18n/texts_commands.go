@@ -12,8 +12,8 @@ var (
 		"I'm here. Tell me what you need, or send /help for the commands."}
 	Unreadable = Phrase{"暂时看不懂这种消息，请用文字告诉我。",
 		"I can't read this kind of message yet. Please send it as text."}
-	NotAllowed = Phrase{"这个机器人还没有所有者。如果日志里有一次性口令（MAGPIE-…），把它私聊发给我，机器人就归你所有；也可以把你的 ID %s 写进配置文件的 [access] owner，再重新加载。",
-		"This bot has no owner yet. If the log shows a one-time code (MAGPIE-…), send it to me in a private chat to become the owner. Or set [access] owner to your ID, %s, in the configuration file and reload it."}
+	NotAllowed = Phrase{"这个机器人还没有所有者。如果日志里有一次性口令（MAGPIE-…），把它私聊发给我，机器人就归你所有；也可以把你的 ID %[1]s 写进配置文件的 %[2]s owner，再重新加载。",
+		"This bot has no owner yet. If the log shows a one-time code (MAGPIE-…), send it to me in a private chat to become the owner. Or set %[2]s owner to your ID, %[1]s, in the configuration file and reload it."}
 	HelpHelp = Phrase{"查看命令", "list the commands"}
 	HelpHead = Phrase{"**直接发消息就可以和助手对话。** 群里请 @我。\n\n命令：",
 		"**Just send a message to talk to the agent.** In groups, mention me.\n\nCommands:"}
