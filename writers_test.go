@@ -33,6 +33,7 @@ var besides = map[string]string{
 	"setTurnCard":        "the card, as soon as it is posted",
 	"setTurnDraft":       "at the speed of drawing",
 	"setNewestButtons":   "where buttons are that go when a newer card follows",
+	"importTurn":         "the session in which a turn has happened without this program",
 	"forgetPastSessions": "a session that holds what was taken back",
 	"describeApproval":   "what people are asked",
 	"describeSettlement": "who has decided, and in which words",

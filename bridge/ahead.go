@@ -5,7 +5,6 @@ import (
 	"errors"
 	"time"
 
-	"github.com/google/uuid"
 	"github.com/rs/zerolog"
 
 	"magpie/bridge/access"
@@ -151,19 +150,14 @@ func (a *aheadStarts) start(ctx context.Context, key chat.Key, s aheadSign) erro
 	} else if err != nil {
 		return err
 	}
-	claim, err := a.preview.claim(ctx, chat.Message{Key: key, Text: "?", Time: time.Now()})
+	if held, err := a.turns.isHeld(ctx, key); err != nil || held {
+		return err
+	}
+	claim, err := a.nextClaim(ctx, key)
 	if err != nil || a.upkeep.IsDue(claim.Chat) || s.age > 0 && time.Since(claim.Chat.Turned) > s.age {
 		return err
 	}
-	if claim.Resume {
-		if cause := a.cfg.checkResumable(claim.Chat); cause != "" {
-			return &claude.LostError{Session: claim.Turn.Session, Cause: cause}
-		}
-	} else {
-		claim.Turn.Session = uuid.NewString()
-	}
-	known := func() []string { return promptIDs(knownPrompts(ctx, a.db, claim)) }
-	spec, err := a.specs.sessionSpec(ctx, claim, claim.Resume, known)
+	spec, err := a.spec(ctx, claim)
 	if err != nil {
 		return err
 	}

@@ -18,6 +18,7 @@ import (
 	"magpie/bridge/attachment"
 	"magpie/bridge/budget"
 	"magpie/bridge/delivery"
+	"magpie/bridge/handoff"
 	"magpie/bridge/homes"
 	"magpie/bridge/language"
 	"magpie/bridge/overheard"
@@ -76,10 +77,12 @@ type Config struct {
 	OnTurnEnd   func(TurnEnd)      // called after each turn; may be nil
 	// the language of chats that have not chosen one; empty = the language that each chat writes in
 	Lang      string
-	NewLang   string  // the language of a chat without messages; empty = Chinese
-	OwnerLang string  // the owner's language before his first message; empty = unknown
-	Version   string  // of the program; shown to admins
-	Checks    []Check // the checks of /doctor
+	NewLang   string // the language of a chat without messages; empty = Chinese
+	OwnerLang string // the owner's language before his first message; empty = unknown
+	// who uses the terminals of this machine; no ID = there is no way in for them
+	Operator chat.Actor
+	Version  string  // of the program; shown to admins
+	Checks   []Check // the checks of /doctor
 
 	// writes one record of an exported History as a line; nil = the export has no machine-readable file
 	WriteRecord func(*bytes.Buffer, db.Record) error
@@ -129,6 +132,7 @@ type Bridge struct {
 	files     *attachment.Store
 	followUps followUps
 	limits    *usageLimits
+	handoffs  *handoff.Handoffs
 	ahead     *aheadStarts
 	arrivals  arrivals
 	homes     homes.Homes
@@ -168,6 +172,7 @@ func (b *Bridge) Run(ctx context.Context) error {
 	others.Go(func() { b.access.Run(ctx) })
 	others.Go(func() { b.sendDigests(ctx) })
 	others.Go(func() { b.limits.Run(ctx) })
+	others.Go(func() { b.handoffs.Run(ctx) })
 	others.Go(func() { b.upkeep.WatchStale(ctx) })
 	others.Go(func() { b.ahead.restore(ctx) })
 	b.queues.run(ctx, b.cfg.Shutdown)

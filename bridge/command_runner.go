@@ -164,9 +164,9 @@ func (cs *commandSet) replyLater(o invocation, p plan) {
 	o.late = true
 	cs.jobs.Enqueue(func(ctx context.Context) {
 		what, err := p(ctx, o)
-		if err == nil && what.reply != "" && ctx.Err() == nil {
+		if err == nil && (what.reply != "" || what.card != nil) && ctx.Err() == nil {
 			// The idempotency key contains the command's message, so a redelivered command is answered once.
-			post := db.Post{Key: o.Key, Idem: "later:" + o.ID, ReplyTo: cmp.Or(o.answers, o.ID), Text: what.reply}
+			post := db.Post{Key: o.Key, Idem: "later:" + o.ID, ReplyTo: cmp.Or(o.answers, o.ID), Text: what.reply, Card: what.card}
 			err = cs.outbox.Enqueue(context.WithoutCancel(ctx), post)
 		}
 		if err != nil {

@@ -17,6 +17,7 @@ import (
 	"magpie/bridge/attachment"
 	"magpie/bridge/budget"
 	"magpie/bridge/delivery"
+	"magpie/bridge/handoff"
 	"magpie/bridge/language"
 	"magpie/bridge/login"
 	"magpie/bridge/upkeep"
@@ -121,6 +122,7 @@ type commandSet struct {
 	ahead     *aheadStarts
 	budget    *budget.Budget
 	limits    *usageLimits
+	handoffs  *handoff.Handoffs
 	servers   *serverStates
 	logins    *login.Logins
 	exporting sync.Map // the chats with an export in progress, by chat.Key
@@ -179,6 +181,8 @@ func settingTable() []command {
 			group: i18n.GroupAdmin, plan: (*commandSet).checkUp},
 		{name: "login", aliases: []string{"登录"}, args: i18n.ArgsLogin, help: i18n.HelpLogin, admin: true, machine: true,
 			group: i18n.GroupAdmin, plan: (*commandSet).logIn},
+		{name: "handoff", aliases: []string{"接力"}, args: i18n.ArgsHandoff, help: i18n.HelpHandoff, admin: true,
+			group: i18n.GroupAdmin, plan: (*commandSet).handOff},
 		{name: "allow", aliases: []string{"授权"}, args: i18n.ArgsAllow, help: i18n.HelpAllow,
 			group: i18n.GroupPermissions, plan: (*commandSet).allow},
 		{name: "approvals", aliases: []string{"审批"}, args: i18n.ArgsApprovals, help: i18n.HelpApprovals,

@@ -144,6 +144,9 @@ var commandCases = map[string][]commandCase{
 		{args: "reload", reply: i18n.NoReload},
 	},
 	"doctor": {{reply: i18n.DoctorBegun}},
+	"handoff": {
+		{reply: i18n.HandoffNoTerminal}, {args: "what", reply: i18n.HandoffUsage}, {args: "back"},
+	},
 	"login": {
 		{args: "what", reply: i18n.LoginUsage, inGroup: i18n.LoginPrivate},
 		{reply: i18n.LoginBegun, inGroup: i18n.LoginPrivate, only: chat.Private, does: func(w *memoryRig, _ db.Chat) bool {

@@ -202,11 +202,12 @@ func promptIDs(prompts []db.Prompt) []string {
 // no ID because it is from an old version, the list is empty. The session is then resumed unchecked, since that should
 // not keep anybody from an answer.
 func knownPrompts(ctx context.Context, store *db.DB, c db.Claim) []db.Prompt {
-	list, err := store.Turns().Prompts(ctx, c.Turn.Key, c.Turn.ID)
 	last := c.Turn.ID
 	if own := c.Chat.Session; own.ID == c.Turn.Session {
 		last = own.Turn
 	}
+	// A turn that has waited for a terminal is older than those of the terminal.
+	list, err := store.Turns().Prompts(ctx, c.Turn.Key, max(c.Turn.ID, last))
 	if n := len(list); err == nil && n > 0 && list[n-1].Turn > last { // it was not used for long
 		var older []db.Prompt
 		older, err = store.Turns().Prompts(ctx, c.Turn.Key, last)

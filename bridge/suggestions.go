@@ -3,6 +3,7 @@ package bridge
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"sync"
 	"time"
@@ -115,7 +116,7 @@ func (cs *commandSet) askSuggested(ctx context.Context, p chat.Press, l i18n.Lan
 	ask := func(context.Context, invocation) (commandResult, error) {
 		return commandResult{ask: question, effects: []db.Effect{db.IfLast{Turn: p.Action.Turn}}}, nil
 	}
-	switch err := cs.executePress(ctx, p, db.SuggestionID(p.Action.Turn), "", ask); {
+	switch err := cs.executePress(ctx, p, db.PressID(fmt.Sprintf("suggestion:%d", p.Action.Turn)), "", ask); {
 	case errors.Is(err, db.ErrNotFound):
 		return i18n.SuggestionOver.In(l), nil
 	case err != nil:

@@ -12,6 +12,7 @@ import (
 	"magpie/bridge/attachment"
 	"magpie/bridge/budget"
 	"magpie/bridge/delivery"
+	"magpie/bridge/handoff"
 	"magpie/bridge/overheard"
 	"magpie/bridge/turncard"
 	"magpie/bridge/upkeep"
@@ -95,6 +96,7 @@ type turnRunner struct {
 	upkeep    *upkeep.Keeper
 	ahead     *aheadStarts
 	limits    *usageLimits
+	handoffs  *handoff.Handoffs
 	outbox    *delivery.Outbox
 	resumes   bool // a session goes on with the next turn
 }
@@ -118,7 +120,7 @@ func (r *turnRunner) run(ctx context.Context, claim db.Claim) {
 // runWith runs a turn to its end; answer runs the agent.
 func (r *turnRunner) runWith(ctx context.Context, t *turn, answer func(context.Context, *turn) turncard.Outcome) {
 	key := t.Turn.Key
-	if r.limits.postpone(ctx, t.Claim) {
+	if r.postponeHeld(ctx, t) || r.limits.postpone(ctx, t.Claim) {
 		r.busy.end(key)
 		return
 	}

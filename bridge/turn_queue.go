@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/rs/zerolog"
 
+	"magpie/bridge/handoff"
 	"magpie/bridge/workqueue"
 	"magpie/db"
 	"magpie/db/cluster"
@@ -27,7 +28,9 @@ type turnQueue struct {
 	place   *cluster.Place // see [db.DB.Place]
 	jobs    *workqueue.Queue
 	busy    *busyChats
-	run     func(context.Context, db.Claim) // answers a claimed turn
+	// the chats that go on in a terminal
+	handoffs *handoff.Handoffs
+	run      func(context.Context, db.Claim) // answers a claimed turn
 	// closed when it is known in which chats the previous process has left something
 	listed chan struct{}
 	// by chat in which it has: what happens before the chat's turns, func(context.Context) error, and what is closed when
@@ -243,11 +246,14 @@ func (q *turnQueue) openTurns(ctx context.Context, key chat.Key) (ids []int64, e
 	return ids, err
 }
 
-// isBusy reports whether the chat has a running or waiting turn.
+// isBusy reports whether the chat has a running or waiting turn, or is in a terminal.
 func (q *turnQueue) isBusy(ctx context.Context, key chat.Key) (bool, error) {
 	if err := q.awaitRecovery(ctx, key); err != nil { // what the previous process left may be about to end
 		return false, err
 	}
 	open, err := q.openTurns(ctx, key)
-	return len(open) > 0, err
+	if err != nil || len(open) > 0 {
+		return len(open) > 0, err
+	}
+	return q.isHeld(ctx, key)
 }

@@ -65,7 +65,12 @@ func New(config Config, store *db.DB, pool *claude.Pool, messenger delivery.Mess
 	files := attachment.New(cfg.Files, store, cfg.redactForHistory, login.WithoutCodes)
 	tools := &toolset.Set{
 		DB: store, Context: manager, Config: cfg.Context, Outbox: outbox, Clean: cfg.clean, Server: cfg.Tools,
-		Running: busy.worksFor, Log: log,
+		Running: func(key chat.Key) (db.Claim, string, bool) {
+			if claim, project, ok := busy.worksFor(key); ok {
+				return claim, project, true
+			}
+			return turns.handoffs.WorksFor(key)
+		}, Log: log,
 	}
 	logins := &login.Logins{
 		Pool: pool, Out: out, Jobs: aside, Log: log, Patience: login.Patience, LoggedIn: limits.loggedIn,
@@ -120,9 +125,11 @@ func New(config Config, store *db.DB, pool *claude.Pool, messenger delivery.Mess
 		resumes: resumes,
 	}
 	turns.run = runner.run
+	turns.handoffs = newHandoffs(cfg, turns, ahead, limits, history, log)
+	runner.handoffs, commands.handoffs = turns.handoffs, turns.handoffs
 	b := &Bridge{
 		cfg: cfg, db: store, log: log, context: manager, access: control, pool: pool, languages: languages,
-		limits: limits, ahead: ahead, runner: runner,
+		limits: limits, ahead: ahead, runner: runner, handoffs: turns.handoffs,
 		budget: budget, files: files, followUps: followUps,
 		queues: queues{
 			busy: busy, turns: turns, upkeep: upkeep, approvals: approvals, outbox: outbox, reactions: reactions,

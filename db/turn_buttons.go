@@ -43,10 +43,6 @@ func (o Outbox) ForgetButtons(ctx context.Context, key chat.Key, turn int64) err
 	return nil
 }
 
-// SuggestionID is the message ID of the question suggested after a turn: it is asked once, however often its button is
-// pressed.
-func SuggestionID(turn int64) string { return PressID(fmt.Sprintf("suggestion:%d", turn)) }
-
 const isLastTurn = `SELECT t.id FROM turns t JOIN chats c ON c.key = t.chat_key
 	WHERE t.id = ?2 AND t.chat_key = ?1 AND t.epoch = c.epoch AND (?3 = 1 OR t.state IN ('done', 'failed') AND NOT EXISTS (
 		SELECT 1 FROM messages m WHERE m.chat_key = ?1 AND m.turn_id > ?2 AND m.turn_id > 0))`

@@ -2,6 +2,7 @@ package db_test
 
 import (
 	"errors"
+	"fmt"
 	"testing"
 
 	"magpie/db"
@@ -21,7 +22,7 @@ func TestASuggestionIsVoidOnceSomethingIsAsked(t *testing.T) {
 	if err := d.Turns().Suggest(t.Context(), first.Turn, chat.Card{}); err != nil {
 		t.Error(err)
 	}
-	press := say(db.SuggestionID(first.Turn.ID), "two")
+	press := say(db.PressID(fmt.Sprintf("suggestion:%d", first.Turn.ID)), "two")
 	press.Effects = []db.Effect{db.IfLast{Turn: first.Turn.ID}}
 	if a := accept(t, d, press); !a.Fresh || a.Turn == 0 {
 		t.Errorf("pressed: %+v", a)
@@ -32,12 +33,12 @@ func TestASuggestionIsVoidOnceSomethingIsAsked(t *testing.T) {
 	second := claim(t, d, "s-2")
 	finish(t, d, db.TurnResult{Turn: second.Turn, State: convo.Done})
 	accept(t, d, say("om_3", "three"))
-	late := say(db.SuggestionID(second.Turn.ID), "four")
+	late := say(db.PressID(fmt.Sprintf("suggestion:%d", second.Turn.ID)), "four")
 	late.Effects = []db.Effect{db.IfLast{Turn: second.Turn.ID}}
 	if _, err := d.Messages().Accept(t.Context(), late); !errors.Is(err, db.ErrNotFound) {
 		t.Errorf("pressed late: %v", err)
 	}
-	forged := say(db.SuggestionID(second.Turn.ID), "five")
+	forged := say(db.PressID(fmt.Sprintf("suggestion:%d", second.Turn.ID)), "five")
 	forged.Key, forged.Effects = chat.FeishuChat("oc_other"), late.Effects
 	if _, err := d.Messages().Accept(t.Context(), forged); !errors.Is(err, db.ErrNotFound) {
 		t.Errorf("pressed elsewhere: %v", err)

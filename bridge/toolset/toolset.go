@@ -47,15 +47,20 @@ type Turn struct {
 func (s *Set) tools(kind chat.Kind) []agenttools.Tool {
 	var tools []agenttools.Tool
 	if s.Config.Memory.Tools {
-		tools = append(tools,
-			agenttools.New("remember", s.rememberTool(kind), s.Remember),
-			agenttools.New("search_memory", searchMemoryTool, s.SearchMemory),
-			agenttools.New("search_history", searchHistoryTool, s.SearchHistory))
+		tools = s.memoryTools(kind)
 	}
 	if s.Outbox.SendsFiles() {
 		tools = append(tools, agenttools.New("send_file", sendFileTool, s.SendFile))
 	}
 	return tools
+}
+
+func (s *Set) memoryTools(kind chat.Kind) []agenttools.Tool {
+	return []agenttools.Tool{
+		agenttools.New("remember", s.rememberTool(kind), s.Remember),
+		agenttools.New("search_memory", searchMemoryTool, s.SearchMemory),
+		agenttools.New("search_history", searchHistoryTool, s.SearchHistory),
+	}
 }
 
 // Descriptions of the tools, for the agent. The model chooses a tool by its description alone, so each also says when
@@ -86,6 +91,15 @@ func (s *Set) For(c db.Chat) func() claude.Tools {
 		return nil
 	}
 	return func() claude.Tools { return toolsOf(s.Server.Grant(c.Key, s.tools(c.Kind))) }
+}
+
+// ForTerminal provides the tools for whoever goes on with a chat in a terminal; nil = none. What is sent from there nobody
+// has asked for.
+func (s *Set) ForTerminal(c db.Chat) func() claude.Tools {
+	if s.Server == nil || !s.Config.Memory.Tools {
+		return nil
+	}
+	return func() claude.Tools { return toolsOf(s.Server.Grant(c.Key, s.memoryTools(c.Kind))) }
 }
 
 // Unbound is For for a process that belongs to no chat yet.

@@ -17,6 +17,9 @@ const DoAsk = "ask"
 // DoAskAgain is the action that asks a refused question once more, when the model's limit has ended.
 const DoAskAgain = "ask_again"
 
+// TakeBack is the command that takes a chat back from its terminal.
+const TakeBack = "/handoff back"
+
 // buttons are the buttons of an ended turn.
 func (v State) buttons() []chat.Button {
 	again := CommandButton(i18n.CardNewButton.In(v.Lang), "/new")
@@ -28,6 +31,10 @@ func (v State) buttons() []chat.Button {
 		}
 		ask := chat.Action{Do: DoAsk, Turn: v.turn, ID: v.suggests}
 		return []chat.Button{{Label: v.suggests, Newest: true, Action: ask}, again}
+	case v.outcome.State == convo.Queued && v.outcome.Away:
+		return []chat.Button{
+			CommandButton(i18n.TakeBackButton.In(v.Lang), TakeBack), turnButton(v.turn, v.Lang, i18n.CancelButton, DoStop),
+		}
 	case v.outcome.State == convo.Queued && v.outcome.Until != "":
 		return []chat.Button{turnButton(v.turn, v.Lang, i18n.CancelButton, DoStop)}
 	case v.outcome.State == convo.Interrupted:

@@ -23,6 +23,7 @@ type Outcome struct {
 	Notice  i18n.Phrase // for the user; zero on success
 	Words   string      // what the server of the model said, or the hook; empty = unknown
 	Until   string      // the time until which the model is limited, for readers; empty = it is not
+	Away    bool        // the chat is in a terminal, for which the turn waits
 	LogIn   bool        // whoever asked can log the agent in, here
 }
 

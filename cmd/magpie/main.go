@@ -28,6 +28,7 @@ type cli struct {
 
 	Serve   serveCmd   `cmd:"" group:"run" help:"Run the bridge."`
 	Chat    chatCmd    `cmd:"" group:"run" help:"Chat with the agent in this terminal, through the bridge that runs on this machine."`
+	Attach  attachCmd  `cmd:"" group:"run" help:"Go on with a chat in this terminal, with Claude Code itself."`
 	Service serviceCmd `cmd:"" group:"run" help:"Run Magpie as a service of systemd, launchd or the Windows task scheduler."`
 	Doctor  doctorCmd  `cmd:"" group:"run" help:"Check that everything Magpie needs is in place, and say how to fix the rest."`
 	Nodes   nodesCmd   `cmd:"" group:"run" help:"List the bridges that share a database of PostgreSQL."`

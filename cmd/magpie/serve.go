@@ -245,7 +245,7 @@ func (p *program) openTerminal() error {
 	}
 	t, err := terminal.New(folder)
 	if err == nil {
-		t.Also = p.tokenPages()
+		t.Also = p.terminalPages()
 	}
 	if err != nil && len(p.doors) == 0 {
 		return err // nobody could reach the bot
@@ -282,6 +282,9 @@ func (p *program) bridgeConfig() bridge.Config {
 		} else {
 			b.Apps = append(b.Apps, a.owned)
 		}
+	}
+	if p.cfg.Terminal.IsOn() {
+		b.Operator = operator()
 	}
 	b.Departments, b.Groups, b.Age = p.doors, p.doors, p.doors.Age
 	b.Tools, b.Files, b.Checks, b.Reload = p.tools, p.files, p.checks(), p.requestReload

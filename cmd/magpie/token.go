@@ -61,10 +61,17 @@ const (
 	tokenNoProject = "project"
 )
 
-// tokenPages serves what [tokenCmd] asks for.
-func (p *program) tokenPages() http.Handler {
-	tokens := p.store.Programs()
+// terminalPages serves what commands ask of the service.
+func (p *program) terminalPages() http.Handler {
 	mux := http.NewServeMux()
+	p.addTokenPages(mux)
+	mux.HandleFunc("POST /v1/attach", p.attach)
+	return mux
+}
+
+// addTokenPages serves what [tokenCmd] asks for.
+func (p *program) addTokenPages(mux *http.ServeMux) {
+	tokens := p.store.Programs()
 	handle := func(pattern string, do func(ctx context.Context, r tokenRequest) (tokenAnswer, error)) {
 		mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
 			var asked tokenRequest
@@ -112,7 +119,6 @@ func (p *program) tokenPages() http.Handler {
 		}
 		return tokenAnswer{}, err
 	})
-	return mux
 }
 
 // ask has the service of this machine do something about tokens.

@@ -5,6 +5,7 @@ var HelpInChinese = map[string]string{
 	"Show help.":         "显示帮助。",
 	"Print the version.": "显示版本。",
 
+	"Go on with a chat in this terminal, with Claude Code itself.":                             "在这个终端里用 Claude Code 本身继续一个聊天。",
 	"Chat with the agent in this terminal, through the bridge that runs on this machine.":      "在这个终端里和助手对话，通过本机上运行的鹊桥。",
 	"The chat to go on with, as in feishu:chat:oc_xxx or oc_xxx. Default: the terminal's own.": "要接着聊的聊天，例如 feishu:chat:oc_xxx 或 oc_xxx。默认：终端自己的聊天。",
 	"What to say. Default: asked for, or read from the standard input.":                        "要说的话。默认：在终端里输入，或从标准输入读取。",

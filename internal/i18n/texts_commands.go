@@ -37,6 +37,7 @@ var (
 	ArgsNew      = Phrase{"[第一个问题]", "[first question]"}
 	ArgsTitle    = Phrase{"[新标题]", "[new title]"}
 	ArgsSearch   = Phrase{"词语", "words"}
+	ArgsHandoff  = Phrase{"[收回]", "[back]"}
 	ArgsResume   = Phrase{"[编号]", "[number]"}
 	ArgsHistory  = Phrase{"[条数]", "[count]"}
 	ArgsContext  = Phrase{"[问题]", "[question]"}
@@ -49,6 +50,7 @@ var (
 	HelpRetry     = Phrase{"重新回答上一个问题", "answer the last question again"}
 	HelpTitle     = Phrase{"查看或修改本聊天的标题", "show or change this chat's title"}
 	HelpSearch    = Phrase{"查找以前的对话", "find earlier conversations"}
+	HelpHandoff   = Phrase{"到终端里用 Claude Code 本身继续这个对话", "go on in a terminal, with Claude Code itself"}
 	HelpResume    = Phrase{"列出以前的会话，或回到其中一个", "list earlier sessions, or go back to one"}
 	HelpModel     = Phrase{"查看或选择模型", "show or choose the model"}
 	HelpEffort    = Phrase{"查看或选择思考深度", "show or choose the thinking effort"}

@@ -56,13 +56,25 @@ func (a Agent) arguments(spec Spec) []string {
 	if spec.Task != "" {
 		return a.taskArguments(spec)
 	}
+	args := []string{
+		"-p", "--input-format", "stream-json", "--output-format", "stream-json", "--verbose",
+		"--include-partial-messages", "--replay-user-messages", "--permission-prompt-tool", "stdio",
+	}
+	args = append(args, a.sessionArguments(spec)...)
+	if spec.Budget > 0 {
+		args = append(args, "--max-budget-usd="+strconv.FormatFloat(spec.Budget, 'f', -1, 64))
+	}
+	return append(args, a.suggestArguments(spec)...)
+}
+
+// sessionArguments are those of a session, whether this program or somebody in a terminal talks to it.
+func (a Agent) sessionArguments(spec Spec) []string {
 	c, disallowed := a.Config, disallowedTools
 	if spec.Mode == autoMode {
 		disallowed = slices.Concat(disallowed, approvalRules)
 	}
 	args := []string{
-		"-p", "--input-format", "stream-json", "--output-format", "stream-json", "--verbose",
-		"--include-partial-messages", "--replay-user-messages", "--permission-prompt-tool", "stdio", a.settingsArgument(),
+		a.settingsArgument(),
 		"--setting-sources=" + strings.Join(c.SettingSources, ","),
 		"--disallowedTools=" + strings.Join(disallowed, ","),
 		"--strict-mcp-config", // otherwise servers from a project's configuration would start without asking
@@ -84,16 +96,13 @@ func (a Agent) arguments(spec Spec) []string {
 	if e := cmp.Or(spec.Effort, c.Effort); e != "" {
 		args = append(args, "--effort="+e)
 	}
-	if spec.Budget > 0 {
-		args = append(args, "--max-budget-usd="+strconv.FormatFloat(spec.Budget, 'f', -1, 64))
-	}
 	if spec.Files != "" {
 		args = append(args, "--add-dir="+spec.Files)
 	}
 	for _, rule := range c.AllowedTools {
 		args = append(args, "--allowedTools="+rule)
 	}
-	return append(args, a.suggestArguments(spec)...)
+	return args
 }
 
 // taskArguments make the CLI a plain model: it has no tools and keeps no transcript.

@@ -99,6 +99,9 @@ func withPeer(ctx context.Context, c net.Conn) context.Context {
 	return context.WithValue(ctx, peerKey{}, uid)
 }
 
+// UserOf is the user who has sent a request to [Door.Also].
+func UserOf(r *http.Request) (uid int) { return r.Context().Value(peerKey{}).(int) }
+
 // onlyOwners answers nobody but the user that runs the service, and root, even if the socket's folder lets others in.
 func onlyOwners(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -143,7 +146,7 @@ func hear(w http.ResponseWriter, r *http.Request, h door.Handler) {
 		http.Error(w, fmt.Sprint("no message of a terminal, or not in a chat that it can be in: ", err), http.StatusBadRequest)
 		return
 	}
-	toast, uid := "", r.Context().Value(peerKey{}).(int)
+	toast, uid := "", UserOf(r)
 	who := chat.Actor{ID: actorID(uid)}
 	if u, err := user.LookupId(strconv.Itoa(uid)); err == nil {
 		who.Name = u.Username

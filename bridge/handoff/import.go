@@ -1,0 +1,181 @@
+package handoff
+
+import (
+	"context"
+	"errors"
+	"os"
+	"strings"
+	"time"
+
+	"magpie/bridge/approval"
+	"magpie/db"
+	"magpie/db/handoffs"
+	"magpie/internal/agenttools"
+	"magpie/internal/chat"
+	"magpie/internal/claude"
+	"magpie/internal/claude/stream"
+	"magpie/internal/claude/transcript"
+	"magpie/internal/convo"
+)
+
+// importNew adds to the History what was said in a terminal, if the transcript has grown. While the terminal lives, it leaves
+// out what goes on.
+func (h *Handoffs) importNew(ctx context.Context, l handoffs.Lease, t *terminal, lives bool) error {
+	path, err := h.transcripts(l).Path(l.Cwd, l.Session)
+	if err != nil {
+		return err
+	}
+	var size int64
+	if info, err := os.Stat(path); err == nil {
+		size = info.Size()
+	}
+	if lives && size == t.size {
+		return nil
+	}
+	turns, err := h.unknown(ctx, l)
+	if err == nil {
+		err = h.add(ctx, l, turns, lives)
+	}
+	if err == nil {
+		t.size = size
+	}
+	return err
+}
+
+func (h *Handoffs) transcripts(l handoffs.Lease) claude.Transcripts {
+	return h.Pool.Config().Transcripts(l.Key.String())
+}
+
+// unknown lists the turns of a session that are not in the History.
+func (h *Handoffs) unknown(ctx context.Context, l handoffs.Lease) ([]transcript.Turn, error) {
+	known, err := h.DB.Handoffs().Prompts(ctx, l)
+	if err != nil {
+		return nil, err
+	}
+	return h.transcripts(l).Turns(l.Cwd, l.Session, known)
+}
+
+// add adds turns to the History; if the terminal lives, without the last one as long as it goes on.
+func (h *Handoffs) add(ctx context.Context, l handoffs.Lease, turns []transcript.Turn, lives bool) error {
+	var asked []chat.Message
+	var results []db.TurnResult
+	for i, t := range turns {
+		if !t.Typed || lives && i == len(turns)-1 && !t.Ended && t.Failure == "" {
+			continue
+		}
+		q, r := h.turn(ctx, l, t)
+		asked, results = append(asked, q), append(results, r)
+	}
+	added, err := h.DB.Handoffs().Import(ctx, asked, results)
+	if added > 0 {
+		h.Log.Info().Stringer("chat", l.Key).Int("turns", added).Msg("what was said in a terminal is stored")
+	}
+	return err
+}
+
+// turn is a turn of a terminal for the History. Nothing in a transcript is trusted: it is redacted as messages are.
+func (h *Handoffs) turn(ctx context.Context, l handoffs.Lease, t transcript.Turn) (chat.Message, db.TurnResult) {
+	q := chat.Message{
+		Key: l.Key, ID: "typed-" + t.ID, Role: chat.User, Class: chat.Talk, Actor: h.Operator, Text: h.Redact(t.Text), Time: t.Asked,
+	}
+	r := db.TurnResult{
+		Turn:  db.Turn{Key: l.Key, Epoch: l.Epoch, Session: l.Session, Prompt: t.ID},
+		State: convo.Done, Answer: h.Redact(t.Outcome.Text), Session: db.Session{ID: l.Session, Node: l.Node, Cwd: l.Cwd},
+	}
+	switch {
+	case t.Failure != "" && t.Failure != stream.FailAborted:
+		r.State, r.Failure = convo.Failed, string(t.Failure)
+	case !t.Ended:
+		r.State = convo.Cancelled
+	}
+	if t.Usage != (stream.Usage{}) {
+		r.Usage = h.Estimate(ctx, t.Asked, []claude.ModelUsage{{Model: t.Model, Usage: t.Usage}})
+		r.Usage.Duration = max(0, t.Updated.Sub(t.Asked))
+	}
+	names := map[string]string{}
+	for _, ev := range t.Tools {
+		var a db.Action
+		switch e := ev.(type) {
+		case stream.ToolUse:
+			names[e.ID] = e.Name
+			a = db.Action{Use: e.ID, Tool: e.Name, Input: approval.ShortInput(e.Input, h.Excerpt)}
+		case stream.ToolResult:
+			a = db.Action{Use: e.ID, Tool: names[e.ID], Output: h.Excerpt(e.Text), Ended: true, Failed: e.Failed}
+		}
+		if strings.HasPrefix(a.Tool, agenttools.Prefix) {
+			a.Input, a.Output = "", ""
+		}
+		r.Actions = append(r.Actions, db.RecordedAction{Action: a, Time: t.Asked})
+	}
+	return q, r
+}
+
+// settled is how long after a turn its own process may still write about it.
+const settled = 250 * time.Millisecond
+
+// Held finds out whether a claimed turn has to wait for a terminal, and until when it waits at most. If somebody has the
+// session of the chat open in one without having asked, its questions wait as well: two that write would not know of each
+// other. What was said in one that has ended is added to the History; then the chat has changed.
+func (h *Handoffs) Held(ctx context.Context, c db.Claim) (until time.Time, changed bool) {
+	l, held, err := h.Of(ctx, c.Turn.Key)
+	if err == nil && !held && c.Resume && c.Turn.Follows == 0 {
+		l, held, changed, err = h.find(ctx, c)
+	}
+	if err != nil && ctx.Err() == nil {
+		h.Log.Error().Err(err).Stringer("chat", c.Turn.Key).Msg("whether a chat is in a terminal is not known")
+	}
+	if held {
+		until = l.Since.AddDate(100, 0, 0) // it ends before: the turns are due then
+	}
+	return until, changed
+}
+
+// find looks for a terminal in which somebody has opened the session of a turn without asking, or has had it open.
+func (h *Handoffs) find(ctx context.Context, c db.Claim) (l handoffs.Lease, held, changed bool, err error) {
+	own := c.Chat.Session
+	if own.ID != c.Turn.Session || own.Node != "" && own.Node != h.Node {
+		return l, false, false, nil
+	}
+	l = handoffs.Lease{Key: c.Turn.Key, Node: h.Node, Epoch: c.Turn.Epoch, Session: own.ID, Cwd: own.Cwd, Found: true}
+	agent, err := h.Pool.Config().AgentOf(l.Key.String())
+	if err != nil {
+		return l, false, false, err
+	}
+	if l.Pid, l.Started = agent.InTerminal(own.ID); l.Pid != 0 {
+		if l, err = h.DB.Handoffs().Take(ctx, l); err == nil {
+			h.Log.Warn().Stringer("chat", l.Key).Int("pid", l.Pid).
+				Msg("somebody has the session of a chat open in a terminal; its questions wait for its end")
+			h.look()
+		}
+		return l, err == nil, false, err
+	}
+	path, err := h.transcripts(l).Path(own.Cwd, own.ID)
+	if err != nil {
+		return l, false, false, nil //nolint:nilerr // the session is lost, which the turn notices
+	}
+	if info, err := os.Stat(path); err != nil || !info.ModTime().After(c.Chat.Turned.Add(settled)) {
+		return l, false, false, nil //nolint:nilerr // likewise
+	}
+	known, err := h.DB.Handoffs().Prompts(ctx, l)
+	if err != nil {
+		return l, false, false, err
+	}
+	lost := new(claude.LostError)
+	if _, err := h.transcripts(l).Verify(own.Cwd, own.ID, known); !errors.As(err, &lost) || lost.Cause != claude.LostForeign {
+		return l, false, false, nil //nolint:nilerr // likewise
+	}
+	turns, err := h.transcripts(l).Turns(own.Cwd, own.ID, known)
+	if err != nil {
+		return l, false, false, err
+	}
+	for _, t := range turns {
+		if !t.Typed && t.ID != c.Turn.Prompt {
+			return l, false, false, nil // the session is lost, which the turn notices
+		}
+	}
+	if len(turns) == 0 {
+		return l, false, false, nil
+	}
+	<-h.Pool.Drop(l.Key.String()) // it does not know what was said
+	return l, false, true, h.add(ctx, l, turns, false)
+}

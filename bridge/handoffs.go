@@ -1,0 +1,154 @@
+package bridge
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/rs/zerolog"
+
+	"magpie/bridge/handoff"
+	"magpie/bridge/turncard"
+	"magpie/db"
+	"magpie/db/handoffs"
+	"magpie/internal/chat"
+	"magpie/internal/claude"
+	"magpie/internal/claude/workspace"
+	"magpie/internal/convo"
+	"magpie/internal/i18n"
+)
+
+// Attach has a chat go on in a terminal whose process is pid, and returns how that becomes the CLI. For the errors see
+// [handoff.Handoffs.Take].
+func (b *Bridge) Attach(ctx context.Context, key chat.Key, pid int) (handoffs.Lease, workspace.Launch, error) {
+	if err := b.turns.awaitRecovery(ctx, key); err != nil {
+		return handoffs.Lease{}, workspace.Launch{}, err
+	}
+	return b.handoffs.Attach(ctx, key, pid)
+}
+
+// nextClaim is the turn that the next question of a chat would be. If its session cannot be resumed here, that is the error.
+func (a *aheadStarts) nextClaim(ctx context.Context, key chat.Key) (db.Claim, error) {
+	claim, err := a.preview.claim(ctx, chat.Message{Key: key, Text: "?", Time: time.Now()})
+	if err != nil {
+		return claim, err
+	}
+	if !claim.Resume {
+		claim.Turn.Session = uuid.NewString()
+	} else if cause := a.cfg.checkResumable(claim.Chat); cause != "" {
+		return claim, &claude.LostError{Session: claim.Turn.Session, Cause: cause}
+	}
+	return claim, nil
+}
+
+// spec is the specification of the process for the turn.
+func (a *aheadStarts) spec(ctx context.Context, claim db.Claim) (claude.Spec, error) {
+	known := func() []string { return promptIDs(knownPrompts(ctx, a.db, claim)) }
+	return a.specs.sessionSpec(ctx, claim, claim.Resume, known)
+}
+
+// terminalSpec is the spec of the CLI in a terminal.
+func (a *aheadStarts) terminalSpec(ctx context.Context, claim db.Claim) (claude.Spec, error) {
+	tools := a.specs.tools
+	spec, err := a.spec(ctx, claim)
+	spec.Tools = tools.ForTerminal(claim.Chat)
+	return spec, err
+}
+
+// isHeld reports whether a chat is in a terminal.
+func (q *turnQueue) isHeld(ctx context.Context, key chat.Key) (bool, error) {
+	_, held, err := q.handoffs.Of(ctx, key)
+	return held, err
+}
+
+// postponeHeld makes a claimed turn wait while its chat is in a terminal, and reports whether it does.
+func (r *turnRunner) postponeHeld(ctx context.Context, t *turn) bool {
+	key, log := t.Turn.Key, zerolog.Ctx(ctx)
+	if t.Turn.Stopped || t.Turn.Follows != 0 {
+		return false
+	}
+	until, changed := r.handoffs.Held(ctx, t.Claim)
+	if changed {
+		if c, err := r.db.Chats().Get(ctx, key); err == nil && c.Epoch == t.Turn.Epoch {
+			t.Chat.Session = c.Session
+		}
+	}
+	if until.IsZero() {
+		return false
+	}
+	end := turncard.Outcome{State: convo.Queued, Away: true, Notice: i18n.HandoffWaits}
+	card := turncard.New(t.Turn.ID, r.cfg.langOf(t.Chat), time.Now()).Finish(end).Card(time.Now())
+	if err := r.db.Turns().Postpone(context.WithoutCancel(ctx), t.Turn, until, card); err != nil {
+		log.Error().Err(err).Msg("a question in a chat that is in a terminal does not wait; it is asked at once")
+		return false
+	}
+	log.Info().Msg("the chat is in a terminal; the turn waits")
+	r.outbox.Wake(key)
+	if _, held, err := r.handoffs.Of(ctx, key); err == nil && !held { // it came back in between
+		r.limits.release(key)
+	}
+	return true
+}
+
+// handOff is the command /handoff: the chat goes on in a terminal, or comes back from it.
+func (cs *commandSet) handOff(ctx context.Context, o invocation) (commandResult, error) {
+	operator := cs.cfg.Operator
+	back := slices.Contains([]string{"back", "收回"}, strings.ToLower(o.args))
+	switch {
+	case !back && o.args != "":
+		return o.say(i18n.HandoffUsage)
+	case !back && operator.ID == "":
+		return o.say(i18n.HandoffNoTerminal)
+	case !o.late:
+		return commandResult{later: true}, nil // it may wait for the end of a process
+	case back:
+		return cs.takeBack(ctx, o)
+	}
+	l, _, err := cs.handoffs.Take(ctx, o.Key, 0)
+	switch lost := new(claude.LostError); {
+	case errors.Is(err, handoffs.ErrTaken) && l.Found:
+		return o.say(i18n.HandoffByHand, l.Pid, l.Node)
+	case errors.Is(err, handoffs.ErrTaken) && l.Pid != 0:
+		return offer(i18n.HandoffTaken.Sprintf(o.lang, l.Node), []chat.Button{takeBackButton(o.lang)})
+	case errors.Is(err, handoffs.ErrTaken), err == nil:
+		return offer(i18n.HandoffReady.Sprintf(o.lang, operator.Name, l.Node, o.Key), []chat.Button{takeBackButton(o.lang)})
+	case errors.Is(err, handoffs.ErrBusy):
+		return o.say(i18n.Busy)
+	case errors.As(err, &lost):
+		return o.say(i18n.HandoffLost, lostText(lost.Cause).In(o.lang))
+	}
+	return commandResult{reply: i18n.HandoffFailed.Sprintf(o.lang, i18n.ErrorText(o.lang, err))}, nil
+}
+
+func takeBackButton(l i18n.Lang) chat.Button {
+	return turncard.CommandButton(i18n.TakeBackButton.In(l), turncard.TakeBack)
+}
+
+// takeBack takes a chat back from its terminal.
+func (cs *commandSet) takeBack(ctx context.Context, o invocation) (commandResult, error) {
+	l, held, err := cs.handoffs.Recall(ctx, o.Key)
+	switch {
+	case err != nil:
+		return commandResult{}, err
+	case !held:
+		return o.say(i18n.HandoffNone)
+	case l.Found:
+		return o.say(i18n.HandoffByHand, l.Pid, l.Node)
+	}
+	return o.say(i18n.HandoffRecalled)
+}
+
+// newHandoffs makes what hands chats to terminals, of parts that are made already.
+func newHandoffs(
+	cfg *Config, turns *turnQueue, ahead *aheadStarts, limits *usageLimits, history historyWriter, log zerolog.Logger,
+) *handoff.Handoffs {
+	budget := ahead.specs.budget
+	return handoff.New(handoff.Config{
+		DB: history.db, Pool: ahead.pool, Outbox: limits.outbox, Languages: history.languages, Node: cfg.Node,
+		Operator: cfg.Operator, Claim: ahead.nextClaim, Spec: ahead.terminalSpec, Wake: turns.wake,
+		Redact: cfg.redactForHistory, Excerpt: cfg.excerptForHistory, Estimate: budget.Estimate, Log: log,
+	})
+}

@@ -1,0 +1,323 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	"magpie/db/dbtest"
+	"magpie/internal/chat"
+	"magpie/internal/claude/claudetest"
+	"magpie/internal/claude/workspace"
+	"magpie/internal/feishusim"
+	"magpie/internal/modelsim"
+	"magpie/internal/operator/config"
+)
+
+// typesThere is a configuration for that CLI, which asks once whether the key in its environment is to be used.
+func typesThere(t *testing.T, command string) func(*config.Config) {
+	return func(c *config.Config) {
+		c.Claude.Command = command
+		for _, kv := range c.Claude.Environ {
+			if dir, ok := strings.CutPrefix(kv, "CLAUDE_CONFIG_DIR="); ok {
+				must(t, os.MkdirAll(dir, 0o700))
+				must(t, os.WriteFile(filepath.Join(dir, ".claude.json"),
+					[]byte(`{"customApiKeyResponses":{"approved":["sk-test-dummy"],"rejected":[]}}`), 0o600))
+			}
+		}
+	}
+}
+
+// hasTyped says that the machine's user has used the CLI in the project before.
+func hasTyped(t *testing.T) func(*config.Config) {
+	return func(c *config.Config) {
+		for _, kv := range c.Claude.Environ {
+			if dir, ok := strings.CutPrefix(kv, "CLAUDE_CONFIG_DIR="); ok {
+				must(t, os.MkdirAll(dir, 0o700))
+				must(t, os.WriteFile(filepath.Join(dir, ".claude.json"), fmt.Appendf(nil, `{"hasCompletedOnboarding":true,
+					"customApiKeyResponses":{"approved":["sk-test-dummy"],"rejected":[]},
+					"projects":{%q:{"hasTrustDialogAccepted":true}}}`, c.Claude.Project), 0o600))
+			}
+		}
+	}
+}
+
+// newHandoffRig is a rig whose chats can go on in a terminal, with that CLI. Its user is an admin.
+func newHandoffRig(t *testing.T, command string, change ...func(*config.Config)) *chatRig {
+	t.Helper()
+	r := newChatRig(t, append([]func(*config.Config){typesThere(t, command)}, change...)...)
+	rules := r.cfg.Access
+	rules.Admins = []string{r.user.OpenID}
+	r.setAccess(rules)
+	return r
+}
+
+// attach is magpie attach of the private chat.
+func (r *chatRig) attach() *exec.Cmd {
+	r.Helper()
+	cmd := magpie(r, r.TempDir(), "attach", "--config", r.config, r.chat)
+	cmd.Env = append(cmd.Environ(), "LC_ALL=en_US.UTF-8", "TERM=xterm")
+	return cmd
+}
+
+// attached opens a terminal with the chat.
+func (r *chatRig) attached() *typist {
+	r.Helper()
+	t := openTerminal(r, r.attach())
+	t.await("❯")
+	return t
+}
+
+// sends types a line in the CLI, and sends it once the CLI shows it.
+func (r *chatRig) sends(who *typist, text string) {
+	r.Helper()
+	_, err := who.tty.Write([]byte(text))
+	must(r, err)
+	who.await(text[strings.LastIndexAny(text, " /")+1:])
+	_, err = who.tty.Write([]byte("\r"))
+	must(r, err)
+}
+
+// types types a question in the CLI, and waits until its answer is in the transcript.
+func (r *chatRig) types(who *typist, text string) {
+	r.Helper()
+	path := r.only(`SELECT session_id FROM turns ORDER BY id LIMIT 1`)
+	files, err := filepath.Glob(filepath.Join(filepath.Dir(r.config), "agents", "*", "projects", "*", path+".jsonl"))
+	if err != nil || len(files) != 1 {
+		r.Fatalf("transcripts %q: %v", files, err)
+	}
+	answers := func() int {
+		data, err := os.ReadFile(files[0])
+		must(r, err)
+		return strings.Count(string(data), `"stop_reason":"end_turn"`)
+	}
+	before := answers()
+	r.sends(who, text)
+	who.await("Earlier") // the model of the test says how many messages there were before
+	r.until("the answer to be in the transcript", func() bool { return answers() > before })
+}
+
+// only queries a text from the database.
+func (r *chatRig) only(query string) (text string) {
+	r.Helper()
+	side := r.side()
+	must(r, errors.Join(side.QueryRowContext(r.Context(), dbtest.Statement(query)).Scan(&text), side.Close()))
+	return text
+}
+
+// terminalPid is the process in the terminal of the only chat in one.
+func (r *chatRig) terminalPid() int {
+	r.Helper()
+	return r.count(`SELECT pid FROM handoffs`)
+}
+
+// isWhole checks that each question is once in the History, answered once, all in one session that was never given up.
+func (r *chatRig) isWhole(session string, questions ...string) {
+	r.Helper()
+	for _, q := range questions {
+		if n := r.count(`SELECT COUNT(*) FROM messages WHERE content = ?1 AND role = 'user' AND turn_id > 0`, q); n != 1 {
+			r.Errorf("%q is %d times in the History", q, n)
+		}
+		if n := r.count(`SELECT COUNT(*) FROM messages a JOIN messages q ON q.turn_id = a.turn_id AND q.content = ?1
+			WHERE a.role = 'assistant' AND a.turn_id > 0`, q); n != 1 {
+			r.Errorf("%q has %d answers in the History", q, n)
+		}
+	}
+	if now := r.chatNow().Session.ID; now != session {
+		r.Errorf("the session %s is another one than %s", now, session)
+	}
+	for _, said := range []string{"session lost", "session is behind"} {
+		if strings.Contains(r.logs.String(), said) {
+			r.Errorf("the log says: %s", said)
+		}
+	}
+}
+
+// Asked in Feishu, at the bridge's own terminal, and in the CLI itself; a question meanwhile, and a second terminal; taken
+// back, and asked over HTTP and in Feishu again: one session, and each turn once in the History.
+func TestAChatGoesOnInATerminal(t *testing.T) {
+	claudetest.Versions(t, func(t *testing.T, command string) {
+		r := newHandoffRig(t, command)
+		r.ask("asked in Feishu")
+		if out, notes, err := r.piped("--chat", r.chat, "asked at a terminal"); err != nil {
+			t.Fatalf("%v: %q, %q", err, out, notes)
+		}
+		session := r.chatNow().Session.ID
+		r.shows(r.chat, r.sim.Say(r.chat, r.user, "/handoff"), "magpie attach feishu:chat:"+r.chat)
+		who := r.attached()
+		r.types(who, "typed in the CLI")
+		waits := r.sim.Say(r.chat, r.user, "asked meanwhile")
+		r.shows(r.chat, waits, "goes on in a terminal")
+		r.until("what was typed to be in the History before the terminal ends", func() bool {
+			return r.count(`SELECT COUNT(*) FROM messages WHERE content = 'typed in the CLI'`) == 1
+		})
+		second := openTerminal(t, r.attach())
+		second.await("has been in another terminal since")
+		if second.exit() == 0 {
+			t.Error("a second terminal does not fail")
+		}
+		r.types(who, "typed once more")
+		r.press(replies(r.sim.View(), r.chat, waits)[0], "order")
+		if got := visibleText(r.answer(r.chat, waits)); !strings.Contains(got, "asked meanwhile") {
+			t.Errorf("answer %q", got)
+		}
+		asked := fmt.Sprint(r.lastRequest().Messages)
+		for _, q := range []string{"typed in the CLI", "typed once more"} {
+			if strings.Count(asked, q) < 1 {
+				t.Errorf("the agent does not know %q: %s", q, asked)
+			}
+		}
+		who.exit()
+		r.ask("and on")
+		r.isWhole(session, "asked in Feishu", "asked at a terminal", "typed in the CLI", "typed once more", "asked meanwhile", "and on")
+		if n := r.count(`SELECT COUNT(*) FROM handoffs`); n != 0 {
+			t.Errorf("%d chats are still in a terminal", n)
+		}
+	})
+}
+
+// Without /handoff; what the agent did in the terminal is in the History as well. The terminal is killed.
+func TestATerminalIsKilled(t *testing.T) {
+	claudetest.Versions(t, func(t *testing.T, command string) {
+		r := newHandoffRig(t, command, allowBash)
+		r.ask("asked in Feishu")
+		session := r.chatNow().Session.ID
+		must(t, os.WriteFile(r.inProject("look.sh"), []byte("echo seen\n"), 0o600))
+		who := r.attached()
+		r.calls(bash("sh look.sh"), modelsim.Text("Earlier than you think"))
+		r.types(who, "have a look")
+		waits := r.sim.Say(r.chat, r.user, "asked meanwhile")
+		r.shows(r.chat, waits, "goes on in a terminal")
+		must(t, syscall.Kill(r.terminalPid(), syscall.SIGKILL))
+		if got := visibleText(r.answer(r.chat, waits)); !strings.Contains(got, "asked meanwhile") {
+			t.Errorf("answer %q", got)
+		}
+		r.isWhole(session, "asked in Feishu", "have a look", "asked meanwhile")
+		if n := r.count(`SELECT COUNT(*) FROM messages WHERE role = 'tool' AND content LIKE '%look.sh%'`); n != 1 {
+			t.Errorf("the use of a tool is %d times in the History", n)
+		}
+	})
+}
+
+// The bridge is killed while the chat is in a terminal, where somebody goes on. When it is back it still knows, and takes the
+// chat back.
+func TestATerminalOutlivesTheBridge(t *testing.T) {
+	claudetest.Versions(t, func(t *testing.T, command string) {
+		place, file := chatPlace(t)
+		s := newService(t, feishusim.Config{}, typesThere(t, command), place)
+		r := &chatRig{s.rig, file}
+		admin := config.EnvPrefix + "ACCESS_ADMINS=" + s.user.OpenID
+		s.run(admin)
+		s.connected()
+		s.ask("asked in Feishu")
+		who := r.attached()
+		r.types(who, "typed before")
+		s.kill()
+		r.types(who, "typed alone")
+		s.run(admin)
+		s.connected()
+		waits := s.sim.Say(s.chat, s.user, "asked meanwhile")
+		s.shows(s.chat, waits, "goes on in a terminal")
+		r.types(who, "typed after")
+		s.sim.Say(s.chat, s.user, "/handoff back")
+		if got := visibleText(s.answer(s.chat, waits)); !strings.Contains(got, "asked meanwhile") {
+			t.Errorf("answer %q", got)
+		}
+		who.exit()
+		for _, q := range []string{"asked in Feishu", "typed before", "typed alone", "typed after", "asked meanwhile"} {
+			if n := r.count(`SELECT COUNT(*) FROM messages WHERE content = ?1`, q); n != 1 {
+				t.Errorf("%q is %d times in the History", q, n)
+			}
+		}
+		s.terminate()
+		if n := r.count(`SELECT COUNT(DISTINCT session_id) FROM turns`); n != 1 {
+			t.Errorf("%d sessions", n)
+		}
+	})
+}
+
+// Somebody opens the session of a chat by hand. While that is open, questions wait; afterwards the agent knows what was said,
+// and so it does if nobody has asked meanwhile, and the chat's own process was there all the time.
+func TestTheCLIIsRunByHand(t *testing.T) {
+	claudetest.Versions(t, func(t *testing.T, command string) {
+		r := newHandoffRig(t, command, hasTyped(t))
+		r.ask("asked in Feishu")
+		session := r.chatNow().Session
+		byHand := func() *typist {
+			agent, err := r.pool().Config().AgentOf(chat.FeishuChat(r.chat).String())
+			must(t, err)
+			l, err := agent.Terminal(workspace.Spec{Session: session.ID, Resume: true, Dir: session.Cwd})
+			must(t, err)
+			l.Cmd.Env = append(l.Env, "TERM=xterm")
+			who := openTerminal(t, l.Cmd)
+			who.await("❯")
+			return who
+		}
+		who := byHand()
+		r.types(who, "typed by hand")
+		waits := r.sim.Say(r.chat, r.user, "asked meanwhile")
+		r.shows(r.chat, waits, "goes on in a terminal")
+		r.shows(r.chat, r.sim.Say(r.chat, r.user, "/handoff back"), strconv.Itoa(r.terminalPid()))
+		refused := openTerminal(t, r.attach())
+		refused.await("has been in another terminal since")
+		refused.exit()
+		must(t, syscall.Kill(r.terminalPid(), syscall.SIGTERM))
+		if got := visibleText(r.answer(r.chat, waits)); !strings.Contains(got, "asked meanwhile") {
+			t.Errorf("answer %q", got)
+		}
+		who.exit()
+		again := byHand()
+		r.types(again, "typed again")
+		r.sends(again, "/exit")
+		again.exit()
+		r.sim.Say(r.chat, r.user, "and on")
+		r.awaitModel("the question", func(list []modelsim.Request) bool {
+			return strings.Contains(list[len(list)-1].LastUser(), "and on")
+		})
+		if asked := fmt.Sprint(r.lastRequest().Messages); !strings.Contains(asked, "typed again") {
+			t.Errorf("the agent does not know what was typed: %s", asked)
+		}
+		r.until("the last answer", func() bool {
+			return r.count(`SELECT COUNT(*) FROM turns WHERE state = 'done'`) == 5
+		})
+		r.isWhole(session.ID, "asked in Feishu", "typed by hand", "asked meanwhile", "typed again", "and on")
+	})
+}
+
+// What cannot go on in a terminal is refused with the reason.
+func TestAttachIsRefused(t *testing.T) {
+	r := newHandoffRig(t, claudetest.Scripted(t))
+	refused := func(want string) {
+		t.Helper()
+		who := openTerminal(t, r.attach())
+		who.await(want)
+		if who.exit() == 0 {
+			t.Errorf("%s: no error", want)
+		}
+	}
+	refused("there is no such chat as feishu:chat:" + r.chat)
+	r.ask("hello")
+	out, err := r.attach().CombinedOutput()
+	if err == nil || !strings.Contains(string(out), "magpie attach needs a terminal") {
+		t.Errorf("without a terminal: %v: %s", err, out)
+	}
+	held := make(chan struct{})
+	r.model.Script(modelsim.Rule{Steps: []modelsim.Step{modelsim.Hold(held), modelsim.Text("done")}})
+	asked := len(r.model.Requests())
+	id := r.sim.Say(r.chat, r.user, "take your time")
+	r.awaitModel("the question", func(list []modelsim.Request) bool { return len(list) > asked })
+	refused("is working: wait until it has answered")
+	r.shows(r.chat, r.sim.Say(r.chat, r.user, "/handoff"), "still being answered")
+	close(held)
+	r.answer(r.chat, id)
+	if n := r.count(`SELECT COUNT(*) FROM handoffs`); n != 0 {
+		t.Errorf("%d chats are in a terminal", n)
+	}
+	r.shows(r.chat, r.sim.Say(r.chat, r.user, "/handoff back"), "is in no terminal")
+}

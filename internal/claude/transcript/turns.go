@@ -1,0 +1,162 @@
+package transcript
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/tidwall/gjson"
+
+	"magpie/internal/claude/stream"
+	"magpie/internal/safepath"
+)
+
+// Turn is a prompt in a transcript, and what has become of it.
+type Turn struct {
+	Outcome
+
+	ID      string // of the prompt
+	Text    string // of the prompt, with what was said while the agent worked
+	Typed   bool   // in a terminal
+	Asked   time.Time
+	Updated time.Time // of its last line
+	Tools   []stream.Event
+}
+
+// Terminal is what the CLI calls the way in of what people type.
+const Terminal = "cli"
+
+// Turns lists the turns of a session that ran in the folder dir which came after the last of the known prompts, whoever
+// asked. Without known prompts it lists all; if none of them is there, the transcript is another one, and it returns an
+// empty list. What the CLI has answered by itself, as /status, is no turn. Of the last turn the end may be missing.
+func (t Files) Turns(dir, session string, known []string) ([]Turn, error) {
+	path, err := t.find(dir, session)
+	if err != nil || path == "" {
+		return nil, err
+	}
+	f, err := safepath.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	} else if err != nil {
+		return nil, fmt.Errorf("read turns: %w", err)
+	}
+	defer f.Close() //nolint:errcheck // only read
+	r := turnsReader{known: known, found: len(known) == 0, seen: map[uuid.UUID]bool{}}
+	if err := eachLine(io.LimitReader(f, maxTranscript), func(line []byte) bool {
+		r.line(line)
+		return true
+	}); err != nil {
+		return nil, fmt.Errorf("read turns: %w", err)
+	}
+	r.end()
+	if !r.found {
+		return nil, nil
+	}
+	return r.all, nil
+}
+
+// turnsReader follows the turns of a transcript.
+type turnsReader struct {
+	known []string
+	found bool               // one of them is there
+	seen  map[uuid.UUID]bool // lines so far: compacting a session repeats the newest ones
+	all   []Turn
+	now   *Turn          // the one that goes on; nil = none
+	reads *outcomeReader // its outcome
+	local bool           // it is a command, which the CLI may carry out by itself
+}
+
+func (r *turnsReader) line(line []byte) {
+	if !stream.ValidJSON(line) {
+		if r.now != nil {
+			r.reads.line(line)
+		}
+		return
+	}
+	v := gjson.ParseBytes(line)
+	if v.Get("isSidechain").Bool() {
+		return
+	}
+	if id, err := uuid.Parse(v.Get("uuid").String()); err == nil {
+		if r.seen[id] {
+			return
+		}
+		r.seen[id] = true
+	}
+	kind, group := v.Get("type").String(), v.Get("promptId").String()
+	if kind == "user" && !isNote(v) && (r.now == nil || group == "" || group != r.reads.group) {
+		r.begin(v)
+	}
+	if r.now == nil {
+		return
+	}
+	r.reads.line(line)
+	if at, err := time.Parse(time.RFC3339Nano, v.Get("timestamp").String()); err == nil {
+		r.now.Updated = at
+	}
+	switch {
+	case kind == "assistant":
+		for _, block := range v.Get("message.content").Array() {
+			if block.Get("type").String() == "tool_use" {
+				r.now.Tools = append(r.now.Tools, stream.ToolUse{
+					ID: block.Get("id").String(), Name: block.Get("name").String(), Input: []byte(block.Get("input").Raw),
+				})
+			}
+		}
+	case kind == "user":
+		for _, block := range v.Get("message.content").Array() {
+			if block.Get("type").String() == "tool_result" {
+				r.now.Tools = append(r.now.Tools, stream.ToolResult{
+					ID: block.Get("tool_use_id").String(), Failed: block.Get("is_error").Bool(), Text: textOf(block.Get("content")),
+				})
+			}
+		}
+	case kind == "attachment" && v.Get("attachment.type").String() == "queued_command":
+		if said := textOf(v.Get("attachment.prompt")); said != "" && !isLocalCommand(said) {
+			r.now.Text += "\n\n" + said
+		}
+	}
+}
+
+// begin begins the turn of a prompt.
+func (r *turnsReader) begin(v gjson.Result) {
+	r.end()
+	id := v.Get("uuid").String()
+	if slices.Contains(r.known, id) {
+		r.found, r.all = true, nil
+		return
+	}
+	text := textOf(v.Get("message.content"))
+	if r.local = isLocalCommand(text); r.local {
+		text = strings.TrimSpace(tagged(text, "command-name") + " " + tagged(text, "command-args"))
+	}
+	at, _ := time.Parse(time.RFC3339Nano, v.Get("timestamp").String())
+	r.now = &Turn{ID: id, Text: text, Typed: v.Get("entrypoint").String() == Terminal, Asked: at, Updated: at}
+	r.reads = newOutcomeReader(id)
+}
+
+// end ends the turn that goes on.
+func (r *turnsReader) end() {
+	if r.now == nil {
+		return
+	}
+	r.now.Outcome = r.reads.outcome()
+	if o := r.now.Outcome; !r.local && r.now.Text != "" || o.Text != "" || o.Acted {
+		r.now.Text = cmp.Or(r.now.Text, "…") // a picture
+		r.all = append(r.all, *r.now)
+	}
+	r.now = nil
+}
+
+// tagged is the text between the tags of that name.
+func tagged(text, name string) string {
+	_, after, _ := strings.Cut(text, "<"+name+">")
+	inner, _, _ := strings.Cut(after, "</"+name+">")
+	return strings.TrimSpace(inner)
+}

@@ -1,0 +1,123 @@
+package workspace
+
+import (
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+
+	"github.com/tidwall/gjson"
+
+	"magpie/internal/claude/proctree"
+	"magpie/internal/claude/stream"
+	"magpie/internal/claude/transcript"
+	"magpie/internal/i18n"
+	"magpie/internal/safepath"
+)
+
+// CheckTerminal says why no session can go on in a terminal with this configuration.
+func (c Config) CheckTerminal() error {
+	switch {
+	case c.User != "":
+		return i18n.Mistakef("助手以另一个用户 %s 的身份运行（[claude] user），它们的会话不能在终端里继续",
+			"the agents run as another user, %s ([claude] user): their sessions cannot go on in a terminal", c.User)
+	case c.Wall == wallRequire:
+		return i18n.Mistakef(`[claude] wall = "require"：终端里没有这道墙，所以会话不能在那里继续`,
+			`[claude] wall = "require": there is no wall in a terminal, so no session can go on there`)
+	case !proctree.ShowsStart:
+		return i18n.Mistakef("这个系统上的会话不能在终端里继续", "on this system no session can go on in a terminal")
+	}
+	return nil
+}
+
+// Terminal prepares the agent's folder for somebody who goes on with the session of spec in a terminal, and returns how the
+// CLI is started there. It is as for this program's own processes, but that there is no wall: so it asks before commands as
+// if there could be none.
+func (a Agent) Terminal(spec Spec) (Launch, error) {
+	if err := a.Config.CheckTerminal(); err != nil {
+		return Launch{}, err
+	}
+	a.Config.Wall = wallOff
+	if err := a.Prepare(spec); err != nil {
+		return Launch{}, err
+	}
+	if a.folder.path != "" {
+		if err := trust(filepath.Join(a.folder.path, stateFile), realPaths([]string{spec.Dir, spec.Files})); err != nil {
+			return Launch{}, err
+		}
+	}
+	servers, err := a.prepareServers(spec)
+	if err != nil {
+		return Launch{}, err
+	}
+	path, err := exec.LookPath(a.Config.Command)
+	if err != nil {
+		return Launch{}, err
+	}
+	var tools Tools
+	if spec.Tools != nil {
+		tools = spec.Tools()
+	}
+	cmd := exec.Command(path, slices.Concat(a.sessionArguments(spec), servers, tools.arguments())...)
+	cmd.Dir = spec.Dir
+	return Launch{Cmd: cmd, Env: tools.environ(a.processEnvironment(spec).List()), Tools: tools}, nil
+}
+
+// trust has the CLI greet nobody, and not ask whether folders are to be trusted: agents work there anyway.
+func trust(path string, dirs []string) error {
+	data, err := safepath.ReadFile(path, maxConfigured)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if len(data) == 0 {
+		data = []byte("{}")
+	}
+	var all map[string]json.RawMessage
+	if json.Unmarshal(data, &all) != nil || all == nil { // the CLI says so
+		return nil
+	}
+	open := func(raw json.RawMessage) map[string]json.RawMessage {
+		var m map[string]json.RawMessage
+		if json.Unmarshal(raw, &m) != nil || m == nil {
+			m = map[string]json.RawMessage{}
+		}
+		return m
+	}
+	projects := open(all["projects"])
+	for _, dir := range dirs {
+		project := open(projects[dir])
+		project["hasTrustDialogAccepted"] = json.RawMessage("true")
+		projects[dir] = encode(project)
+	}
+	all["hasCompletedOnboarding"], all["projects"] = json.RawMessage("true"), encode(projects)
+	return replaceFile(path, encode(all))
+}
+
+// InTerminal is the process in which somebody has a session of the agent open in a terminal, as the CLI notes it in its
+// folder; none = nobody has.
+func (a Agent) InTerminal(session string) (pid int, started string) {
+	folder := filepath.Join(a.Env.configDir(), "sessions")
+	entries, err := os.ReadDir(folder)
+	if err != nil {
+		return 0, ""
+	}
+	for _, e := range entries {
+		data, err := safepath.ReadFile(filepath.Join(folder, e.Name()), 64<<10)
+		if err != nil || filepath.Ext(e.Name()) != ".json" || !stream.ValidJSON(data) {
+			continue
+		}
+		v := gjson.ParseBytes(data)
+		pid := int(v.Get("pid").Int())
+		if v.Get("sessionId").String() != session || v.Get("entrypoint").String() != transcript.Terminal || pid <= 1 {
+			continue
+		}
+		// A file that was left by a killed CLI names a process that has gone, and another one may have its number.
+		if now := proctree.Started(pid); now != "" && (now == v.Get("procStart").String() || !proctree.NotesStart) {
+			return pid, now
+		}
+	}
+	return 0, ""
+}
