@@ -1,6 +1,7 @@
 package bridge
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -10,6 +11,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/rs/zerolog"
 
+	"magpie/bridge/access"
 	"magpie/bridge/handoff"
 	"magpie/bridge/turncard"
 	"magpie/db"
@@ -21,11 +23,15 @@ import (
 	"magpie/internal/i18n"
 )
 
-// Attach has a chat go on in a terminal whose process is pid, and returns how that becomes the CLI. For the errors see
-// [handoff.Handoffs.Take].
+// Attach has a chat go on in a terminal whose process is pid, and returns how that becomes the CLI. Besides the errors of
+// [handoff.Handoffs.Take] there is [chat.ErrDenied].
 func (b *Bridge) Attach(ctx context.Context, key chat.Key, pid int) (handoffs.Lease, workspace.Launch, error) {
-	if err := b.turns.awaitRecovery(ctx, key); err != nil {
+	err := b.turns.awaitRecovery(ctx, key)
+	if err != nil {
 		return handoffs.Lease{}, workspace.Launch{}, err
+	}
+	if who, err := b.access.Authorize(ctx, key, b.cfg.Operator); err != nil || who != access.Admitted {
+		return handoffs.Lease{}, workspace.Launch{}, cmp.Or(err, chat.ErrDenied)
 	}
 	return b.handoffs.Attach(ctx, key, pid)
 }

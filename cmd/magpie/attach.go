@@ -51,6 +51,7 @@ type (
 const (
 	attachNoChat    = "chat"
 	attachElsewhere = "elsewhere"
+	attachDenied    = "denied"
 	attachTaken     = "taken"
 	attachBusy      = "busy"
 	attachUnseen    = "unseen"
@@ -92,6 +93,8 @@ func (p *program) attachTo(ctx context.Context, key chat.Key, asked attachReques
 		return attachAnswer{Problem: attachNoChat}
 	case errors.Is(err, chat.ErrElsewhere), errors.As(err, &lost) && lost.Cause == claude.LostMachine:
 		return attachAnswer{Problem: attachElsewhere}
+	case errors.Is(err, chat.ErrDenied):
+		return attachAnswer{Problem: attachDenied}
 	case errors.Is(err, handoffs.ErrTaken):
 		return attachAnswer{Problem: attachTaken, Pid: l.Pid, Since: l.Since}
 	case errors.Is(err, handoffs.ErrBusy):
@@ -147,6 +150,8 @@ func (a attachAnswer) problem(key chat.Key) error {
 	case attachElsewhere:
 		return i18n.Mistakef("聊天 %s 由另一台机器上的鹊桥负责：在那台机器上运行这条命令；magpie nodes 列出各台机器",
 			"a bridge on another machine has the chat %s: run this command there; magpie nodes lists the machines", key)
+	case attachDenied:
+		return i18n.Mistakef("机器人在聊天 %s 里不接受你的话：见配置的 [access] deny", "the bot takes nothing from you in the chat %s: see [access] deny in its configuration", key)
 	case attachTaken:
 		return i18n.Mistakef("聊天 %s 从 %s 起已经在另一个终端里了（进程 %d）：先在那里退出，或在聊天里发送 /handoff 收回",
 			"the chat %s has been in another terminal since %s (process %d): leave it there first, or send /handoff back in the chat",

@@ -1,17 +1,16 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
 	"testing"
 
-	"magpie/db/dbtest"
 	"magpie/internal/chat"
 	"magpie/internal/claude/claudetest"
 	"magpie/internal/claude/workspace"
@@ -87,28 +86,20 @@ func (r *chatRig) sends(who *typist, text string) {
 // types types a question in the CLI, and waits until its answer is in the transcript.
 func (r *chatRig) types(who *typist, text string) {
 	r.Helper()
-	path := r.only(`SELECT session_id FROM turns ORDER BY id LIMIT 1`)
-	files, err := filepath.Glob(filepath.Join(filepath.Dir(r.config), "agents", "*", "projects", "*", path+".jsonl"))
-	if err != nil || len(files) != 1 {
-		r.Fatalf("transcripts %q: %v", files, err)
-	}
-	answers := func() int {
-		data, err := os.ReadFile(files[0])
+	answers := func() (n int) {
+		files, err := filepath.Glob(filepath.Join(filepath.Dir(r.config), "agents", "*", "projects", "*", "*.jsonl"))
 		must(r, err)
-		return strings.Count(string(data), `"stop_reason":"end_turn"`)
+		for _, file := range files {
+			data, err := os.ReadFile(file)
+			must(r, err)
+			n += strings.Count(string(data), `"stop_reason":"end_turn"`)
+		}
+		return n
 	}
 	before := answers()
 	r.sends(who, text)
 	who.await("Earlier") // the model of the test says how many messages there were before
 	r.until("the answer to be in the transcript", func() bool { return answers() > before })
-}
-
-// only queries a text from the database.
-func (r *chatRig) only(query string) (text string) {
-	r.Helper()
-	side := r.side()
-	must(r, errors.Join(side.QueryRowContext(r.Context(), dbtest.Statement(query)).Scan(&text), side.Close()))
-	return text
 }
 
 // terminalPid is the process in the terminal of the only chat in one.
@@ -190,7 +181,8 @@ func TestATerminalIsKilled(t *testing.T) {
 		session := r.chatNow().Session.ID
 		must(t, os.WriteFile(r.inProject("look.sh"), []byte("echo seen\n"), 0o600))
 		who := r.attached()
-		r.calls(bash("sh look.sh"), modelsim.Text("Earlier than you think"))
+		r.calls(bash("sh look.sh"), modelsim.Tool("mcp__magpie__search_history", map[string]any{"query": "Feishu"}),
+			modelsim.Text("Earlier than you think"))
 		r.types(who, "have a look")
 		waits := r.sim.Say(r.chat, r.user, "asked meanwhile")
 		r.shows(r.chat, waits, "goes on in a terminal")
@@ -202,6 +194,41 @@ func TestATerminalIsKilled(t *testing.T) {
 		if n := r.count(`SELECT COUNT(*) FROM messages WHERE role = 'tool' AND content LIKE '%look.sh%'`); n != 1 {
 			t.Errorf("the use of a tool is %d times in the History", n)
 		}
+		if n := r.count(`SELECT COUNT(*) FROM ledger l JOIN messages q ON q.turn_id = l.turn_id AND q.content = 'have a look'
+			WHERE l.tokens > 0`); n != 1 {
+			t.Errorf("what was done in the terminal is booked %d times", n)
+		}
+		if !slices.ContainsFunc(r.model.Requests(), func(q modelsim.Request) bool {
+			return strings.Contains(fmt.Sprint(q.Messages), "user 小明:")
+		}) {
+			t.Error("the tool has not found what was said in the chat")
+		}
+	})
+}
+
+// A conversation that begins in the terminal goes on in the chat. What was said is not lost on the way, neither that of the
+// terminal nor a question that was asked before.
+func TestAConversationBeginsInATerminal(t *testing.T) {
+	claudetest.Versions(t, func(t *testing.T, command string) {
+		r := newHandoffRig(t, command)
+		r.ask("hello")
+		old := r.chatNow().Session.ID
+		r.sim.Say(r.chat, r.user, "/new")
+		r.until("a new conversation", func() bool { return r.chatNow().Epoch == 1 })
+		who := r.attached()
+		r.sends(who, "typed first")
+		r.until("the answer to be in the History", func() bool {
+			return r.count(`SELECT COUNT(*) FROM messages WHERE content LIKE '%typed first%' AND role = 'assistant'`) == 1
+		})
+		r.sends(who, "/exit")
+		who.exit()
+		r.until("the end of the lease", func() bool { return r.count(`SELECT COUNT(*) FROM handoffs`) == 0 })
+		session := r.chatNow().Session.ID
+		if session == old || session == "" {
+			t.Errorf("session %q after %q", session, old)
+		}
+		r.ask("and on")
+		r.isWhole(session, "typed first", "and on")
 	})
 }
 
@@ -320,4 +347,15 @@ func TestAttachIsRefused(t *testing.T) {
 		t.Errorf("%d chats are in a terminal", n)
 	}
 	r.shows(r.chat, r.sim.Say(r.chat, r.user, "/handoff back"), "is in no terminal")
+
+	ready := r.sim.Say(r.chat, r.user, "/handoff")
+	r.shows(r.chat, ready, "magpie attach")
+	waits := r.sim.Say(r.chat, r.user, "asked meanwhile")
+	r.shows(r.chat, waits, "goes on in a terminal")
+	r.press(replies(r.sim.View(), r.chat, ready)[0], "order") // nobody has come
+	r.answer(r.chat, waits)
+	rules := r.cfg.Access
+	rules.Deny = []string{r.chat}
+	r.setAccess(rules)
+	refused("[access] deny")
 }

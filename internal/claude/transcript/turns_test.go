@@ -1,0 +1,81 @@
+package transcript
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/uuid"
+
+	"magpie/internal/claude/stream"
+)
+
+// turnsOf writes a transcript and returns the turns in it after the known prompts.
+func turnsOf(t *testing.T, known []string, lines ...string) []Turn {
+	t.Helper()
+	root, dir, session := t.TempDir(), t.TempDir(), uuid.NewString()
+	files := New(root, func(do func() error) error { return do() }, nil)
+	path, err := files.Path(dir, session)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(strings.Join(lines, "\n")+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	got, err := files.Turns(dir, session, known)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return got
+}
+
+const (
+	sent     = `{"type":"user","promptId":"g1","uuid":"00000000-0000-4000-8000-000000000001","entrypoint":"sdk-cli","timestamp":"2026-11-29T13:30:59Z","message":{"role":"user","content":"from the bridge"}}`
+	answered = `{"type":"assistant","uuid":"00000000-0000-4000-8000-000000000002","message":{"id":"m1","model":"m","stop_reason":"end_turn","content":[{"type":"text","text":"one"}]}}`
+	status   = `{"type":"user","promptId":"g2","uuid":"00000000-0000-4000-8000-000000000003","entrypoint":"cli","message":{"role":"user","content":"<command-name>/status</command-name><command-args></command-args>"}}`
+	typed    = `{"type":"user","promptId":"g3","uuid":"00000000-0000-4000-8000-000000000004","entrypoint":"cli","timestamp":"2026-11-29T13:31:03Z","message":{"role":"user","content":"typed"}}`
+	used     = `{"type":"assistant","uuid":"00000000-0000-4000-8000-000000000005","message":{"id":"m2","model":"m","stop_reason":"tool_use","content":[{"type":"tool_use","id":"t1","name":"Bash","input":{"command":"ls"}}]}}`
+	more     = `{"type":"attachment","uuid":"00000000-0000-4000-8000-000000000006","attachment":{"type":"queued_command","prompt":"and more"}}`
+	result   = `{"type":"user","promptId":"g3","uuid":"00000000-0000-4000-8000-000000000007","message":{"role":"user","content":[{"type":"tool_result","tool_use_id":"t1","content":"a.txt"}]}}`
+	ended    = `{"type":"assistant","uuid":"00000000-0000-4000-8000-000000000008","timestamp":"2026-11-29T13:31:09Z","message":{"id":"m3","model":"m","stop_reason":"end_turn","usage":{"input_tokens":5},"content":[{"type":"text","text":"two"}]}}`
+	own      = `{"type":"user","promptId":"g4","uuid":"00000000-0000-4000-8000-000000000009","entrypoint":"cli","message":{"role":"user","content":"<command-name>/review</command-name><command-args>it</command-args>"}}`
+	reviewed = `{"type":"assistant","uuid":"00000000-0000-4000-8000-00000000000a","message":{"id":"m4","model":"m","stop_reason":"end_turn","content":[{"type":"text","text":"three"}]}}`
+	begun    = `{"type":"user","promptId":"g5","uuid":"00000000-0000-4000-8000-00000000000b","entrypoint":"cli","message":{"role":"user","content":"going on"}}`
+)
+
+func TestTurnsAfterTheKnownOnes(t *testing.T) {
+	t.Parallel()
+	all := []string{sent, answered, status, typed, used, more, result, ended, typed, own, reviewed, begun}
+	got := turnsOf(t, []string{"00000000-0000-4000-8000-000000000001"}, all...)
+	if len(got) != 3 {
+		t.Fatalf("turns %+v", got)
+	}
+	first := got[0]
+	if first.Text != "typed\n\nand more" || !first.Typed || !first.Ended || first.Outcome.Text != "two" || first.Usage.Input != 5 ||
+		first.Asked.IsZero() || first.Updated.Sub(first.Asked).Seconds() != 6 || len(first.Tools) != 2 {
+		t.Errorf("the first one: %+v", first)
+	}
+	if use, ok := first.Tools[0].(stream.ToolUse); !ok || use.Name != "Bash" || !bytes.Contains(use.Input, []byte("ls")) {
+		t.Errorf("tool %+v", first.Tools[0])
+	}
+	if res, ok := first.Tools[1].(stream.ToolResult); !ok || res.ID != "t1" || res.Text != "a.txt" {
+		t.Errorf("result %+v", first.Tools[1])
+	}
+	if got[1].Text != "/review it" || got[1].Outcome.Text != "three" || got[2].Text != "going on" || got[2].Ended {
+		t.Errorf("the others: %+v", got[1:])
+	}
+	if got := turnsOf(t, nil, all...); len(got) != 4 || got[0].Typed {
+		t.Errorf("without known prompts: %+v", got)
+	}
+	if got := turnsOf(t, []string{"another"}, all...); got != nil {
+		t.Errorf("of another transcript: %+v", got)
+	}
+	if got := turnsOf(t, nil, `{`, `[1]`, `{"type":"user","message":{"content":{"x":[]}}}`, begun[:60]); len(got) != 0 {
+		t.Errorf("of no transcript: %+v", got)
+	}
+}
