@@ -151,7 +151,10 @@ func (r *cutOffTurns) decide(ctx context.Context, p chat.Press, l i18n.Lang) (st
 		w.ContinueMessage = chat.Message{Actor: p.Actor, Text: i18n.ContinueWord.In(l), Time: time.Now()}
 	}
 	var err error
-	if w.Over, err = r.decidedCard(ctx, p.Key, w.Turn, l, notice); err != nil {
+	w.Over, err = r.decidedCard(ctx, p.Key, w.Turn, l, notice)
+	if errors.Is(err, db.ErrNotFound) {
+		return i18n.StopOver.In(l), nil
+	} else if err != nil {
 		return "", err
 	}
 	// The database decides which press counts: two people may press at the same moment.

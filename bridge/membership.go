@@ -16,7 +16,7 @@ import (
 // HandleMembership handles a change of the bot's membership in a chat.
 func (b *Bridge) HandleMembership(ctx context.Context, c chat.Change) error {
 	defer b.arrivals.arrived()()
-	if err := chat.CheckActor(chat.Ref{Key: c.Key}, c.Actor); err != nil {
+	if err := b.checkEvent(ctx, chat.Ref{Key: c.Key}, c.Tenant, c.Actor); err != nil {
 		return err
 	}
 	switch c.Did {

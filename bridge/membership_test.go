@@ -228,9 +228,9 @@ func TestAPressBelongsToTheTurnsTopic(t *testing.T) {
 		want    chat.Key
 	}{{room, got.Turn, topic}, {room, 0, room}, {room, got.Turn + 7, room},
 		{chat.FeishuChat("oc_2"), got.Turn, chat.FeishuChat("oc_2")}, {topic, 0, topic}} {
-		if key := l.presses().chatOf(t.Context(),
-			chat.Press{Key: tt.pressed, Action: chat.Action{Turn: tt.turn}}); key != tt.want {
-			t.Errorf("pressed in %v, turn %d: %v", tt.pressed, tt.turn, key)
+		key, turn := l.presses().chatOf(t.Context(), chat.Press{Key: tt.pressed, Action: chat.Action{Turn: tt.turn}})
+		if key != tt.want || turn != tt.turn && turn != noTurn || (turn == noTurn) == (tt.turn == 0 || key == topic) {
+			t.Errorf("pressed in %v, turn %d: %v, turn %d", tt.pressed, tt.turn, key, turn)
 		}
 	}
 }

@@ -34,7 +34,8 @@ type pressHandler struct {
 // HandlePress handles a pressed button. It returns the toast to show, even with an error.
 func (b *Bridge) HandlePress(ctx context.Context, p chat.Press) (toast string, err error) {
 	defer b.arrivals.arrived()()
-	if err := chat.CheckActor(chat.Ref{Key: p.Key, ID: p.Card}, p.Actor); err != nil {
+	err = b.checkEvent(ctx, chat.Ref{Key: p.Key, ID: p.Card}, p.Tenant, p.Actor)
+	if errors.Is(err, chat.ErrOtherDoor) || errors.Is(err, chat.ErrNoChat) { // without the store a turn can still be stopped
 		return i18n.NotForYou.In(b.languages.OfChat(ctx, p.Key)), err
 	}
 	if err := b.receiver.enterChat(ctx, &chat.Incoming{Key: p.Key, ID: p.Card, Actor: p.Actor}); err != nil {
@@ -53,7 +54,8 @@ func (ph *pressHandler) press(ctx context.Context, p chat.Press) (toast string, 
 	case who != access.Admitted:
 		return i18n.NotForYou.In(ph.languages.OfChat(ctx, p.Key)), nil
 	}
-	p.Key, p.Values = ph.chatOf(ctx, p), login.FormWithoutCodes(p.Values)
+	p.Key, p.Action.Turn = ph.chatOf(ctx, p)
+	p.Values = login.FormWithoutCodes(p.Values)
 	l := ph.languages.OfChat(ctx, p.Key)
 	if ph.busy.running(p.Key) == 0 {
 		ph.ahead.notePress(p.Key)
@@ -96,22 +98,24 @@ func (ph *pressHandler) press(ctx context.Context, p chat.Press) (toast string, 
 	return i18n.StopOver.In(l), nil
 }
 
-// chatOf is the chat or topic that a press belongs to. The event does not name the topic, but the turn has one. A
-// running turn is found without the store, so it can be stopped while the store is unavailable.
-func (ph *pressHandler) chatOf(ctx context.Context, press chat.Press) chat.Key {
+// chatOf is the chat or topic that a press belongs to, and its turn. The event does not name the topic, but the turn has
+// one. A running turn is found without the store, so it can be stopped while the store is unavailable. The value may be
+// forged: a turn of another chat is one that does not exist.
+func (ph *pressHandler) chatOf(ctx context.Context, press chat.Press) (chat.Key, int64) {
 	turn := press.Action.Turn
 	if turn == 0 {
-		return press.Key
+		return press.Key, 0
 	}
-	key, running := ph.busy.chatOf(turn)
-	if !running {
-		var err error
-		if key, err = ph.turns.ChatOf(ctx, turn); err != nil && !errors.Is(err, db.ErrNotFound) {
-			ph.log.Error().Err(err).Stringer("chat", press.Key).Msg("topic of a press not found; using the chat")
-		}
+	if key, running := ph.busy.chatOf(turn); running && key.Parent() == press.Key.Parent() {
+		return key, turn
 	}
-	if key.Parent() != press.Key.Parent() { // the value may be forged
-		return press.Key
+	key, err := ph.turns.ChatOf(ctx, turn)
+	switch {
+	case err != nil && !errors.Is(err, db.ErrNotFound):
+		ph.log.Error().Err(err).Stringer("chat", press.Key).Msg("topic of a press not found; using the chat")
+		return press.Key, turn
+	case key.Parent() != press.Key.Parent():
+		return press.Key, noTurn
 	}
-	return key
+	return key, turn
 }

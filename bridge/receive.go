@@ -51,7 +51,7 @@ type receiver struct {
 // HandleMessage takes in what a platform delivered. The platform delivers it again until nil comes back.
 func (b *Bridge) HandleMessage(ctx context.Context, m chat.Incoming) error {
 	defer b.arrivals.arrived()()
-	if err := chat.CheckActor(chat.Ref{Key: m.Key, ID: m.ID}, m.Actor); err != nil {
+	if err := b.checkEvent(ctx, chat.Ref{Key: m.Key, ID: m.ID}, m.Tenant, m.Actor); err != nil {
 		return err
 	}
 	err := b.receiver.handleMessage(ctx, m)
@@ -59,10 +59,25 @@ func (b *Bridge) HandleMessage(ctx context.Context, m chat.Incoming) error {
 	return err
 }
 
+// checkEvent returns an error if an event cannot be about its chat: it names a person of another door, or comes from another
+// organization than the chat. For that one there is no such chat.
+func (b *Bridge) checkEvent(ctx context.Context, at chat.Ref, tenant string, who chat.Actor) error {
+	if err := chat.CheckActor(at, who); err != nil || tenant == "" {
+		return err
+	}
+	is, err := b.db.Chats().IsOf(ctx, at.Key, tenant)
+	if err == nil && !is {
+		b.log.Warn().Stringer("chat", at.Key).Str("tenant", tenant).
+			Msg("an event about a chat came from another organization than the chat's; ignored")
+		err = chat.ErrNoChat
+	}
+	return err
+}
+
 // HandleEdit receives a message that its author has edited.
 func (b *Bridge) HandleEdit(ctx context.Context, m chat.Incoming) error {
 	defer b.arrivals.arrived()()
-	if err := chat.CheckActor(chat.Ref{Key: m.Key, ID: m.ID}, m.Actor); err != nil {
+	if err := b.checkEvent(ctx, chat.Ref{Key: m.Key, ID: m.ID}, m.Tenant, m.Actor); err != nil {
 		return err
 	}
 	err := b.receiver.handleEdit(ctx, m)

@@ -17,9 +17,10 @@ const cancelledChat = "chat"
 const inChat = `(chat_key = ?1 OR chat_key > ?1 || ':thread:' AND chat_key < ?1 || ':thread;')`
 
 const (
-	upsertMembership = `INSERT INTO chats (no, key, kind, title)
-		VALUES (` + nextChat + `, ?1, ?2, ?3)
-		ON CONFLICT (key) DO UPDATE SET title = CASE WHEN excluded.title = '' THEN chats.title ELSE excluded.title END`
+	upsertMembership = `INSERT INTO chats (no, key, kind, title, tenant)
+		VALUES (` + nextChat + `, ?1, ?2, ?3, ?4)
+		ON CONFLICT (key) DO UPDATE SET title = CASE WHEN excluded.title = '' THEN chats.title ELSE excluded.title END,
+		tenant = CASE WHEN chats.tenant = '' THEN excluded.tenant ELSE chats.tenant END`
 	setJoined = `UPDATE chats SET joined_at = ?2 WHERE key = ?1 AND joined_at < ?2 AND left_at < ?2`
 	setLeft   = `UPDATE chats SET left_at = ?2 WHERE key = ?1 AND left_at < ?2 AND joined_at <= ?2`
 	toTopics  = `UPDATE chats SET (joined_at, left_at) = (SELECT joined_at, left_at FROM chats WHERE key = ?1)
@@ -132,7 +133,7 @@ func recordChange(ctx context.Context, tx *sql.Tx, c chat.Change, note string, a
 	if err := c.Key.Validate(); err != nil {
 		return false, err
 	}
-	if _, err := tx.ExecContext(ctx, upsertMembership, c.Key.String(), c.Kind, c.Title); err != nil {
+	if _, err := tx.ExecContext(ctx, upsertMembership, c.Key.String(), c.Kind, c.Title, c.Tenant); err != nil {
 		return false, err
 	}
 	res, err := tx.ExecContext(ctx, note, c.Key.String(), millis(at))

@@ -17,6 +17,7 @@ import (
 type Chat struct {
 	Key          chat.Key
 	Kind         chat.Kind
+	Tenant       string   // the organization, as the platform calls it; empty = not known
 	Title        string   // from the platform
 	Topic        string   // the title of the current conversation; empty = none yet
 	Lang         string   // "zh", "en", or empty if nothing was said yet
@@ -50,7 +51,7 @@ func (d *DB) Chats() Chats { return Chats{d} }
 // chatColumns has the order of scanChat.
 const chatColumns = `kind, title, topic, lang, settings, epoch,
 	session_id, session_node, session_cwd, session_turn, session_tokens, session_window,
-	summary, summary_seq, summary_at, restart_seq, turned_at, compact_for, compact_reply, bot_turns`
+	summary, summary_seq, summary_at, restart_seq, turned_at, compact_for, compact_reply, bot_turns, tenant`
 
 const selectChat = `SELECT ` + chatColumns + ` FROM chats WHERE key = ?1`
 
@@ -77,7 +78,7 @@ func scanChat(scan scanner) (c Chat, err error) {
 	err = scan(&c.Kind, &c.Title, &c.Topic, &c.Lang, &settings,
 		&c.Epoch, &c.Session.ID, &c.Session.Node, &c.Session.Cwd, &c.Session.Turn, &c.Session.Tokens,
 		&c.Session.Window, &c.Summary.Text, &c.Summary.Seq, &until, &c.ContextStart, &turned,
-		&c.Compacting, &c.CompactTo, &c.BotTurns)
+		&c.Compacting, &c.CompactTo, &c.BotTurns, &c.Tenant)
 	if err != nil {
 		return Chat{}, err
 	}
@@ -109,6 +110,21 @@ func (cs Chats) Get(ctx context.Context, key chat.Key) (Chat, error) {
 	return ch, nil
 }
 
+// IsOf reports whether a chat may belong to an organization: it does, or it is not known that it belongs to another one. A topic
+// belongs to that of its chat.
+func (cs Chats) IsOf(ctx context.Context, key chat.Key, tenant string) (bool, error) {
+	for _, k := range []chat.Key{key, key.Parent()} {
+		c, err := cs.Get(ctx, k)
+		if err != nil && !errors.Is(err, ErrNotFound) {
+			return false, err
+		}
+		if c.Tenant != "" {
+			return c.Tenant == tenant, nil
+		}
+	}
+	return true, nil
+}
+
 // ofChannel matches the keys of a channel.
 const ofChannel = `key >= ?1 || ':' AND key < ?1 || ';'`
 
@@ -128,12 +144,13 @@ func (cs Chats) PrivateChat(ctx context.Context, user string) (chat.Key, error) 
 }
 
 // A topic starts with the settings of its chat.
-const upsertChat = `INSERT INTO chats (no, key, kind, title, lang, settings)
+const upsertChat = `INSERT INTO chats (no, key, kind, title, lang, settings, tenant)
 	VALUES (` + nextChat + `, ?1, ?2, ?3, ?4,
-	COALESCE((SELECT settings FROM chats WHERE key = ?5 AND key <> ?1), '{}'))
+	COALESCE((SELECT settings FROM chats WHERE key = ?5 AND key <> ?1), '{}'), ?6)
 	ON CONFLICT (key) DO UPDATE SET kind = excluded.kind,
 	title = CASE WHEN excluded.title = '' THEN chats.title ELSE excluded.title END,
-	lang = CASE WHEN excluded.lang = '' THEN chats.lang ELSE excluded.lang END`
+	lang = CASE WHEN excluded.lang = '' THEN chats.lang ELSE excluded.lang END,
+	tenant = CASE WHEN chats.tenant = '' THEN excluded.tenant ELSE chats.tenant END`
 
 // noContext clears the context of an ended conversation.
 const noContext = `topic = '', summary = '', summary_seq = 0, summary_at = 0, restart_seq = 0, ` + noSession

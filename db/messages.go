@@ -91,7 +91,7 @@ func touchChat(ctx context.Context, tx *sql.Tx, e Inbound) error {
 		return err
 	}
 	parent := e.Key.Parent().String()
-	if _, err := tx.ExecContext(ctx, upsertChat, e.Key.String(), e.Kind, e.Title, e.Lang, parent); err != nil {
+	if _, err := tx.ExecContext(ctx, upsertChat, e.Key.String(), e.Kind, e.Title, e.Lang, parent, e.Tenant); err != nil {
 		return fmt.Errorf("add chat: %w", err)
 	}
 	return nil

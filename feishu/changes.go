@@ -2,6 +2,7 @@ package feishu
 
 import (
 	"context"
+	"errors"
 
 	"github.com/tidwall/gjson"
 
@@ -23,6 +24,7 @@ func (t eventHandler) membershipChanged(run context.Context, did chat.ChangeKind
 	event := payload.Get("event")
 	c := chat.Change{
 		Key: chat.FeishuChat(openapi.String(event.Get("chat_id"))), Kind: chat.Group, Did: did,
+		Tenant: tenantOf(payload),
 		Actor: chat.Actor{ID: openapi.String(event.Get("operator_id.open_id"))}, Title: event.Get("name").String(),
 		Time: millis(payload.Get("header.create_time").String()),
 	}
@@ -40,5 +42,8 @@ func (t eventHandler) membershipChanged(run context.Context, did chat.ChangeKind
 	if did != chat.Removed && did != chat.Dissolved {
 		c.Actor.Name = t.client.names.lookUp(run, c.Key.ID, c.Actor.ID)
 	}
-	return t.handler.HandleMembership(ctx, c)
+	if err := t.handler.HandleMembership(ctx, c); !errors.Is(err, chat.ErrNoChat) {
+		return err
+	}
+	return nil
 }

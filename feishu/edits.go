@@ -45,6 +45,7 @@ func (t eventHandler) messageUpdated(run context.Context, payload gjson.Result) 
 	if !ok {
 		return nil
 	}
+	in.Tenant = tenantOf(payload)
 	if err := t.client.reader.resolveChat(run, s, &in); err != nil && !errors.Is(err, errUnknownGroupMode) {
 		return err
 	}
@@ -75,6 +76,9 @@ func (t eventHandler) deliverEdit(ctx context.Context, in chat.Incoming, at int6
 	err := t.handler.HandleEdit(ctx, in)
 	if err == nil {
 		edits.Add(in.ID, at)
+	}
+	if errors.Is(err, chat.ErrNoChat) {
+		return nil
 	}
 	return err
 }

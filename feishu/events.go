@@ -109,6 +109,7 @@ func (t eventHandler) receive(run context.Context, missed *backfill, payload gjs
 	if !ok {
 		return nil // not from a person, or without an ID: there is nothing to answer
 	}
+	m.Tenant = tenantOf(payload)
 	_ = t.client.reader.resolveChat(run, s, &m) // an event has everything, so no call can fail
 	missed.runBefore(run, m.Key)
 	return t.deliver(run, m)
@@ -118,10 +119,11 @@ func (t eventHandler) receive(run context.Context, missed *backfill, payload gjs
 func (t eventHandler) deliver(run context.Context, m chat.Incoming) error {
 	err := t.runInOrder(run, m.Key.ID, m.Time, func(ctx context.Context) error {
 		m.Actor.Name = t.client.names.lookUp(run, m.Key.ID, m.Actor.ID)
-		if err := t.handler.HandleMessage(ctx, m); !errors.Is(err, chat.ErrDenied) {
-			return err
+		err := t.handler.HandleMessage(ctx, m)
+		if errors.Is(err, chat.ErrDenied) || errors.Is(err, chat.ErrNoChat) {
+			return nil // people are not told
 		}
-		return nil // people are not told
+		return err
 	})
 	if err == nil {
 		t.client.known.markSeen(m.ID)
@@ -129,6 +131,10 @@ func (t eventHandler) deliver(run context.Context, m chat.Incoming) error {
 	}
 	return err
 }
+
+// tenantOf is the organization for which the platform has sent an event: the one that has the app (page "Event subscription
+// overview").
+func tenantOf(payload gjson.Result) string { return payload.Get("header.tenant_key").String() }
 
 // membersAdded learns the names of people who join a group (page im-v1/chat-member/events/added).
 func (t eventHandler) membersAdded(run context.Context, payload gjson.Result) error {
@@ -192,9 +198,9 @@ func pressOf(e *callback.CardActionTriggerEvent) (chat.Press, bool) {
 	if e == nil || e.Event == nil || e.Event.Action == nil || e.Event.Context == nil || e.Event.Operator == nil {
 		return chat.Press{}, false
 	}
-	var id string
+	var id, tenant string
 	if e.EventV2Base != nil && e.EventV2Base.Header != nil {
-		id = e.EventV2Base.Header.EventID
+		id, tenant = e.EventV2Base.Header.EventID, e.EventV2Base.Header.TenantKey
 	}
 	value := e.Event.Action.Value
 	do, _ := value["do"].(string)
@@ -203,6 +209,7 @@ func pressOf(e *callback.CardActionTriggerEvent) (chat.Press, bool) {
 	p := chat.Press{
 		ID:     id,
 		Key:    chat.FeishuChat(e.Event.Context.OpenChatID),
+		Tenant: tenant,
 		Card:   e.Event.Context.OpenMessageID,
 		Actor:  chat.Actor{ID: e.Event.Operator.OpenID},
 		Action: chat.Action{Do: do, Turn: int64(turn), ID: of},

@@ -31,7 +31,7 @@ func (t eventHandler) menuChosen(run context.Context, payload gjson.Result) erro
 		return nil
 	}
 	chosen := chat.Press{
-		ID: id, Key: chat.FeishuChat(room), Actor: chat.Actor{ID: user, Name: t.client.names.cached(user)},
+		ID: id, Key: chat.FeishuChat(room), Tenant: tenantOf(payload), Actor: chat.Actor{ID: user, Name: t.client.names.cached(user)},
 		Action: chat.Action{Do: chat.DoCommand, ID: "/" + strings.TrimPrefix(payload.Get("event.event_key").String(), "/")},
 	}
 	at := time.UnixMilli(payload.Get("header.create_time").Int())

@@ -84,6 +84,10 @@ func TestTwoAppsOfTwoTenants(t *testing.T) {
 		}
 	}
 
+	if x, y := a.chatNow().Tenant, b.chatOfApp().Tenant; x == "" || y == "" || x == y {
+		t.Errorf("the chats belong to %q and %q", x, y)
+	}
+
 	// A stranger of one tenant asks the owner of that one.
 	stranger := b.sim.AddUser("小刚")
 	b.sim.Say(b.sim.PrivateChat(stranger), stranger, "让我进来")

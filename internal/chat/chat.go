@@ -161,15 +161,16 @@ type Message struct {
 
 // Incoming is a message as the platform delivered it, before it is stored.
 type Incoming struct {
-	Key   Key
-	Kind  Kind
-	Title string // of the chat, if the platform reports it
-	ID    string
-	Actor Actor
-	Text  string // with an [AttachmentMark] for each attachment
-	Files []File // its attachments, in the order of their marks
-	Time  time.Time
-	ToBot bool // private, or the bot was mentioned
+	Key    Key
+	Tenant string // the organization of the chat, as the platform calls it; empty = it is not told
+	Kind   Kind
+	Title  string // of the chat, if the platform reports it
+	ID     string
+	Actor  Actor
+	Text   string // with an [AttachmentMark] for each attachment
+	Files  []File // its attachments, in the order of their marks
+	Time   time.Time
+	ToBot  bool // private, or the bot was mentioned
 	// ToOthers means that it mentions somebody, or everyone, but not the bot.
 	ToOthers bool
 	// Unreadable is the platform's type of a message whose content cannot be read; Text is then a mark for it.
@@ -209,6 +210,7 @@ type Sent struct {
 type Press struct {
 	ID     string // the platform's ID of this press; the same if the event is repeated
 	Key    Key
+	Tenant string // see [Incoming]
 	Card   string // platform id of the message that shows the card
 	Actor  Actor
 	Action Action

@@ -22,12 +22,13 @@ func (r MentionRule) IsValid() bool {
 
 // Change is a change of the bot's membership in a chat.
 type Change struct {
-	Key   Key // of the chat; its topics are affected, too
-	Kind  Kind
-	Did   ChangeKind
-	Actor Actor  // who did it
-	Title string // of the chat, if the platform reports it
-	Time  time.Time
+	Key    Key    // of the chat; its topics are affected, too
+	Tenant string // see [Incoming]
+	Kind   Kind
+	Did    ChangeKind
+	Actor  Actor  // who did it
+	Title  string // of the chat, if the platform reports it
+	Time   time.Time
 }
 
 // ChangeKind is the kind of a [Change].
