@@ -25,7 +25,7 @@ func (t eventHandler) membershipChanged(run context.Context, did chat.ChangeKind
 	c := chat.Change{
 		Key: chat.FeishuChat(openapi.String(event.Get("chat_id"))), Kind: chat.Group, Did: did,
 		Tenant: tenantOf(payload),
-		Actor: chat.Actor{ID: openapi.String(event.Get("operator_id.open_id"))}, Title: event.Get("name").String(),
+		Actor:  chat.Actor{ID: openapi.String(event.Get("operator_id.open_id"))}, Title: event.Get("name").String(),
 		Time: millis(payload.Get("header.create_time").String()),
 	}
 	if t.client.reader.anyMalformed("the bot's place in a chat", []string{c.Key.ID}, c.Actor.ID) {

@@ -25,7 +25,7 @@ func TestMessageArrives(t *testing.T) {
 	at := time.UnixMilli(1700000000123).UTC()
 	id := p.Say(room, ann, " hello\nthere ", feishusim.Time(at))
 	want := chat.Incoming{
-		Key: chat.FeishuChat(room), Kind: chat.Private, ID: id, Actor: chat.Actor{ID: ann.OpenID, Name: "Ann"},
+		Key: chat.FeishuChat(room), Tenant: p.Tenant(), Kind: chat.Private, ID: id, Actor: chat.Actor{ID: ann.OpenID, Name: "Ann"},
 		Text: "hello\nthere", Time: at, ToBot: true,
 	}
 	if diff := cmp.Diff(want, next(t, rec.messages)); diff != "" {
@@ -384,7 +384,7 @@ func TestPress(t *testing.T) {
 			ds := p.Deliveries()
 			want := chat.Press{
 				ID: ds[len(ds)-1].EventID, Key: ask.Key, Card: shown, Actor: chat.Actor{ID: ann.OpenID, Name: "Ann"},
-				Action: stop,
+				Action: stop, Tenant: p.Tenant(),
 			}
 			if diff := cmp.Diff(want, next(t, rec.presses)); diff != "" {
 				t.Error(diff)

@@ -52,6 +52,9 @@ type app struct {
 	botID  string // the bot's open id
 }
 
+// Tenant returns the tenant_key of the organization that has the app.
+func (a *app) Tenant() string { return a.tenant }
+
 // BotOpenID returns the bot's open id, as in bot/v3/info and in mentions.
 func (a *app) BotOpenID() string { return a.botID }
 
