@@ -65,13 +65,20 @@ func (b *Bridge) checkEvent(ctx context.Context, at chat.Ref, tenant string, who
 	if err := chat.CheckActor(at, who); err != nil || tenant == "" {
 		return err
 	}
-	is, err := b.db.Chats().IsOf(ctx, at.Key, tenant)
-	if err == nil && !is {
-		b.log.Warn().Stringer("chat", at.Key).Str("tenant", tenant).
-			Msg("an event about a chat came from another organization than the chat's; ignored")
-		err = chat.ErrNoChat
+	for _, key := range []chat.Key{at.Key, at.Key.Parent()} { // a topic belongs to the organization of its chat
+		c, err := b.db.Chats().Get(ctx, key)
+		switch {
+		case err != nil && !errors.Is(err, db.ErrNotFound):
+			return err
+		case c.Tenant == tenant:
+			return nil
+		case c.Tenant != "":
+			b.log.Warn().Stringer("chat", at.Key).Str("tenant", tenant).
+				Msg("an event about a chat came from another organization than the chat's; ignored")
+			return chat.ErrNoChat
+		}
 	}
-	return err
+	return nil
 }
 
 // HandleEdit receives a message that its author has edited.

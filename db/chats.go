@@ -110,21 +110,6 @@ func (cs Chats) Get(ctx context.Context, key chat.Key) (Chat, error) {
 	return ch, nil
 }
 
-// IsOf reports whether a chat may belong to an organization: it does, or it is not known that it belongs to another one. A topic
-// belongs to that of its chat.
-func (cs Chats) IsOf(ctx context.Context, key chat.Key, tenant string) (bool, error) {
-	for _, k := range []chat.Key{key, key.Parent()} {
-		c, err := cs.Get(ctx, k)
-		if err != nil && !errors.Is(err, ErrNotFound) {
-			return false, err
-		}
-		if c.Tenant != "" {
-			return c.Tenant == tenant, nil
-		}
-	}
-	return true, nil
-}
-
 // ofChannel matches the keys of a channel.
 const ofChannel = `key >= ?1 || ':' AND key < ?1 || ';'`
 
