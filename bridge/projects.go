@@ -21,7 +21,7 @@ func (cs *commandSet) listProjects(_ context.Context, o invocation) (commandResu
 	s.WriteString(i18n.ProjectsHead.In(o.lang) + "\n")
 	now, err := cs.places.Of(o.chat)
 	var others []chat.Button
-	for _, p := range cs.places.List() {
+	for _, p := range cs.places.At(o.Key.Channel).List() {
 		mark := ""
 		if err == nil && p == now {
 			mark = i18n.ProjectHere.In(o.lang)
@@ -47,7 +47,7 @@ func (cs *commandSet) changeProject(ctx context.Context, o invocation) (commandR
 	if !cs.access.At(o.Key).InCharge(o.Incoming) {
 		return o.say(i18n.ForAdminsInGroups)
 	}
-	p, ok := cs.places.Find(o.args)
+	p, ok := cs.places.At(o.Key.Channel).Find(o.args)
 	c := o.chat
 	c.Settings.Project = p.Name
 	if ok {

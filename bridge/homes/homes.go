@@ -43,6 +43,7 @@ func (h Homes) of(ctx context.Context, room chat.Key) (workplace.Place, error) {
 	if err != nil && !db.Permanent(err) {
 		return workplace.Place{}, err
 	}
+	c.Key = room
 	p, err := h.Places.Of(c)
 	if errors.Is(err, workplace.ErrGone) {
 		err = nil // whoever handles the chat says so

@@ -49,6 +49,24 @@ type Set struct {
 	Guard   Guard              // folders that are off limits to agents
 	AskAll  bool               // the CLI asks before each tool use, even a read
 	Node    string             // this machine
+	// the names of all projects that the chats of a channel may use, the first one by default; others may use any
+	Only map[string][]string
+	// the default project is the one of this name; empty = the folder above
+	usual string
+}
+
+// At is the folders in which the agents of a channel's chats may work. Others do not exist there.
+func (s Set) At(channel string) Set {
+	names := s.Only[channel]
+	if len(names) == 0 {
+		return s
+	}
+	all := s.Named
+	s.Named, s.Only, s.usual = map[string]Project{}, nil, names[0]
+	for _, name := range names {
+		s.Named[name] = all[name]
+	}
+	return s
 }
 
 // IsHere reports whether a machine has a project's folder.
@@ -106,6 +124,9 @@ func (s Set) LabelOf(c db.Chat) string {
 // List lists the projects, the default one first.
 func (s Set) List() []Place {
 	list := []Place{{Dir: s.Default, Mode: s.Mode}}
+	if p, ok := s.Named[s.usual]; ok {
+		list[0] = Place{Dir: p.Path, Mode: p.highestMode(s.Mode)}
+	}
 	for _, name := range slices.Sorted(maps.Keys(s.Named)) {
 		p := s.Named[name]
 		place := Place{Name: name, Dir: p.Path, Mode: p.highestMode(s.Mode)}
@@ -149,7 +170,7 @@ func (e *AwayError) Error() string { return fmt.Sprintf("the project %s is on %s
 
 // Of returns the project of a chat.
 func (s Set) Of(c db.Chat) (Place, error) {
-	for _, p := range s.List() {
+	for _, p := range s.At(c.Key.Channel).List() {
 		if p.Name == c.Settings.Project || p.Name != "" && p.Dir == c.Settings.Project {
 			return p, nil
 		}

@@ -10,6 +10,7 @@ import (
 	"magpie/bridge/approval"
 	"magpie/bridge/delivery/deliverytest"
 	"magpie/db"
+	"magpie/internal/chat"
 	"magpie/internal/claude"
 )
 
@@ -189,6 +190,41 @@ func TestANamedProjectComesFirst(t *testing.T) {
 }
 
 // A machine knows the projects of others by name, and neither looks for their folders nor works there.
+// An app that has projects of its own has no others, whatever a chat has chosen before.
+func TestProjectsOfAnApp(t *testing.T) {
+	t.Parallel()
+	s := Set{Default: "/srv/usual", Mode: "acceptEdits", Named: map[string]Project{
+		"shop": {Path: "/srv/shop", Mode: "plan"}, "web": {Path: "/srv/web"}, "secret": {Path: "/srv/secret"},
+	}, Only: map[string][]string{"feishu-sales": {"shop", "web"}}}
+	of := func(channel, project string) (string, string) {
+		c := db.Chat{Key: chat.Key{Channel: channel, Kind: "chat", ID: "oc_1"}, Settings: db.Settings{Project: project}}
+		p, err := s.Of(c)
+		if err != nil {
+			return err.Error(), ""
+		}
+		return p.Dir, s.ModeOf(c)
+	}
+	for _, tc := range []struct{ channel, project, dir, mode string }{
+		{"feishu", "", "/srv/usual", "acceptEdits"}, {"feishu", "secret", "/srv/secret", "acceptEdits"},
+		{"feishu-sales", "", "/srv/shop", "plan"}, {"feishu-sales", "web", "/srv/web", "acceptEdits"},
+		{"feishu-sales", "/srv/web", "/srv/web", "acceptEdits"},
+		{"feishu-sales", "secret", ErrGone.Error(), ""}, {"feishu-sales", "/srv/secret", ErrGone.Error(), ""},
+		{"feishu-sales", "/srv/usual", ErrGone.Error(), ""},
+	} {
+		if dir, mode := of(tc.channel, tc.project); dir != tc.dir || mode != tc.mode {
+			t.Errorf("%q at %s is %s in mode %s", tc.project, tc.channel, dir, mode)
+		}
+	}
+	for name, want := range map[string]bool{"web": true, "shop": true, "默认": true, "secret": false, "usual": false} {
+		if _, ok := s.At("feishu-sales").Find(name); ok != want {
+			t.Errorf("%q is found: %v", name, ok)
+		}
+	}
+	if len(s.Distinct()) != 4 {
+		t.Errorf("in all %v", s.Distinct())
+	}
+}
+
 func TestProjectsOfOtherMachines(t *testing.T) {
 	t.Parallel()
 	dir := deliverytest.Folders(t, "a", "b")

@@ -14,6 +14,7 @@ import (
 
 	"magpie/bridge/access"
 	"magpie/bridge/budget"
+	"magpie/bridge/workplace"
 	"magpie/db"
 	"magpie/feishu"
 	"magpie/internal/chat"
@@ -65,7 +66,11 @@ func (r *rig) appKey() chat.Key {
 // Two apps of two tenants at one service: each has an owner of its own, and what is in one does not exist for the other.
 func TestTwoAppsOfTwoTenants(t *testing.T) {
 	t.Parallel()
-	a, b := secondApp(t)
+	shop := t.TempDir()
+	a, b := secondApp(t, func(c *config.Config) {
+		c.Projects = map[string]workplace.Project{"shop": {Path: shop}, "secret": {Path: t.TempDir()}}
+		c.Apps[0].Projects = []string{"shop"}
+	})
 	startAll(a, b)
 	defer func() { a.stop(); a.clean() }()
 
@@ -159,6 +164,15 @@ func TestTwoAppsOfTwoTenants(t *testing.T) {
 	}
 	if real, none := a.ask("/resume "+session), a.ask("/resume 00000000-0000-4000-8000-000000000000"); real != none || session == "" {
 		t.Errorf("a session of the other app is answered %q, none %q", real, none)
+	}
+	if got := everything(b, "/projects"); strings.Contains(got, "secret") || !strings.Contains(got, "shop") {
+		t.Errorf("the second app has the projects %s", got)
+	}
+	if real, none := b.ask("/cd secret"), b.ask("/cd nothing"); strings.ReplaceAll(real, "secret", "nothing") != none {
+		t.Errorf("a project of the other app is answered %q, none %q", real, none)
+	}
+	if cwd := b.chatOfApp().Session.Cwd; cwd != shop {
+		t.Errorf("the second app's agent has worked in %s", cwd)
 	}
 	// The machine is the first app's owner's.
 	if got := b.ask("/doctor"); strings.Contains(got, "✓") {

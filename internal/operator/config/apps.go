@@ -24,6 +24,8 @@ type App struct {
 	// Name tells what belongs to the app, for good: its chats are found by it.
 	Name string `toml:"name"`
 	feishu.Config
+	// the names of the projects in which its agents work, the first one by default; empty = in all
+	Projects []string `toml:"projects"`
 	// who may talk to this bot; the IDs are those that this app sees
 	Access access.Config `toml:"access"`
 	// limits on what its agents cost; nil = those of [budget]
@@ -74,7 +76,7 @@ func decodeApps(data []byte, c *Config) decoding {
 	for i, a := range f.Feishu {
 		a.place = i + 1
 		if a.Name == "" {
-			if unnamed++; unnamed == 1 && reflect.ValueOf(a.Access).IsZero() && a.Budget == nil {
+			if unnamed++; unnamed == 1 && reflect.DeepEqual(a, App{Config: a.Config, place: a.place}) {
 				c.Feishu, c.unnamed = a.Config, a.place
 				continue
 			}
@@ -122,6 +124,17 @@ func (c Config) BudgetLimits() budget.Limits {
 	return b
 }
 
+// appProjects are the projects of apps that may not use all, by channel.
+func (c Config) appProjects() map[string][]string {
+	only := map[string][]string{}
+	for _, a := range c.Apps {
+		if len(a.Projects) > 0 {
+			only[a.Channel()] = a.Projects
+		}
+	}
+	return only
+}
+
 // appMistake is a mistake in one of several [[feishu]].
 type appMistake struct {
 	place int
@@ -154,8 +167,9 @@ func (c Config) checkApps() error {
 		}
 		switch {
 		case a.Name == "" && c.unnamed == 0:
-			add(i18n.Mistakef("[feishu] name 是空的：只有没有 name 的应用用 [access] 和 [budget]，有 name 的才用 [feishu.access] 和 [feishu.budget]",
-				"[feishu] name is empty: the app without a name has [access] and [budget], those with names have [feishu.access] and [feishu.budget]"))
+			add(i18n.Mistakef("[feishu] name 是空的：没有 name 的应用用 [access]、[budget] 和所有项目，有 name 的才用 [feishu.access]、[feishu.budget] 和 projects",
+				"[feishu] name is empty: the app without a name has [access], [budget] and all projects; those with names have [feishu.access], "+
+					"[feishu.budget] and projects"))
 		case a.Name == "":
 			add(i18n.Mistakef("[feishu] name 是空的：只有一个应用可以没有 name",
 				"[feishu] name is empty: only one app can be without a name"))
@@ -169,6 +183,14 @@ func (c Config) checkApps() error {
 			add(i18n.Mistakef("[feishu] app_id %q：另一个 [[feishu]] 已经用了", "[feishu] app_id %q: another [[feishu]] has it", a.AppID))
 		}
 		names[a.Name], ids[a.AppID] = true, true
+		for i, name := range a.Projects {
+			if p, ok := c.Projects[name]; !ok {
+				add(i18n.Mistakef("[feishu] projects %q：[projects] 里没有", "[feishu] projects %q: [projects] has none of this name", name))
+			} else if i == 0 && len(p.Nodes) > 0 {
+				add(i18n.Mistakef("[feishu] projects %q：第一个是默认项目，要在每台机器上，不能有 nodes",
+					"[feishu] projects %q: the first one is the default and must be on every machine, without nodes", name))
+			}
+		}
 		add(leaves(a.Config.Validate())...)
 		add(leaves(a.Access.Validate())...)
 		for _, id := range slices.Concat([]string{a.Access.Owner}, a.Access.Admins, a.Access.Allow, a.Access.Deny) {
@@ -238,7 +260,7 @@ func appSection(place int) string { return fmt.Sprintf("%s#%d", oldPlace, place)
 func (c *Config) reloadApps(next Config) (applied, later []string) {
 	connection := func(list []App) (out []App) {
 		for _, a := range list {
-			out = append(out, App{Name: a.Name, Config: a.Config})
+			out = append(out, App{Name: a.Name, Config: a.Config, Projects: a.Projects})
 		}
 		return out
 	}

@@ -23,6 +23,7 @@ owner = "ou_a"
 name = "sales"
 app_id = "cli_b"
 app_secret = "secret b"
+projects = ["shop", "web"]
 [feishu.access]
 owner = "ou_b"
 admins = ["ou_c"]
@@ -41,6 +42,9 @@ name = "support"
 base_url = "lark"
 [feishu.access]
 allow = ["*"]
+[projects]
+shop = "` + t.TempDir() + `"
+web = "` + t.TempDir() + `"
 [claude]
 command = "` + claudetest.Command(t) + `"
 project = "` + t.TempDir() + `"
@@ -69,6 +73,9 @@ func TestSeveralApps(t *testing.T) {
 	want := []string{"feishu cli_a other a ", "feishu-sales cli_b secret b ", "feishu-support cli_c secret c lark"}
 	if !slices.Equal(got, want) || !c.Apps[0].WholeCards || !slices.Contains(c.PrivateFiles(), secret) {
 		t.Errorf("the apps are %q", got)
+	}
+	if only := c.BridgeConfig().Projects.Only; !reflect.DeepEqual(only, map[string][]string{"feishu-sales": {"shop", "web"}}) {
+		t.Errorf("the projects are %v", only)
 	}
 	r := c.AccessRules()
 	sales := r.Apps["feishu-sales"]
@@ -116,6 +123,7 @@ func TestMistakesInSeveralApps(t *testing.T) {
 		first + "name = \"b\"\napp_id = \"cli_b\"\napp_secret = \"s\"\nlang=\"zh\"":                             "unknown key feishu.lang; did you mean chat.lang?",
 		first + "name = \"b\"\napp_id = \"cli_b\"\napp_secret = \"s\"\n[feishu.access]\napproval_timeout=\"x\"": "[feishu.access] approval_timeout",
 		"[[feishu]]\napp_id = \"cli_a\"\napp_secret = \"s\"\n[feishu.access]\nowner=\"ou_1\"":                   "the app without a name has [access]",
+		first + "name = \"b\"\napp_id = \"cli_b\"\napp_secret = \"s\"\nprojects=[\"none\"]":                     "line 8: b: [feishu] projects \"none\"",
 		"[[feishu]]\napp_id = \"cli_a\"\n":                                                                      "app_secret is empty",
 	} {
 		_, err := Load(writeConfig(t, text+rest), nil)
@@ -147,7 +155,7 @@ func TestReloadOfSeveralApps(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	next.Claude, next.File = old.Claude, old.File
+	next.Claude, next.File, next.Projects = old.Claude, old.File, old.Projects
 	got, applied, later := old.Reload(next)
 	if want := []string{"[feishu.access] (sales)", "[feishu.budget] (sales)"}; !slices.Equal(applied, want) || len(later) > 0 {
 		t.Errorf("applied %q, for a restart %q", applied, later)

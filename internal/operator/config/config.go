@@ -262,7 +262,7 @@ func (c Config) BridgeConfig() bridge.Config {
 		App: c.Feishu.AppID, Access: c.AccessRules(), Context: c.ContextConfig(),
 		Projects: workplace.Set{
 			Default: c.Claude.Project, Mode: c.Claude.PermissionMode, Named: c.Projects, Guard: guard,
-			AskAll: c.Claude.AsksEverything(), Node: node,
+			AskAll: c.Claude.AsksEverything(), Node: node, Only: c.appProjects(),
 		},
 		Budget: c.BudgetLimits(), Secrets: redact.NewKnown(c.Secrets()), Redact: c.Redact.Policy(),
 		MaxAge: c.Recovery.MaxAge.Duration, Waits: c.Waits, Shutdown: c.Shutdown.Duration,
