@@ -37,16 +37,25 @@ type App struct {
 // Channel begins the IDs of what belongs to the app.
 func (a App) Channel() string { return chat.AppChannel(a.Name) }
 
+// OwnAccess are the rules about the app's people and chats, with the IDs that the app itself sees.
+func (a App) OwnAccess() access.Config {
+	return a.accessWith(func(id string) string { return id[strings.LastIndex(id, ":")+1:] })
+}
+
 // rules are those about the app's people and chats, with the IDs by which they are known beside those of other apps.
 func (a App) rules() access.Config {
-	r, channel := a.Access, a.Channel()
-	known := func(list []string) (out []string) {
+	return a.accessWith(func(id string) string { return chat.RuleID(a.Channel(), id) })
+}
+
+func (a App) accessWith(called func(id string) string) access.Config {
+	r := a.Access
+	all := func(list []string) (out []string) {
 		for _, id := range list {
-			out = append(out, chat.RuleID(channel, id))
+			out = append(out, called(id))
 		}
 		return out
 	}
-	r.Owner, r.Admins, r.Allow, r.Deny = chat.RuleID(channel, r.Owner), known(r.Admins), known(r.Allow), known(r.Deny)
+	r.Owner, r.Admins, r.Allow, r.Deny = called(r.Owner), all(r.Admins), all(r.Allow), all(r.Deny)
 	return r
 }
 
@@ -194,7 +203,7 @@ func (c Config) checkApps() error {
 		add(leaves(a.Config.Validate())...)
 		add(leaves(a.Access.Validate())...)
 		for _, id := range slices.Concat([]string{a.Access.Owner}, a.Access.Admins, a.Access.Allow, a.Access.Deny) {
-			if strings.Contains(id, ":") {
+			if strings.Contains(id, ":") && chat.ChannelOf(id) != a.Channel() {
 				add(i18n.Mistakef("[access] %q：这里只写这个应用里的 ID（ou_…、oc_…、od_…）",
 					"[access] %q: only IDs that this app sees (ou_…, oc_…, od_…) can be here", id))
 			}
@@ -212,6 +221,9 @@ func (a App) envPrefix() string { return EnvPrefix + "FEISHU_" + strings.ToUpper
 // appVariables lists the variables of all further apps; the secrets may be in files.
 func (c Config) appVariables() (names, secrets []string) {
 	for _, a := range c.Apps {
+		if !chat.IsAppName(a.Name) {
+			continue
+		}
 		for i, t := 0, reflect.TypeFor[feishu.Config](); i < t.NumField(); i++ {
 			if name := t.Field(i).Tag.Get("env"); name != "-" {
 				names = append(names, a.envPrefix()+name)

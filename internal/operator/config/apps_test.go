@@ -28,7 +28,7 @@ projects = ["shop", "web"]
 owner = "ou_b"
 admins = ["ou_c"]
 allow = ["oc_b", "od_b"]
-deny = ["ou_d"]
+deny = ["feishu-sales:ou_d"]
 approval_timeout = "5m"
 [feishu.budget]
 user_day_usd = 2
@@ -124,6 +124,8 @@ func TestMistakesInSeveralApps(t *testing.T) {
 		first + "name = \"b\"\napp_id = \"cli_b\"\napp_secret = \"s\"\n[feishu.access]\napproval_timeout=\"x\"": "[feishu.access] approval_timeout",
 		"[[feishu]]\napp_id = \"cli_a\"\napp_secret = \"s\"\n[feishu.access]\nowner=\"ou_1\"":                   "the app without a name has [access]",
 		first + "name = \"b\"\napp_id = \"cli_b\"\napp_secret = \"s\"\nprojects=[\"none\"]":                     "line 8: b: [feishu] projects \"none\"",
+		"[feishu]\napp_id = \"cli_a\"\napp_secret = \"s\"\nname=\"b\"\n":                                        "unknown key feishu.name; for several apps write [[feishu]]",
+		"[feishu]\napp_id = \"cli_a\"\napp_secret = \"s\"\n[feishu.access]\nowner=\"ou_1\"\n":                   "unknown key feishu.access; for several apps write [[feishu]]",
 		"[[feishu]]\napp_id = \"cli_a\"\n":                                                                      "app_secret is empty",
 	} {
 		_, err := Load(writeConfig(t, text+rest), nil)

@@ -434,6 +434,9 @@ func suggest(key []string) error {
 	if near, ok := nearestKey(key); ok {
 		return i18n.Mistakef("，是不是 %s？", "; did you mean %s?", near)
 	}
+	if len(key) > 1 && key[0] == oldPlace && slices.Contains([]string{"name", "projects", "access", "budget"}, key[1]) {
+		return i18n.Mistakef("；多个应用要写成 [[feishu]]", "; for several apps write [[feishu]]")
+	}
 	// A key in the wrong section, or in none.
 	for _, k := range keys() {
 		if section, name, found := strings.Cut(k, "."); found && name == key[len(key)-1] {

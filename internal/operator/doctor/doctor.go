@@ -49,7 +49,7 @@ func Examine(ctx context.Context, r *Report, path string, environ []string) {
 func checkApps(ctx context.Context, r *Report, c config.Config) {
 	for _, a := range c.Apps {
 		alone := c
-		alone.Feishu, alone.Access, alone.Apps = a.Config, a.Access, nil
+		alone.Feishu, alone.Access, alone.Apps = a.Config, a.OwnAccess(), nil
 		own := &Report{Lang: r.Lang, OnFinding: func(f Finding) {
 			f.What = a.Name + i18n.Colon.In(r.Lang) + f.What
 			r.add(f)
