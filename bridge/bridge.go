@@ -17,6 +17,7 @@ import (
 	"magpie/bridge/approval"
 	"magpie/bridge/attachment"
 	"magpie/bridge/budget"
+	"magpie/bridge/clock"
 	"magpie/bridge/delivery"
 	"magpie/bridge/handoff"
 	"magpie/bridge/homes"
@@ -134,6 +135,7 @@ type Bridge struct {
 	limits    *usageLimits
 	handoffs  *handoff.Handoffs
 	ahead     *aheadStarts
+	clock     *clock.Clock
 	arrivals  arrivals
 	homes     homes.Homes
 }
@@ -148,6 +150,9 @@ func (b *Bridge) TellAway(ctx context.Context, m chat.Incoming) (told bool, err 
 func (b *Bridge) AskOnce(ctx context.Context, key chat.Key, user, system, text string) (string, error) {
 	return b.budget.AskFor(ctx, key, user, "once", claude.Errand{System: system, Text: text})
 }
+
+// Triggers is what programs may start.
+func (b *Bridge) Triggers() *clock.Clock { return b.clock }
 
 // SetBudget changes the budget, from the next turn on.
 func (b *Bridge) SetBudget(limits budget.Limits) { b.budget.Store(&limits) }
@@ -171,6 +176,7 @@ func (b *Bridge) Run(ctx context.Context) error {
 	others.Go(func() { b.context.Run(ctx) })
 	others.Go(func() { b.access.Run(ctx) })
 	others.Go(func() { b.sendDigests(ctx) })
+	others.Go(func() { b.clock.Run(ctx) })
 	others.Go(func() { b.limits.Run(ctx) })
 	others.Go(func() { b.handoffs.Run(ctx) })
 	others.Go(func() { b.upkeep.WatchStale(ctx) })

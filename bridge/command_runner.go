@@ -82,6 +82,8 @@ func (cs *commandSet) carryOut(o invocation, done commandResult) {
 			cs.dropProcess(key, cs.ahead.expectQuestion)
 		case db.Happens:
 			cs.follow(key, e.Event)
+		case db.ChangeSchedules:
+			cs.clock.Wake()
 		case db.RequestSummary:
 			cs.upkeep.Summarize(key)
 		case db.ChangeSettings:

@@ -16,6 +16,7 @@ import (
 	"magpie/bridge/approval"
 	"magpie/bridge/attachment"
 	"magpie/bridge/budget"
+	"magpie/bridge/clock"
 	"magpie/bridge/delivery"
 	"magpie/bridge/handoff"
 	"magpie/bridge/language"
@@ -125,6 +126,7 @@ type commandSet struct {
 	handoffs  *handoff.Handoffs
 	servers   *serverStates
 	logins    *login.Logins
+	clock     *clock.Clock
 	exporting sync.Map // the chats with an export in progress, by chat.Key
 }
 
@@ -165,6 +167,14 @@ func conversationTable() []command {
 			group: i18n.GroupMemory, plan: (*commandSet).rememberThis},
 		{name: "memory", aliases: []string{"记忆"}, args: i18n.ArgsMemory, help: i18n.HelpMemory,
 			group: i18n.GroupMemory, plan: (*commandSet).manageMemories},
+		{name: "every", aliases: []string{"定时"}, args: i18n.ArgsEvery, help: i18n.HelpEvery,
+			group: i18n.GroupSchedules, plan: (*commandSet).every},
+		{name: "at", aliases: []string{"到点"}, args: i18n.ArgsAt, help: i18n.HelpAt,
+			group: i18n.GroupSchedules, plan: (*commandSet).at},
+		{name: "trigger", aliases: []string{"触发"}, args: i18n.ArgsTrigger, help: i18n.HelpTrigger,
+			group: i18n.GroupSchedules, plan: (*commandSet).trigger},
+		{name: "schedule", aliases: []string{"计划"}, args: i18n.ArgsSchedule, help: i18n.HelpSchedule,
+			group: i18n.GroupSchedules, plan: (*commandSet).schedule},
 	}
 }
 

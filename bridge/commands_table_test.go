@@ -14,6 +14,7 @@ import (
 	"magpie/bridge/turncard"
 	"magpie/bridge/workplace"
 	"magpie/db"
+	"magpie/db/schedules"
 	"magpie/internal/chat"
 	"magpie/internal/i18n"
 	"magpie/internal/racetest"
@@ -36,6 +37,15 @@ func setting(is func(db.Settings) bool) func(*memoryRig, db.Chat) bool {
 }
 
 func newConversation(_ *memoryRig, c db.Chat) bool { return c.Epoch == 1 }
+
+// scheduled is what a command does that makes as many schedules.
+func scheduled(n int) func(*memoryRig, db.Chat) bool {
+	return func(w *memoryRig, c db.Chat) bool {
+		list, err := w.store.Schedules().Of(w.ctx, c.Key)
+		w.must(err)
+		return len(list) == n && list[0].State == schedules.Active && !list[0].Next.IsZero()
+	}
+}
 
 // granted is what a command does that lets somebody talk.
 func granted(subject func(db.Chat) string) func(*memoryRig, db.Chat) bool {
@@ -157,6 +167,30 @@ var commandCases = map[string][]commandCase{
 		{reply: i18n.NotifyOn},
 		{args: "off", reply: i18n.NotifyOff, does: setting(func(s db.Settings) bool { return s.Notify == db.NotifyOff })},
 		{args: "loud", reply: i18n.NotifyUsage},
+	},
+	"every": {
+		{reply: i18n.EveryUsage},
+		{args: "0 9 * * 1-5 看看 look", reply: i18n.ScheduleMade, does: scheduled(1)},
+		{args: "0 9 * * 1-5", reply: i18n.ScheduleNoTask},
+		{args: "0 9 * * 1-5 /reset", reply: i18n.ScheduleCommand},
+		{args: "* * * * * look", reply: i18n.ScheduleTooOften},
+		{args: "sometimes look", reply: i18n.EveryUsage},
+	},
+	"at": {
+		{reply: i18n.AtUsage},
+		{args: "2199-05-04 09:00 look", reply: i18n.ScheduleMade, does: scheduled(1)},
+		{args: "2020-05-04 09:00 look", reply: i18n.SchedulePast},
+	},
+	"trigger": {
+		{reply: i18n.TriggerUsage},
+		{args: "Not_A_Name look", reply: i18n.TriggerUsage},
+	},
+	"schedule": {
+		{reply: i18n.ScheduleNone},
+		{args: "pause 7", reply: i18n.ScheduleUnknown},
+		{args: "what", reply: i18n.ScheduleUsage},
+		{args: "zone Nowhere/Else", reply: i18n.ScheduleBadZone},
+		{args: "zone Europe/Berlin", reply: i18n.ScheduleZone, does: setting(func(s db.Settings) bool { return s.Zone == "Europe/Berlin" })},
 	},
 	"digest": {{reply: i18n.DigestOwner}, {args: "on 09:00", reply: i18n.DigestOwner}},
 	"mention": {

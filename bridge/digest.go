@@ -10,6 +10,7 @@ import (
 
 	"magpie/bridge/turncard"
 	"magpie/db"
+	"magpie/db/schedules"
 	"magpie/internal/chat"
 	"magpie/internal/i18n"
 )
@@ -28,7 +29,7 @@ func (cs *commandSet) digest(ctx context.Context, o invocation) (commandResult, 
 	case word == "":
 		return cs.showDigest(ctx, o)
 	case known && !on && at == "":
-		return o.do(db.SetDigest{}, i18n.DigestOff)
+		return o.do(db.ChangeSchedules{Digest: schedules.Digest{Key: o.Key}}, i18n.DigestOff)
 	case known && !on:
 		return o.say(i18n.DigestUsage)
 	case !known: // only the time
@@ -41,15 +42,15 @@ func (cs *commandSet) digest(ctx context.Context, o invocation) (commandResult, 
 		return o.say(i18n.DigestUsage)
 	}
 	now := time.Now().In(cs.zone)
-	d := db.SetDigest{Minute: clock.Hour()*60 + clock.Minute(), Day: now.Format(time.DateOnly)}
+	d := schedules.Digest{Key: o.Key, Minute: clock.Hour()*60 + clock.Minute(), Day: now.Format(time.DateOnly)}
 	if now.Before(dueOn(now, d.Minute)) {
 		d.Day = now.AddDate(0, 0, -1).Format(time.DateOnly)
 	}
-	return o.do(d, i18n.DigestOn, clock.Format("15:04"))
+	return o.do(db.ChangeSchedules{Digest: d}, i18n.DigestOn, clock.Format("15:04"))
 }
 
 func (cs *commandSet) showDigest(ctx context.Context, o invocation) (commandResult, error) {
-	list, err := cs.db.Chats().Digests(ctx)
+	list, err := cs.db.Schedules().Digests(ctx)
 	if err != nil {
 		return commandResult{}, err
 	}
@@ -93,7 +94,7 @@ func (b *Bridge) sendDigests(ctx context.Context) {
 // sendDueDigests puts the digests that are due into the outbox.
 func (b *Bridge) sendDueDigests(ctx context.Context, now time.Time) error {
 	now = now.In(b.context.Zone())
-	list, err := b.db.Chats().Digests(ctx)
+	list, err := b.db.Schedules().Digests(ctx)
 	if err != nil {
 		return err
 	}
@@ -111,8 +112,8 @@ func (b *Bridge) sendDueDigests(ctx context.Context, now time.Time) error {
 			l := b.languages.OfChat(ctx, d.Key)
 			text = i18n.DigestReport.Sprintf(l, sum.Turns, sum.Failed, i18n.USD(sum.CostUSD, l), sum.Waiting)
 		}
-		switch err := b.db.Chats().FinishDigest(ctx, d.Key, day, text); {
-		case errors.Is(err, db.ErrNotFound): // just unsubscribed
+		switch err := b.db.Schedules().FinishDigest(ctx, d.Key, day, text); {
+		case errors.Is(err, schedules.ErrNone): // just unsubscribed
 		case err != nil:
 			return err
 		default:

@@ -69,7 +69,7 @@ func TestTheOwnerGetsADailyDigest(t *testing.T) {
 			t.Error("the owner is not told")
 		}
 		w.expect(w.order(boss, "/日报 关"), i18n.DigestOff.EN)
-		if list, err := w.store.Chats().Digests(w.ctx); err != nil || len(list) != 0 {
+		if list, err := w.store.Schedules().Digests(w.ctx); err != nil || len(list) != 0 {
 			t.Errorf("%+v, %v", list, err)
 		}
 	})

@@ -24,7 +24,7 @@ func TestWhatHappensToAChatIsData(t *testing.T) {
 		},
 		allThatHave(t, "apply", "../db", []any{
 			db.StartConversation{}, db.RequestSummary{}, db.Happens{}, db.DecideApproval{}, db.ResumeSession{}, db.IfLast{},
-			db.SetTitle{}, db.ChangeSettings{}, db.SetDigest{}, db.ChangeMemory{}, db.SetAccess{}, db.RevokeRule{},
+			db.SetTitle{}, db.ChangeSettings{}, db.ChangeSchedules{}, db.ChangeMemory{}, db.SetAccess{}, db.RevokeRule{},
 		}),
 		allThatHave(t, "on", "../internal/convo", []any{
 			convo.Acts{}, convo.AskedAgain{}, convo.Asks{}, convo.Begins{}, convo.Claims{}, convo.Decides{}, convo.Due{},

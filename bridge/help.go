@@ -22,7 +22,7 @@ const (
 
 // commandGroups are the groups of commands in the order of /help.
 var commandGroups = []i18n.Phrase{
-	i18n.GroupConversation, i18n.GroupMemory, i18n.GroupAgent, i18n.GroupPermissions, i18n.GroupAbout, i18n.GroupAdmin,
+	i18n.GroupConversation, i18n.GroupMemory, i18n.GroupSchedules, i18n.GroupAgent, i18n.GroupPermissions, i18n.GroupAbout, i18n.GroupAdmin,
 }
 
 // Commands are all commands, with the slash, and their purposes in the order of their groups, for programs that complete

@@ -10,6 +10,7 @@ import (
 	"magpie/bridge/approval"
 	"magpie/bridge/attachment"
 	"magpie/bridge/budget"
+	"magpie/bridge/clock"
 	"magpie/bridge/delivery"
 	"magpie/bridge/homes"
 	"magpie/bridge/language"
@@ -70,7 +71,7 @@ func New(config Config, store *db.DB, pool *claude.Pool, messenger delivery.Mess
 				return claim, project, true
 			}
 			return turns.handoffs.WorksFor(key)
-		}, Log: log,
+		}, Language: languages.OfChat, Log: log,
 	}
 	logins := &login.Logins{
 		Pool: pool, Out: out, Jobs: aside, Log: log, Patience: login.Patience, LoggedIn: limits.loggedIn,
@@ -118,6 +119,7 @@ func New(config Config, store *db.DB, pool *claude.Pool, messenger delivery.Mess
 		outbox: outbox, reactions: reactions, upkeep: upkeep, ahead: ahead, budget: budget, limits: limits,
 		servers: servers, logins: logins, jobs: aside,
 	}
+	commands.clock = clock.New(store.Schedules(), commands, store.Place().Take, log)
 	runner := &turnRunner{
 		cfg: cfg, places: places, db: store, pool: pool, context: manager, history: history, busy: busy, display: display,
 		budget: budget, access: authorizer, approvals: approvals, overheard: overheard, files: files, specs: specs,
@@ -129,7 +131,7 @@ func New(config Config, store *db.DB, pool *claude.Pool, messenger delivery.Mess
 	runner.handoffs, commands.handoffs = turns.handoffs, turns.handoffs
 	b := &Bridge{
 		cfg: cfg, db: store, log: log, context: manager, access: control, pool: pool, languages: languages,
-		limits: limits, ahead: ahead, runner: runner, handoffs: turns.handoffs,
+		limits: limits, ahead: ahead, runner: runner, handoffs: turns.handoffs, clock: commands.clock,
 		budget: budget, files: files, followUps: followUps,
 		queues: queues{
 			busy: busy, turns: turns, upkeep: upkeep, approvals: approvals, outbox: outbox, reactions: reactions,

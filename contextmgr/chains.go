@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"magpie/internal/dates"
 	"magpie/internal/tokenize"
 )
 
@@ -184,7 +185,7 @@ func messageSpans(text string, sent time.Time) (spans []span) {
 		})
 	}
 	for _, m := range onWeekday.FindAllStringSubmatch(text, maxNamed) {
-		spans = append(spans, c.next(weekdays[m[1]]))
+		spans = append(spans, c.next(dates.Weekday(m[1])))
 	}
 	return append(spans, spansIn(text, sent)...)
 }
@@ -201,8 +202,8 @@ var futureRules = []dateRule{
 	rule(`\bday after tomorrow\b|后天`, always(func(c calendar) span { return c.days(2, 1) })),
 	rule(`\btomorrow\b|明[天日早晚]`, always(func(c calendar) span { return c.days(1, 1) })),
 	rule(`下个?`+zhWeek+`([一二三四五六日天1-6])`, func(c calendar, m []string) (span, bool) {
-		from := c.week(-1).from.AddDate(0, 0, weekdays[m[1]])
+		from := c.week(-1).from.AddDate(0, 0, dates.Weekday(m[1]))
 		return span{from, from.AddDate(0, 0, 1)}, true
 	}),
-	rule(`\bnext `+enDay+`\b`, func(c calendar, m []string) (span, bool) { return c.next(weekdays[m[1]]), true }),
+	rule(`\bnext `+enDay+`\b`, func(c calendar, m []string) (span, bool) { return c.next(dates.Weekday(m[1])), true }),
 }

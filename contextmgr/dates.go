@@ -2,9 +2,10 @@ package contextmgr
 
 import (
 	"regexp"
-	"strconv"
 	"strings"
 	"time"
+
+	"magpie/internal/dates"
 )
 
 // span is a period in a question: from the start of one day up to the start of another.
@@ -15,7 +16,7 @@ func (s span) holds(t time.Time) bool { return !t.Before(s.from) && t.Before(s.t
 // spansIn finds the days that text names, in Chinese and English, relative to now, the time at which it was written.
 func spansIn(text string, now time.Time) []span {
 	c := calendar{today(now)}
-	text = strings.ToLower(halfWidth.Replace(text))
+	text = strings.ToLower(dates.HalfWidth(text))
 	var spans []span
 	for _, rule := range dateRules {
 		text = replaceMatches(rule.re, text, func(m []string) bool {
@@ -38,15 +39,6 @@ func replaceMatches(re *regexp.Regexp, text string, take func(groups []string) b
 		return match
 	})
 }
-
-// halfWidth replaces full-width digits by ASCII digits.
-var halfWidth = func() *strings.Replacer {
-	var pairs []string
-	for i := range 10 {
-		pairs = append(pairs, string(rune('０'+i)), strconv.Itoa(i))
-	}
-	return strings.NewReplacer(pairs...)
-}()
 
 // calendar computes periods relative to the day of the question.
 type calendar struct{ today time.Time }
@@ -115,59 +107,6 @@ func (c calendar) latest(day int) span {
 	return c.days(-ago, 1)
 }
 
-// parseNumber parses a count in either language; 0 = not a number.
-func parseNumber(s string) int {
-	s = strings.TrimSpace(s)
-	if n, err := strconv.Atoi(s); err == nil {
-		return n
-	}
-	if n, ok := numerals[s]; ok {
-		return n
-	}
-	return chineseNumber(s)
-}
-
-// numerals are counts in words; vague ones such as "a few" get a typical value.
-var numerals = map[string]int{
-	"a": 1, "an": 1, "one": 1, "two": 2, "a couple of": 2, "couple of": 2, "couple": 2, "three": 3, "a few": 3,
-	"few": 3, "several": 4,
-	"four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8, "nine": 9, "ten": 10, "eleven": 11, "twelve": 12, "几": 3,
-}
-
-// chineseNumber parses numbers below 100, as in 二十三.
-func chineseNumber(s string) int {
-	digits := map[rune]int{'一': 1, '二': 2, '两': 2, '三': 3, '四': 4, '五': 5, '六': 6, '七': 7, '八': 8, '九': 9}
-	n, last := 0, 0
-	for _, r := range s {
-		switch d, ok := digits[r]; {
-		case ok:
-			last = d
-		case r == '十':
-			n += max(last, 1) * 10
-			last = 0
-		default:
-			return 0
-		}
-	}
-	return n + last
-}
-
-// weekdays count from Monday = 0, as [weekday] does.
-var weekdays = map[string]int{
-	"mon": 0, "tue": 1, "wed": 2, "thu": 3, "fri": 4, "sat": 5, "sun": 6,
-	"一": 0, "二": 1, "三": 2, "四": 3, "五": 4, "六": 5, "日": 6, "天": 6, "1": 0, "2": 1, "3": 2, "4": 3, "5": 4,
-	"6": 5, "7": 6,
-}
-
-// monthNamed is the number of a month by its English name; the first three letters are enough. 0 = none.
-func monthNamed(s string) int {
-	const names = "janfebmaraprmayjunjulaugsepoctnovdec"
-	if len(s) < 3 {
-		return 0
-	}
-	return strings.Index(names, s[:3])/3 + 1
-}
-
 // Parts of the patterns below.
 const (
 	enMonth = `(jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sep(?:t(?:ember)?)?|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?)`
@@ -195,13 +134,13 @@ func always(f func(c calendar) span) func(calendar, []string) (span, bool) {
 // dateRules are tried in this order; longer and more specific patterns come first.
 var dateRules = []dateRule{
 	rule(`\b(\d{4})[-/.](\d{1,2})[-/.](\d{1,2})\b`, func(c calendar, m []string) (span, bool) {
-		return c.dateSpan(parseNumber(m[1]), parseNumber(m[2]), parseNumber(m[3]))
+		return c.dateSpan(dates.Number(m[1]), dates.Number(m[2]), dates.Number(m[3]))
 	}),
 	rule(`\b(\d{4})-(\d{2})\b`, func(c calendar, m []string) (span, bool) {
-		return c.dateSpan(parseNumber(m[1]), parseNumber(m[2]), 0)
+		return c.dateSpan(dates.Number(m[1]), dates.Number(m[2]), 0)
 	}),
 	rule(`(\d{4}|\d{2}|去|今|前)年\s*`+zhCount+`月份?\s*(?:`+zhCount+`[日号])?`, func(c calendar, m []string) (span, bool) {
-		year := parseNumber(m[1])
+		year := dates.Number(m[1])
 		switch m[1] {
 		case "今":
 			year = c.today.Year()
@@ -210,21 +149,21 @@ var dateRules = []dateRule{
 		case "前":
 			year = c.today.Year() - 2
 		}
-		return c.dateSpan(year, parseNumber(m[2]), parseNumber(m[3]))
+		return c.dateSpan(year, dates.Number(m[2]), dates.Number(m[3]))
 	}),
 	rule(`(上上个?|上个?|这个?|本)月\s*(?:`+zhCount+`[日号])?`, func(c calendar, m []string) (span, bool) {
 		ago := map[string]int{"上上": 2, "上": 1, "这": 0, "本": 0}[strings.TrimSuffix(m[1], "个")]
 		s := c.month(ago)
-		if day := parseNumber(m[2]); day > 0 {
+		if day := dates.Number(m[2]); day > 0 {
 			return c.dateSpan(s.from.Year(), int(s.from.Month()), day)
 		}
 		return s, true
 	}),
 	rule(zhCount+`月份?\s*`+zhCount+`[日号]?`, func(c calendar, m []string) (span, bool) {
-		return c.dateSpan(0, parseNumber(m[1]), parseNumber(m[2]))
+		return c.dateSpan(0, dates.Number(m[1]), dates.Number(m[2]))
 	}),
 	rule(zhCount+`个?半?(天|日|周|星期|礼拜|个?月|年)(?:之|以)?前`, func(c calendar, m []string) (span, bool) {
-		n := parseNumber(m[1])
+		n := dates.Number(m[1])
 		switch m[2] {
 		case "天", "日":
 			return c.around(n, n/7), n > 0
@@ -237,9 +176,9 @@ var dateRules = []dateRule{
 	}),
 	rule(`半年前`, always(func(c calendar) span { return c.around(182, 40) })),
 	rule(`半个月前`, always(func(c calendar) span { return c.around(15, 4) })),
-	rule(zhCount+`月份?`, func(c calendar, m []string) (span, bool) { return c.dateSpan(0, parseNumber(m[1]), 0) }),
+	rule(zhCount+`月份?`, func(c calendar, m []string) (span, bool) { return c.dateSpan(0, dates.Number(m[1]), 0) }),
 	rule(`(上上个?|上个?|这个?|本|)`+zhWeek+`([一二三四五六日天1-6])`, func(c calendar, m []string) (span, bool) {
-		day := weekdays[m[2]]
+		day := dates.Weekday(m[2])
 		ago, ok := map[string]int{"上上": 2, "上": 1, "这": 0, "本": 0}[strings.TrimSuffix(m[1], "个")]
 		if !ok {
 			return c.latest(day), true
@@ -266,28 +205,28 @@ var dateRules = []dateRule{
 	rule(`去年`, always(func(c calendar) span { return c.year(c.today.Year() - 1) })),
 	rule(`前年`, always(func(c calendar) span { return c.year(c.today.Year() - 2) })),
 	rule(`今年`, always(func(c calendar) span { return c.year(c.today.Year()) })),
-	rule(`(20\d\d)年`, func(c calendar, m []string) (span, bool) { return c.year(parseNumber(m[1])), true }),
+	rule(`(20\d\d)年`, func(c calendar, m []string) (span, bool) { return c.year(dates.Number(m[1])), true }),
 
 	rule(`\b`+enMonth+`\.?\s+(\d{1,2})(?:st|nd|rd|th)?\b(?:,?\s+(\d{4}))?`, func(c calendar, m []string) (span, bool) {
-		return c.dateSpan(parseNumber(m[3]), monthNamed(m[1]), parseNumber(m[2]))
+		return c.dateSpan(dates.Number(m[3]), dates.Month(m[1]), dates.Number(m[2]))
 	}),
 	rule(`\b(\d{1,2})(?:st|nd|rd|th)?(?:\s+of)?\s+`+enMonth+`\b(?:,?\s+(\d{4}))?`,
 		func(c calendar, m []string) (span, bool) {
-			return c.dateSpan(parseNumber(m[3]), monthNamed(m[2]), parseNumber(m[1]))
+			return c.dateSpan(dates.Number(m[3]), dates.Month(m[2]), dates.Number(m[1]))
 		}),
 	rule(`\b`+enMonth+`,?\s+(?:of\s+)?(\d{4})\b`, func(c calendar, m []string) (span, bool) {
-		return c.dateSpan(parseNumber(m[2]), monthNamed(m[1]), 0)
+		return c.dateSpan(dates.Number(m[2]), dates.Month(m[1]), 0)
 	}),
 	rule(`\b(?:in|of|since|during|last|this|around|by|early|mid|late|end of|until)[\s-]+`+enMonth+`\b`,
 		func(c calendar, m []string) (span, bool) {
-			return c.dateSpan(0, monthNamed(m[1]), 0)
+			return c.dateSpan(0, dates.Month(m[1]), 0)
 		}),
 	rule(`\b(january|february|april|june|july|august|september|october|november|december)\b`,
 		func(c calendar, m []string) (span, bool) {
-			return c.dateSpan(0, monthNamed(m[1]), 0)
+			return c.dateSpan(0, dates.Month(m[1]), 0)
 		}),
 	rule(`\b`+enCount+`\s+(day|week|month|year)s?\s+(?:ago|back|earlier)\b`, func(c calendar, m []string) (span, bool) {
-		n := parseNumber(m[1])
+		n := dates.Number(m[1])
 		switch m[2] {
 		case "day":
 			return c.around(n, n/7), n > 0
@@ -304,13 +243,13 @@ var dateRules = []dateRule{
 		return c.days(0, 1)
 	})),
 	rule(`\blast `+enDay+`\b`, func(c calendar, m []string) (span, bool) {
-		s := c.latest(weekdays[m[1]])
+		s := c.latest(dates.Weekday(m[1]))
 		if s.from.Equal(c.today) {
 			s = c.days(-7, 1)
 		}
 		return s, true
 	}),
-	rule(`\b`+enDay+`\b`, func(c calendar, m []string) (span, bool) { return c.latest(weekdays[m[1]]), true }),
+	rule(`\b`+enDay+`\b`, func(c calendar, m []string) (span, bool) { return c.latest(dates.Weekday(m[1])), true }),
 	rule(`\b(?:last|past|this|the) weekend\b`, always(func(c calendar) span {
 		s := c.week(0)
 		if s.from.AddDate(0, 0, 5).After(c.today) {
@@ -327,6 +266,6 @@ var dateRules = []dateRule{
 	rule(`\blast year\b`, always(func(c calendar) span { return c.year(c.today.Year() - 1) })),
 	rule(`\bthis year\b`, always(func(c calendar) span { return c.year(c.today.Year()) })),
 	rule(`\b(?:in|of|during|since) (20\d\d)\b`, func(c calendar, m []string) (span, bool) {
-		return c.year(parseNumber(m[1])), true
+		return c.year(dates.Number(m[1])), true
 	}),
 }

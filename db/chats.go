@@ -153,6 +153,16 @@ type Settings struct {
 	Lang    string `json:"lang,omitempty"`
 	Mention string `json:"mention,omitempty"` // mention rule of a group; empty = the configured one
 	Notify  string `json:"notify,omitempty"`  // [NotifyOff], or empty
+	// time zone of the chat's schedules; empty = the configured one
+	Zone string `json:"zone,omitempty"`
+}
+
+// ZoneOr is the time zone of the chat; that of others if it has none of its own.
+func (s Settings) ZoneOr(others *time.Location) *time.Location {
+	if zone, err := time.LoadLocation(s.Zone); err == nil && s.Zone != "" {
+		return zone
+	}
+	return others
 }
 
 func parseSettings(stored string) (Settings, error) {

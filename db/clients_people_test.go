@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 
 	"magpie/db"
+	"magpie/db/schedules"
 	"magpie/internal/chat"
 )
 
@@ -188,7 +189,7 @@ func actsOfPeople(c *client) []act {
 		}},
 		{"finish a digest", func() run {
 			day := now.AddDate(0, 0, number).Format(time.DateOnly)
-			return func(ctx context.Context, w *world) error { return w.Chats().FinishDigest(ctx, key, day, "report") }
+			return func(ctx context.Context, w *world) error { return w.Schedules().FinishDigest(ctx, key, day, "report") }
 		}},
 		{"save a memory", func() run {
 			return func(ctx context.Context, w *world) error {
@@ -286,7 +287,7 @@ func actsOfPeople(c *client) []act {
 func (c *client) effect(m db.Memory, who string) db.Effect {
 	return []db.Effect{
 		db.RequestSummary{}, db.SetTitle{Title: "title " + c.name},
-		db.SetDigest{Minute: 5, Day: "2026-05-04"},
+		db.ChangeSchedules{Digest: schedules.Digest{Key: m.Key, Minute: 5, Day: "2026-05-04"}},
 		db.SetAccess{Subject: who, Allowed: c.IntN(2) == 0, By: "ou_boss"},
 		db.RevokeRule{Number: int64(c.IntN(5))},
 		db.ChangeMemory{Memory: m, Forget: c.IntN(3) == 0, By: db.Change{Who: "ou_1"}, Reply: db.MemoryReply{Done: "%d %s"}},

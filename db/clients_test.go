@@ -18,6 +18,7 @@ import (
 
 	"magpie/db"
 	"magpie/db/dbtest"
+	"magpie/db/schedules"
 	"magpie/internal/chat"
 )
 
@@ -101,7 +102,7 @@ type operation struct {
 // kindOf is what a caller knows an error by.
 func kindOf(err error) string {
 	for _, known := range []error{
-		db.ErrNotFound, db.ErrRepeated, db.ErrStopped, db.ErrForgotten, db.ErrChanged, db.ErrTooManyMemories,
+		db.ErrNotFound, db.ErrRepeated, db.ErrStopped, db.ErrForgotten, db.ErrChanged, db.ErrTooManyMemories, schedules.ErrNone,
 	} {
 		if errors.Is(err, known) {
 			return known.Error()

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"magpie/db"
+	"magpie/db/schedules"
 	"magpie/internal/chat"
 	"magpie/internal/convo"
 )
@@ -15,7 +16,7 @@ import (
 func TestADigestIsSentOnceADay(t *testing.T) {
 	d := fresh(t)
 	in := say("om_1", "/digest on 09:30")
-	in.Class, in.Effects = chat.Command, []db.Effect{db.SetDigest{Minute: 570, Day: "2026-05-03"}}
+	in.Class, in.Effects = chat.Command, []db.Effect{db.ChangeSchedules{Digest: schedules.Digest{Key: oc, Minute: 570, Day: "2026-05-03"}}}
 	accept(t, d, in)
 	for _, s := range []struct {
 		day, text   string
@@ -24,22 +25,22 @@ func TestADigestIsSentOnceADay(t *testing.T) {
 		{"2026-05-03", "x", false, true}, {"2026-05-04", "busy", true, false},
 		{"2026-05-04", "busy", false, true}, {"2026-05-05", "", false, false},
 	} {
-		err := d.Chats().FinishDigest(t.Context(), oc, s.day, s.text)
-		if errors.Is(err, db.ErrNotFound) != s.again || err != nil && !s.again {
+		err := d.Schedules().FinishDigest(t.Context(), oc, s.day, s.text)
+		if errors.Is(err, schedules.ErrNone) != s.again || err != nil && !s.again {
 			t.Errorf("%s: %v", s.day, err)
 		}
 		if got := len(deliver(t, d)) == 1; got != s.sent {
 			t.Errorf("%s: sent %v", s.day, got)
 		}
 	}
-	list, err := d.Chats().Digests(t.Context())
+	list, err := d.Schedules().Digests(t.Context())
 	if err != nil || len(list) != 1 || list[0].Key != oc || list[0].Minute != 570 || list[0].Day != "2026-05-05" {
 		t.Errorf("%+v, %v", list, err)
 	}
 	in = say("om_2", "/digest off")
-	in.Class, in.Effects = chat.Command, []db.Effect{db.SetDigest{}}
+	in.Class, in.Effects = chat.Command, []db.Effect{db.ChangeSchedules{Digest: schedules.Digest{Key: oc}}}
 	accept(t, d, in)
-	if err := d.Chats().FinishDigest(t.Context(), oc, "2026-05-06", "x"); !errors.Is(err, db.ErrNotFound) {
+	if err := d.Schedules().FinishDigest(t.Context(), oc, "2026-05-06", "x"); !errors.Is(err, schedules.ErrNone) {
 		t.Errorf("after its end: %v", err)
 	}
 	empty(t, d)

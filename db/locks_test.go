@@ -98,7 +98,7 @@ var lockOf = map[string]string{
 	"chats": `ROW.key`, "messages": byChat, "turns": byChat, "sessions": byChat, "memories": byChat,
 	"memory_versions": byChat, "embeddings": byChat, "approvals": byChat, "rules": byChat, "files": byChat,
 	"ledger": byChat, "file_deliveries": byChat, "outbox": byChat, "agent_folders": byChat, "titles": byChat,
-	"steers": byChat, "silenced": byChat, "digests": byChat,
+	"steers": byChat, "silenced": byChat, "digests": byChat, "schedules": byChat, "calls": byChat,
 	"answer_pages": `COALESCE((SELECT chat_key FROM messages WHERE id = ROW.answer), name)`,
 	"grants":       `'grant ' || ROW.subject`, "owners": `'owners ' || ROW.app_id`, "limits": `'limits'`,
 }

@@ -1,7 +1,6 @@
 package db
 
 import (
-	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -59,7 +58,7 @@ func (ts Turns) ask(
 	ctx context.Context, tx *sql.Tx, a *AcceptResult, m chat.Message, e Inbound, then ...convo.Event,
 ) (claimed convo.Claimed, err error) {
 	asks := convo.Asks{
-		Message: questionOf(m.Seq, m.ID), ReplyTo: cmp.Or(e.ReplyTo, PlatformID(m.ID)), Held: e.Held != nil,
+		Message: questionOf(m.Seq, m.ID), ReplyTo: PlatformID(e.replyTarget()), Held: e.Held != nil,
 		GoesOn: e.Continues, Adds: e.Adds, Prompt: e.Prompt, Press: m.ID == continueID(e.Continues),
 	}
 	// In a group people often send a file first and then mention the bot, so recent files of the same

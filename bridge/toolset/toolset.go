@@ -34,7 +34,9 @@ type Set struct {
 	Server  *agenttools.Server  // nil = agents have no tools
 	// Running is the running turn of a chat, for which its agent works in a project; false = none runs.
 	Running func(chat.Key) (turn db.Claim, project string, ok bool)
-	Log     zerolog.Logger
+	// Language is that of a chat.
+	Language func(context.Context, chat.Key) i18n.Lang
+	Log      zerolog.Logger
 }
 
 // Turn is the running turn that tool calls of a chat belong to.
@@ -49,6 +51,7 @@ func (s *Set) tools(kind chat.Kind) []agenttools.Tool {
 	if s.Config.Memory.Tools {
 		tools = s.memoryTools(kind)
 	}
+	tools = append(tools, agenttools.New("propose_schedule", scheduleTool, s.ProposeSchedule))
 	if s.Outbox.SendsFiles() {
 		tools = append(tools, agenttools.New("send_file", sendFileTool, s.SendFile))
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/tidwall/gjson"
 
 	"magpie/bridge/budget"
+	"magpie/db/schedules"
 	"magpie/internal/chat"
 	"magpie/internal/door/api"
 	"magpie/internal/modelsim"
@@ -133,6 +134,15 @@ func TestTheAPIIsAsDescribed(t *testing.T) {
 	r.until("the end", func() bool { return r.count(`SELECT COUNT(*) FROM turns WHERE state IN ('queued', 'running')`) == 0 })
 	d.call("GET", room+"/messages", "")
 	theirs.call("GET", room+"/messages", "")
+
+	must(t, r.store().Schedules().Make(t.Context(), roomKey(room), schedules.Change{Is: schedules.Schedule{
+		Key: roomKey(room), Number: 1, State: schedules.Active, Task: "x", Name: "ci",
+	}}))
+	caller := described{r, router, r.tokenFor("caller", "ci").secret, d.seen}
+	caller.call("POST", "/api/triggers/ci", `{"a": 1}`)
+	d.call("POST", "/api/triggers/ci", `{"a": 1}`)
+	r.sql(`UPDATE schedules SET state = 'paused'`)
+	caller.call("POST", "/api/triggers/ci", `{"a": 1}`)
 
 	r.setBudget(budget.Limits{UserDayUSD: 0.000001})
 	d.call("POST", "/v1/chat/completions", asks)

@@ -30,9 +30,13 @@ type client struct {
 }
 
 // token makes a program that may ask.
-func (r *rig) token(name string) client {
+func (r *rig) token(name string) client { return r.tokenFor(name, "") }
+
+// tokenFor makes a program that may start something, and nothing else; empty = one that may ask.
+func (r *rig) tokenFor(name, runs string) client {
 	r.Helper()
 	t, secret := api.NewToken(name)
+	t.Runs = runs
 	must(r, r.store().Programs().Add(r.Context(), t))
 	return client{r, secret, http.Header{}}
 }

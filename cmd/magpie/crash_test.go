@@ -71,6 +71,7 @@ func ofOthers(all []string) map[string][]string {
 		"TestACrashAroundAnAddition":      steerSteps,
 		"TestACrashAroundAFollowUp":       slices.Collect(maps.Keys(followUpSteps)),
 		"TestACrashWhilePeopleAreAsked":   slices.Collect(maps.Keys(askingSteps)),
+		"TestACrashAroundASchedule":       those(scheduleSteps),
 		"TestACrashInASummary":            those(summarySteps), // these tests find their steps in the source, too
 		"TestACrashWhileAFileIsDelivered": those(fileSteps),
 	}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"magpie/db/programs"
+	"magpie/db/schedules"
 	"magpie/internal/configtype"
 	"magpie/internal/door/api"
 	"magpie/internal/door/terminal"
@@ -29,6 +30,7 @@ type tokenCmd struct {
 type tokenNewCmd struct {
 	Name    string              `arg:"" help:"Whose token it is, as in ci."`
 	Project string              `help:"The project in which its chats begin. Default: that of [claude] project." placeholder:"NAME"`
+	Runs    string              `help:"What it can start, as named with /trigger in a chat, and nothing else." placeholder:"NAME"`
 	Expires configtype.Duration `help:"How long it is valid, as in 720h. Default: until it is revoked." placeholder:"TIME"`
 	configFlag
 }
@@ -43,8 +45,8 @@ type tokenRevokeCmd struct {
 // The requests and answers on the socket for terminals.
 type (
 	tokenRequest struct {
-		Name, Project string
-		Expires       time.Time // zero = never
+		Name, Project, Runs string
+		Expires             time.Time // zero = never
 	}
 	tokenAnswer struct {
 		Secret  string
@@ -59,6 +61,7 @@ const (
 	tokenTaken     = "taken"
 	tokenUnknown   = "unknown"
 	tokenNoProject = "project"
+	tokenNoTrigger = "trigger"
 )
 
 // terminalPages serves what commands ask of the service.
@@ -100,8 +103,15 @@ func (p *program) addTokenPages(mux *http.ServeMux) {
 		if _, ok := p.cfg.Projects[r.Project]; r.Project != "" && !ok {
 			return tokenAnswer{Problem: tokenNoProject}, nil
 		}
+		if r.Runs != "" {
+			if _, err := p.store.Schedules().Named(ctx, r.Runs); errors.Is(err, schedules.ErrNone) {
+				return tokenAnswer{Problem: tokenNoTrigger}, nil
+			} else if err != nil {
+				return tokenAnswer{}, err
+			}
+		}
 		t, secret := api.NewToken(r.Name)
-		t.Project, t.Expires = r.Project, r.Expires
+		t.Project, t.Runs, t.Expires = r.Project, r.Runs, r.Expires
 		if err := tokens.Add(ctx, t); err != nil {
 			return tokenAnswer{}, err
 		}
@@ -140,6 +150,8 @@ func (c configFlag) askTokens(ctx context.Context, path string, r tokenRequest) 
 			"there is a token named %s: take another name, or first run magpie token revoke %s", r.Name, r.Name)
 	case tokenUnknown:
 		return got, i18n.Mistakef("没有叫 %s 的令牌：magpie token list 列出所有令牌", "there is no token named %s: magpie token list shows all", r.Name)
+	case tokenNoTrigger:
+		return got, i18n.Mistakef("没有叫 %[1]s 的触发任务：先在聊天里发 /触发 %[1]s <要做的事>", "nothing is named %[1]s: first send /trigger %[1]s <what> in a chat", r.Runs)
 	case tokenNoProject:
 		return got, i18n.Mistakef("服务的 [projects] 里没有 %s", "the [projects] of the service have no %s", r.Project)
 	}
@@ -149,12 +161,15 @@ func (c configFlag) askTokens(ctx context.Context, path string, r tokenRequest) 
 // tryToken asks something. The token itself is only on the standard output.
 const tryToken = `curl %s/chat/completions -H "Authorization: Bearer $TOKEN" -d '{"model": "magpie", "messages": [{"role": "user", "content": "Who are you?"}]}'`
 
+// tryTrigger starts something.
+const tryTrigger = `curl -X POST %s/api/triggers/%s -H "Authorization: Bearer $TOKEN" -d 'what has happened'`
+
 // longestName is that of a token, in characters.
 const longestName = 64
 
 // Run prints the token, alone on the standard output.
 func (c tokenNewCmd) Run(ctx context.Context) error {
-	r := tokenRequest{Name: strings.TrimSpace(c.Name), Project: c.Project}
+	r := tokenRequest{Name: strings.TrimSpace(c.Name), Project: c.Project, Runs: c.Runs}
 	if n := len([]rune(r.Name)); n == 0 || n > longestName || text.Visible(r.Name) != r.Name {
 		return i18n.Mistakef("令牌的名字应为 1 到 %d 个可见的字符", "the name of a token must have 1 to %d visible characters", longestName)
 	}
@@ -172,6 +187,10 @@ func (c tokenNewCmd) Run(ctx context.Context) error {
 	fmt.Fprintln(os.Stderr, i18n.CmdTokenOnce.In(l))
 	if got.BaseURL == "" {
 		fmt.Fprintln(os.Stderr, i18n.CmdTokenNoAPI.In(l))
+		return nil
+	}
+	if c.Runs != "" {
+		fmt.Fprintf(os.Stderr, i18n.CmdTokenTryRuns.In(l)+"\n"+tryTrigger+"\n", strings.TrimSuffix(got.BaseURL, "/v1"), c.Runs)
 		return nil
 	}
 	fmt.Fprintf(os.Stderr, i18n.CmdTokenTry.In(l)+"\n"+tryToken+"\n", got.BaseURL, got.BaseURL)
@@ -195,7 +214,7 @@ func (c tokenListCmd) Run(ctx context.Context) error {
 		if !t.Expires.IsZero() {
 			expires = t.Expires.Local().Format(time.DateTime)
 		}
-		rows = append(rows, []string{i18n.Visible(t.Name), t.ID, i18n.Visible(t.Project), t.Created.Local().Format(time.DateTime), expires})
+		rows = append(rows, []string{i18n.Visible(t.Name), t.ID, i18n.Visible(t.Project), t.Runs, t.Created.Local().Format(time.DateTime), expires})
 	}
 	fmt.Print(table(rows))
 	return nil

@@ -43,11 +43,12 @@ type Token struct {
 	Project string // in which its chats begin; empty = the default one
 	Created time.Time
 	Expires time.Time // zero = never
+	Runs    string    // the name of the schedule that it runs, and nothing else; empty = it asks whatever it likes
 }
 
 const (
-	selectTokens = `SELECT id, name, project, created_at, expires_at FROM tokens`
-	insertToken  = `INSERT INTO tokens (id, name, hash, project, created_at, expires_at) VALUES (?1, ?2, ?3, ?4, ?5, ?6)
+	selectTokens = `SELECT id, name, project, created_at, expires_at, runs FROM tokens`
+	insertToken  = `INSERT INTO tokens (id, name, hash, project, created_at, expires_at, runs) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)
 		ON CONFLICT (name) DO NOTHING`
 	// A token lets its program in, like the decision of an admin, who may take it back.
 	admitToken  = `INSERT INTO grants (subject, state, name, asked_at, decided_at) VALUES (?1, 'allowed', ?2, ?3, ?3)`
@@ -68,7 +69,7 @@ func (s Store) Add(ctx context.Context, t Token) error {
 		if !t.Expires.IsZero() {
 			expires = t.Expires.UnixMilli()
 		}
-		res, err := tx.ExecContext(ctx, insertToken, t.ID, t.Name, t.Hash, t.Project, created, expires)
+		res, err := tx.ExecContext(ctx, insertToken, t.ID, t.Name, t.Hash, t.Project, created, expires, t.Runs)
 		if err != nil {
 			return err
 		}
@@ -132,7 +133,7 @@ func (s Store) Find(ctx context.Context, hash string) (Token, error) {
 
 func scanToken(rows *sql.Rows) (t Token, err error) {
 	var created, expires int64
-	err = rows.Scan(&t.ID, &t.Name, &t.Project, &created, &expires)
+	err = rows.Scan(&t.ID, &t.Name, &t.Project, &created, &expires, &t.Runs)
 	if t.Created = time.UnixMilli(created).UTC(); expires != 0 {
 		t.Expires = time.UnixMilli(expires).UTC()
 	}

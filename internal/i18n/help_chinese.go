@@ -49,6 +49,7 @@ var HelpInChinese = map[string]string{
 	"Whose token it is, as in ci.":                                             "给谁用的，例如 ci。",
 	"Whose token it is.":                                                       "给谁用的。",
 	"The project in which its chats begin. Default: that of [claude] project.": "它的聊天从哪个项目开始。默认：[claude] project。",
+	"What it can start, as named with /trigger in a chat, and nothing else.":   "它能触发什么，也就是聊天里用 /trigger 起的名字；此外什么也不能做。",
 	"How long it is valid, as in 720h. Default: until it is revoked.":          "有效多久，例如 720h。默认：直到吊销。",
 	"Back up the database, even while Magpie runs.":                            "备份数据库，鹊桥运行时也可以。",
 	"Where to write the copy. It must not exist.":                              "备份文件的位置，不能是已有的文件。",

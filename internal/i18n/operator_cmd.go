@@ -96,7 +96,8 @@ var (
 	CmdBridgeLives   = Phrase{"运行中", "runs"}
 	CmdBridgeEnded   = Phrase{"已结束", "has ended"}
 	CmdNoTokens      = Phrase{"还没有令牌：magpie token new 新建一个。", "No tokens yet: magpie token new makes one."}
-	CmdTokenColumns  = Phrase{"名字\tID\t项目\t创建\t有效期至", "NAME\tID\tPROJECT\tCREATED\tEXPIRES"}
+	CmdTokenColumns  = Phrase{"名字\tID\t项目\t触发\t创建\t有效期至", "NAME\tID\tPROJECT\tRUNS\tCREATED\tEXPIRES"}
+	CmdTokenTryRuns  = Phrase{"这个令牌只能触发一件事。试一下：", "This token can start one thing only. Try it:"}
 	CmdTokenStays    = Phrase{"不过期", "never"}
 	CmdTokenOnce     = Phrase{"请保存好：令牌只显示这一次。谁拿到它，谁就能让助手干活。", "Keep it safe: it is shown only this once, and whoever has it can set the agent to work."}
 	CmdTokenNoAPI    = Phrase{

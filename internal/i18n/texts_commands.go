@@ -66,6 +66,7 @@ var (
 
 	GroupConversation = Phrase{"对话", "Conversation"}
 	GroupMemory       = Phrase{"记忆", "Memory"}
+	GroupSchedules    = Phrase{"定时", "Schedules"}
 	GroupAgent        = Phrase{"设置", "Settings"}
 	GroupPermissions  = Phrase{"审批", "Approvals"}
 	GroupAbout        = Phrase{"其他", "Other"}

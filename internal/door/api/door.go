@@ -34,6 +34,8 @@ type Door struct {
 	// Once has the agent answer a text for a program outside of all chats, without tools; the chat is the one that pays.
 	Once func(ctx context.Context, key chat.Key, program, system, text string) (string, error)
 
+	Triggers Triggers
+
 	store programs.Store
 	log   zerolog.Logger
 	began time.Time

@@ -60,15 +60,19 @@ func (d *Door) handlers() (openAI, plain map[string]handler) {
 	for pattern, handle := range d.ofChats() {
 		plain[pattern] = d.inChat(handle)
 	}
+	for _, list := range []map[string]handler{openAI, plain} {
+		for pattern, handle := range list {
+			list[pattern] = anything(handle)
+		}
+	}
+	plain["POST /api/triggers/{name}"] = d.trigger
 	return openAI, plain
 }
 
 // Handler serves the API.
 func (d *Door) Handler() http.Handler {
 	mux := http.NewServeMux()
-	nothing := func(http.ResponseWriter, *http.Request, programs.Token) error {
-		return &problem{http.StatusNotFound, "invalid_request_error", "not_found", "There is nothing at this address."}
-	}
+	nothing := func(http.ResponseWriter, *http.Request, programs.Token) error { return errNothing }
 	openAI, plain := d.handlers()
 	openAI["/v1/"], plain["/api/"] = nothing, nothing
 	for pattern, handle := range openAI {

@@ -1,0 +1,46 @@
+package schedules
+
+import (
+	"context"
+	"database/sql"
+	"time"
+)
+
+// Call is what a program has said: that a schedule is to run now.
+type Call struct {
+	Schedule
+
+	ID   string // of its door; the same if the program repeats itself
+	File string // what it has sent, see package programs; empty = nothing
+	At   time.Time
+}
+
+// FileName is the name of what a program has sent.
+const FileName = "request.txt"
+
+const (
+	insertCall = `INSERT INTO calls (chat_key, number, id, file, called_at) VALUES (?1, ?2, ?3, ?4, ?5) ON CONFLICT DO NOTHING`
+	deleteCall = `DELETE FROM calls WHERE chat_key = ?1 AND number = ?2 AND id = ?3`
+	openCalls  = `SELECT c.id, c.file, c.called_at, s.chat_key, s.number, s.state, s.rule, s.words, s.zone, s.task, s.name, s.maker,
+		s.maker_name, s.reply_to, s.next_at, s.offered_at
+		FROM calls c JOIN schedules s ON s.chat_key = c.chat_key AND s.number = c.number
+		ORDER BY c.called_at, c.id LIMIT 100`
+)
+
+// Call notes that a program has called. Once it returns without error, the call survives a crash.
+func (s Store) Call(ctx context.Context, c Call) error {
+	return s.Tx(ctx, c.Key, func(ctx context.Context, tx *sql.Tx) error {
+		_, err := tx.ExecContext(ctx, insertCall, c.Key.String(), c.Number, c.ID, c.File, c.At.UnixMilli())
+		return err
+	})
+}
+
+// Calls lists the calls that nothing has come of yet, oldest first.
+func (s Store) Calls(ctx context.Context) ([]Call, error) {
+	return all(ctx, s.Readers, func(rows *sql.Rows) (c Call, err error) {
+		var at int64
+		c.Schedule, err = scanAfter(rows, &c.ID, &c.File, &at)
+		c.At = fromMillis(at)
+		return c, err
+	}, openCalls)
+}

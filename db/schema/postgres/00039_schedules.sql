@@ -1,0 +1,38 @@
+-- +goose Up
+-- What is to be asked in chats at a time, or when a program says so.
+CREATE TABLE schedules (
+  chat_key TEXT COLLATE "C" NOT NULL,
+  number BIGINT NOT NULL, -- in its chat, never used again
+  state TEXT COLLATE "C" NOT NULL, -- 'proposed', 'active', 'paused', 'over'
+  rule TEXT COLLATE "C" NOT NULL DEFAULT '', -- when it is due; empty = when a program says so
+  words TEXT COLLATE "C" NOT NULL DEFAULT '', -- the time as its maker has written it
+  zone TEXT COLLATE "C" NOT NULL DEFAULT '', -- of the rule
+  task TEXT COLLATE "C" NOT NULL, -- what is asked
+  name TEXT COLLATE "C" NOT NULL DEFAULT '', -- by which programs call it; empty = they do not
+  maker TEXT COLLATE "C" NOT NULL DEFAULT '', -- on whose behalf it is asked
+  maker_name TEXT COLLATE "C" NOT NULL DEFAULT '',
+  reply_to TEXT COLLATE "C" NOT NULL DEFAULT '', -- the message below which it is answered; empty = none
+  next_at BIGINT NOT NULL DEFAULT 0, -- when it is due next; 0 = not
+  offered_at BIGINT NOT NULL DEFAULT 0, -- the missed time for which people may have it run; 0 = none
+  PRIMARY KEY (chat_key, number)
+);
+CREATE INDEX schedules_next ON schedules (next_at) WHERE next_at > 0;
+CREATE UNIQUE INDEX schedules_name ON schedules (name) WHERE name <> '' AND state <> 'over';
+
+-- What programs have said, until it is asked.
+CREATE TABLE calls (
+  chat_key TEXT COLLATE "C" NOT NULL,
+  number BIGINT NOT NULL, -- of the schedule
+  id TEXT COLLATE "C" NOT NULL, -- the same if a program repeats itself
+  file TEXT COLLATE "C" NOT NULL DEFAULT '', -- what it has sent: see program_files; empty = nothing
+  called_at BIGINT NOT NULL,
+  PRIMARY KEY (chat_key, number, id)
+);
+
+-- The schedule that a token may run; empty = it lets a program ask whatever it likes.
+ALTER TABLE tokens ADD COLUMN runs TEXT COLLATE "C" NOT NULL DEFAULT '';
+
+-- +goose Down
+ALTER TABLE tokens DROP COLUMN runs;
+DROP TABLE calls;
+DROP TABLE schedules;

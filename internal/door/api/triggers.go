@@ -1,0 +1,75 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	"magpie/db/programs"
+	"magpie/db/schedules"
+	"magpie/internal/chat"
+)
+
+// Triggers start what people have prepared in their chats.
+type Triggers interface {
+	// Named is what has that name, or [schedules.ErrNone].
+	Named(ctx context.Context, name string) (schedules.Schedule, error)
+	// Call stores that a program has called.
+	Call(ctx context.Context, c schedules.Call) error
+}
+
+// errNothing is the same for an address that is not there, and for one that a token is not for.
+var errNothing = &problem{http.StatusNotFound, "invalid_request_error", "not_found", "There is nothing at this address."}
+
+// anything has a token do whatever programs may, unless it can only start something.
+func anything(handle handler) handler {
+	return func(w http.ResponseWriter, r *http.Request, t programs.Token) error {
+		if t.Runs != "" {
+			return errNothing
+		}
+		return handle(w, r, t)
+	}
+}
+
+// trigger starts what was prepared. What the program has sent is a file for the agent, as if somebody had sent it.
+func (d *Door) trigger(w http.ResponseWriter, r *http.Request, t programs.Token) error {
+	name := r.PathValue("name")
+	if t.Runs == "" || t.Runs != name {
+		return errNothing
+	}
+	s, err := d.Triggers.Named(r.Context(), name)
+	switch {
+	case errors.Is(err, schedules.ErrNone):
+		return errNothing
+	case err != nil:
+		return err
+	case s.State != schedules.Active:
+		return &problem{http.StatusConflict, "invalid_request_error", "paused", "It is paused in its chat."}
+	}
+	data, err := readBody(w, r)
+	if err != nil {
+		return err
+	}
+	what := r.Header.Get("Idempotency-Key")
+	if what == "" {
+		what = uuid.NewString()
+	}
+	call := schedules.Call{Schedule: s, ID: chat.HTTP + ":" + hashOf(what)[:32], At: time.Now()}
+	if len(strings.TrimSpace(string(data))) > 0 {
+		call.File = fileID("call "+name+"\x00"+call.ID, schedules.FileName)
+		if err := d.store.AddFile(r.Context(), s.Key, call.File, data); err != nil {
+			return err
+		}
+	}
+	if err := d.Triggers.Call(r.Context(), call); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(http.StatusAccepted)
+	writeJSON(w, map[string]any{"id": call.ID})
+	return nil
+}
