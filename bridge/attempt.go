@@ -290,7 +290,7 @@ func (r *turnRunner) buildPrompt(ctx context.Context, t *turn, live bool, s sync
 	// The fetched group messages belong to the prompt, so their fetch must end first.
 	t.listen()
 	q := r.cfg.contextRequest(t.Claim, t.session.resume, s)
-	q.Note, q.Live, q.Lost = t.noteForAgent(), live, t.session.lost != ""
+	q.Note, q.Live, q.Lost = t.noteForAgent(s), live, t.session.lost != ""
 	prompt := r.context.Build(ctx, q)
 	t.report = reportOf(q, prompt, t.session.lost)
 	t.view = t.view.WithContext(describe(*t.report, t.view.Lang))

@@ -164,6 +164,7 @@ type syncState struct {
 	turn     int64 // the last turn that it holds; 0 = unknown
 	verified bool  // confirmed by the transcript, or by the process that wrote it
 	isBehind bool  // it held more before
+	again    bool  // it holds the question of the turn already
 }
 
 // checkResumable returns why the chat's session cannot be resumed on this machine or in this project; empty = it can.
@@ -241,5 +242,5 @@ func compare(c db.Claim, resume bool, prompts []db.Prompt, last claude.SyncState
 	if !last.Whole {
 		until-- // the answer is missing
 	}
-	return syncState{turn: until, verified: true, isBehind: until < s.turn}
+	return syncState{turn: until, verified: true, isBehind: until < s.turn, again: prompts[i].Turn == c.Turn.ID}
 }

@@ -57,9 +57,9 @@ func (t *turn) goesOn(end convo.Phase) bool {
 }
 
 // noteForAgent is a line for the agent below the question; empty = none.
-func (t *turn) noteForAgent() string {
+func (t *turn) noteForAgent(s syncState) string {
 	switch {
-	case t.Turn.Continues == 0 && t.Turn.Attempts > 1 && t.session.resume:
+	case t.Turn.Continues == 0 && t.session.resume && (s.again || !s.verified && t.Turn.Attempts > 1):
 		return i18n.AnswerAgainNote.In(t.view.Lang)
 	case t.Turn.Continues == 0:
 		return ""

@@ -19,20 +19,6 @@ import (
 	"magpie/internal/operator/config"
 )
 
-// typesThere is a configuration for that CLI, which asks once whether the key in its environment is to be used.
-func typesThere(t *testing.T, command string) func(*config.Config) {
-	return func(c *config.Config) {
-		c.Claude.Command = command
-		for _, kv := range c.Claude.Environ {
-			if dir, ok := strings.CutPrefix(kv, "CLAUDE_CONFIG_DIR="); ok {
-				must(t, os.MkdirAll(dir, 0o700))
-				must(t, os.WriteFile(filepath.Join(dir, ".claude.json"),
-					[]byte(`{"customApiKeyResponses":{"approved":["sk-test-dummy"],"rejected":[]}}`), 0o600))
-			}
-		}
-	}
-}
-
 // hasTyped says that the machine's user has used the CLI in the project before.
 func hasTyped(t *testing.T) func(*config.Config) {
 	return func(c *config.Config) {
@@ -50,7 +36,7 @@ func hasTyped(t *testing.T) func(*config.Config) {
 // newHandoffRig is a rig whose chats can go on in a terminal, with that CLI. Its user is an admin.
 func newHandoffRig(t *testing.T, command string, change ...func(*config.Config)) *chatRig {
 	t.Helper()
-	r := newChatRig(t, append([]func(*config.Config){typesThere(t, command)}, change...)...)
+	r := newChatRig(t, append([]func(*config.Config){func(c *config.Config) { c.Claude.Command = command }}, change...)...)
 	rules := r.cfg.Access
 	rules.Admins = []string{r.user.OpenID}
 	r.setAccess(rules)
@@ -69,37 +55,68 @@ func (r *chatRig) attach() *exec.Cmd {
 func (r *chatRig) attached() *typist {
 	r.Helper()
 	t := openTerminal(r, r.attach())
-	t.await("❯")
+	t.await("shortcuts")
 	return t
 }
 
-// sends types a line in the CLI, and sends it once the CLI shows it.
-func (r *chatRig) sends(who *typist, text string) {
+// sends types a line in the CLI, and sends it once the CLI shows it, until done. When the CLI has drawn its line it may not
+// read from it yet.
+func (r *chatRig) sends(who *typist, text string, done func() bool) {
 	r.Helper()
 	_, err := who.tty.Write([]byte(text))
 	must(r, err)
 	who.await(text[strings.LastIndexAny(text, " /")+1:])
-	_, err = who.tty.Write([]byte("\r"))
-	must(r, err)
+	r.until(text+" to be sent", func() bool {
+		if done() {
+			return true
+		}
+		_, _ = who.tty.Write([]byte("\r")) // an empty line sends nothing
+		return false
+	})
 }
 
-// types types a question in the CLI, and waits until its answer is in the transcript.
-func (r *chatRig) types(who *typist, text string) {
+// leaves leaves the CLI.
+func (r *chatRig) leaves(who *typist) {
 	r.Helper()
-	answers := func() (n int) {
-		files, err := filepath.Glob(filepath.Join(filepath.Dir(r.config), "agents", "*", "projects", "*", "*.jsonl"))
-		must(r, err)
-		for _, file := range files {
-			data, err := os.ReadFile(file)
-			must(r, err)
-			n += strings.Count(string(data), `"stop_reason":"end_turn"`)
+	r.sends(who, "/exit", func() bool {
+		select {
+		case <-who.done:
+			return true
+		default:
+			return false
 		}
-		return n
+	})
+	who.exit()
+}
+
+// types types a question in the CLI, and waits until its answer is in the transcript. meanwhile is called before that.
+func (r *chatRig) types(who *typist, text string, meanwhile ...func()) {
+	r.Helper()
+	requests := func() int { return len(r.model.Requests()) }
+	asked := requests()
+	r.until("the last answer to be in the transcript", func() bool { return r.inTranscripts(ofAnswer) == asked })
+	before := r.inTranscripts(ofAnswer)
+	r.sends(who, text, func() bool { return requests() > asked })
+	for _, do := range meanwhile {
+		do()
 	}
-	before := answers()
-	r.sends(who, text)
-	who.await("Earlier") // the model of the test says how many messages there were before
-	r.until("the answer to be in the transcript", func() bool { return answers() > before })
+	r.until("the answer to be in the transcript", func() bool { return r.inTranscripts(ofAnswer) > before })
+}
+
+// ofAnswer is in the last line of each answer in a transcript.
+const ofAnswer = `"stop_reason":"end_turn"`
+
+// inTranscripts counts a text in all transcripts.
+func (r *chatRig) inTranscripts(text string) (n int) {
+	r.Helper()
+	files, err := filepath.Glob(filepath.Join(filepath.Dir(r.config), "agents", "*", "projects", "*", "*.jsonl"))
+	must(r, err)
+	for _, file := range files {
+		data, err := os.ReadFile(file)
+		must(r, err)
+		n += strings.Count(string(data), text)
+	}
+	return n
 }
 
 // terminalPid is the process in the terminal of the only chat in one.
@@ -159,6 +176,9 @@ func TestAChatGoesOnInATerminal(t *testing.T) {
 			t.Errorf("answer %q", got)
 		}
 		asked := fmt.Sprint(r.lastRequest().Messages)
+		if strings.Contains(asked, "the service was restarted") {
+			t.Errorf("a question that has only waited is asked as if it were half answered: %s", asked)
+		}
 		for _, q := range []string{"typed in the CLI", "typed once more"} {
 			if strings.Count(asked, q) < 1 {
 				t.Errorf("the agent does not know %q: %s", q, asked)
@@ -216,12 +236,13 @@ func TestAConversationBeginsInATerminal(t *testing.T) {
 		r.sim.Say(r.chat, r.user, "/new")
 		r.until("a new conversation", func() bool { return r.chatNow().Epoch == 1 })
 		who := r.attached()
-		r.sends(who, "typed first")
-		r.until("the answer to be in the History", func() bool {
-			return r.count(`SELECT COUNT(*) FROM messages WHERE content LIKE '%typed first%' AND role = 'assistant'`) == 1
+		held := make(chan struct{}) // an answer without any delay comes before its question in the transcript
+		r.model.Script(modelsim.Rule{Times: 1, Steps: []modelsim.Step{modelsim.Hold(held), modelsim.Text("at once")}})
+		r.types(who, "typed first", func() {
+			r.until("the question to be in the transcript", func() bool { return r.inTranscripts(`"typed first"`) > 0 })
+			close(held)
 		})
-		r.sends(who, "/exit")
-		who.exit()
+		r.leaves(who)
 		r.until("the end of the lease", func() bool { return r.count(`SELECT COUNT(*) FROM handoffs`) == 0 })
 		session := r.chatNow().Session.ID
 		if session == old || session == "" {
@@ -237,7 +258,7 @@ func TestAConversationBeginsInATerminal(t *testing.T) {
 func TestATerminalOutlivesTheBridge(t *testing.T) {
 	claudetest.Versions(t, func(t *testing.T, command string) {
 		place, file := chatPlace(t)
-		s := newService(t, feishusim.Config{}, typesThere(t, command), place)
+		s := newService(t, feishusim.Config{}, func(c *config.Config) { c.Claude.Command = command }, place)
 		r := &chatRig{s.rig, file}
 		admin := config.EnvPrefix + "ACCESS_ADMINS=" + s.user.OpenID
 		s.run(admin)
@@ -301,8 +322,7 @@ func TestTheCLIIsRunByHand(t *testing.T) {
 		who.exit()
 		again := byHand()
 		r.types(again, "typed again")
-		r.sends(again, "/exit")
-		again.exit()
+		r.leaves(again)
 		r.sim.Say(r.chat, r.user, "and on")
 		r.awaitModel("the question", func(list []modelsim.Request) bool {
 			return strings.Contains(list[len(list)-1].LastUser(), "and on")

@@ -1,6 +1,7 @@
 package proctree
 
 import (
+	"path/filepath"
 	"strconv"
 	"syscall"
 )
@@ -18,6 +19,14 @@ func Started(pid int) string {
 		return strconv.FormatUint(s.started, 10)
 	}
 	return ""
+}
+
+// IsForeign reports whether a process has a variable with this path in its environment, and is neither a CLI that this program
+// has started nor anything that such a CLI has.
+func IsForeign(pid int, name, path string) bool {
+	value, ok := environVariable(pid, name)
+	_, ours := environVariable(pid, markName)
+	return ok && !ours && filepath.Clean(value) == filepath.Clean(path)
 }
 
 // SignalStarted sends a signal to the process with that ID if that is when it was started.

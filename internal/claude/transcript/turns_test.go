@@ -48,6 +48,25 @@ const (
 	begun    = `{"type":"user","promptId":"g5","uuid":"00000000-0000-4000-8000-00000000000b","entrypoint":"cli","message":{"role":"user","content":"going on"}}`
 )
 
+// What the CLI has carried out by itself at the end does not make a session another one; what a model has answered does.
+func TestACommandOfTheCLIIsNoUnknownPrompt(t *testing.T) {
+	t.Parallel()
+	known := []string{"00000000-0000-4000-8000-000000000001"}
+	for _, tc := range []struct {
+		lines []string
+		err   error
+	}{
+		{[]string{sent, answered, status}, nil}, {[]string{sent, answered, own, reviewed}, errForeign},
+		{[]string{sent, answered, own, reviewed, status}, errForeign}, {[]string{sent, answered, status, typed, ended}, errForeign},
+	} {
+		text := strings.Join(tc.lines, "\n") + "\n"
+		got, err := verify(strings.NewReader(text), int64(len(text)), known)
+		if err != tc.err || err == nil && (got.Prompt != known[0] || !got.Whole) {
+			t.Errorf("%s: %+v, %v", text, got, err)
+		}
+	}
+}
+
 func TestTurnsAfterTheKnownOnes(t *testing.T) {
 	t.Parallel()
 	all := []string{sent, answered, status, typed, used, more, result, ended, typed, own, reviewed, begun}

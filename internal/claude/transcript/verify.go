@@ -55,21 +55,28 @@ func (t Files) Verify(dir, session string, prompts []string) (SyncState, error) 
 var errForeign = errors.New("an unknown prompt")
 
 // verify finds the last prompt of a transcript. The CLI gives a prompt and its own information about it the same group
-// ID. Compacting a session repeats its newest prompts in the group of the newest.
+// ID. Compacting a session repeats its newest prompts in the group of the newest. A command that somebody has typed, as
+// /exit, and to which no model has said anything, is none.
 func verify(f io.ReaderAt, size int64, prompts []string) (SyncState, error) {
 	known := make(map[string]bool, len(prompts))
 	for _, id := range prompts {
 		known[id] = true
 	}
 	unknown, group := false, "" // an unknown prompt was found, in this group
+	answered := false           // a model has said something to the line that is read next
 	for line, err := range backwards(f, size) {
 		if err != nil {
 			return SyncState{}, err
 		}
 		v, ok := promptOf(line.text)
 		if !ok {
+			answered = answered || isAnswer(line.text)
 			continue
 		}
+		if !answered && !known[v.Get("uuid").String()] && isLocalCommand(textOf(v.Get("message.content"))) {
+			continue
+		}
+		answered = false
 		its := v.Get("promptId").String()
 		if unknown && (its != group || its == "") {
 			return SyncState{}, errForeign
@@ -84,6 +91,15 @@ func verify(f io.ReaderAt, size int64, prompts []string) (SyncState, error) {
 		return SyncState{}, errForeign
 	}
 	return SyncState{}, nil
+}
+
+// isAnswer reports whether a line is that of a model.
+func isAnswer(line []byte) bool {
+	if !bytes.Contains(line, []byte(`"assistant"`)) || !stream.ValidJSON(line) {
+		return false
+	}
+	v := gjson.ParseBytes(line)
+	return v.Get("type").String() == "assistant" && v.Get("message.model").String() != "<synthetic>"
 }
 
 // promptOf parses a line that may be a prompt. Lines certainly written by the CLI itself are not prompts.

@@ -45,7 +45,8 @@ func (a Agent) Terminal(spec Spec) (Launch, error) {
 		return Launch{}, err
 	}
 	if a.folder.path != "" {
-		if err := trust(filepath.Join(a.folder.path, stateFile), realPaths([]string{spec.Dir, spec.Files})); err != nil {
+		dirs := realPaths([]string{spec.Dir, spec.Files})
+		if err := trust(filepath.Join(a.folder.path, stateFile), dirs, a.Env[keyVariable]); err != nil {
 			return Launch{}, err
 		}
 	}
@@ -66,8 +67,12 @@ func (a Agent) Terminal(spec Spec) (Launch, error) {
 	return Launch{Cmd: cmd, Env: tools.environ(a.processEnvironment(spec).List()), Tools: tools}, nil
 }
 
-// trust has the CLI greet nobody, and not ask whether folders are to be trusted: agents work there anyway.
-func trust(path string, dirs []string) error {
+// keyVariable is the variable with a key for the model's API.
+const keyVariable = "ANTHROPIC_API_KEY"
+
+// trust has the CLI greet nobody, and not ask whether folders are to be trusted and a key is to be used: agents work there,
+// and with it, anyway. Whoever has refused the key keeps to that.
+func trust(path string, dirs []string, key string) error {
 	data, err := safepath.ReadFile(path, maxConfigured)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
@@ -92,8 +97,28 @@ func trust(path string, dirs []string) error {
 		project["hasTrustDialogAccepted"] = json.RawMessage("true")
 		projects[dir] = encode(project)
 	}
+	if key = key[max(0, len(key)-knownEnd):]; key != "" {
+		answers := open(all["customApiKeyResponses"])
+		var approved, rejected []string
+		_, _ = json.Unmarshal(answers["approved"], &approved), json.Unmarshal(answers["rejected"], &rejected)
+		if !slices.Contains(rejected, key) && !slices.Contains(approved, key) {
+			answers["approved"] = list(append(approved, key))
+			all["customApiKeyResponses"] = encode(answers)
+		}
+	}
 	all["hasCompletedOnboarding"], all["projects"] = json.RawMessage("true"), encode(projects)
 	return replaceFile(path, encode(all))
+}
+
+// knownEnd is how much of the end of a key the CLI notes.
+const knownEnd = 20
+
+func list(texts []string) json.RawMessage {
+	data, err := json.Marshal(texts)
+	if err != nil {
+		panic(err) // it has only strings
+	}
+	return data
 }
 
 // InTerminal is the process in which somebody has a session of the agent open in a terminal, as the CLI notes it in its
@@ -114,10 +139,14 @@ func (a Agent) InTerminal(session string) (pid int, started string) {
 		if v.Get("sessionId").String() != session || v.Get("entrypoint").String() != transcript.Terminal || pid <= 1 {
 			continue
 		}
-		// A file that was left by a killed CLI names a process that has gone, and another one may have its number.
-		if now := proctree.Started(pid); now != "" && (now == v.Get("procStart").String() || !proctree.NotesStart) {
-			return pid, now
+		// A file that was left by a killed CLI names a process that has gone, and another one may have its number. And
+		// whatever runs as the agents' user can write one.
+		now := proctree.Started(pid)
+		if now == "" || now != v.Get("procStart").String() && proctree.NotesStart ||
+			a.folder.path != "" && !proctree.IsForeign(pid, stateVariable, a.folder.path) {
+			continue
 		}
+		return pid, now
 	}
 	return 0, ""
 }
