@@ -10,6 +10,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"magpie/internal/chat"
 	"magpie/internal/claude/claudetest"
@@ -44,10 +45,12 @@ func newHandoffRig(t *testing.T, command string, change ...func(*config.Config))
 }
 
 // attach is magpie attach of the private chat.
-func (r *chatRig) attach() *exec.Cmd {
+func (r *chatRig) attach() *exec.Cmd { return r.attachTo(r.chat) }
+
+func (r *chatRig) attachTo(key string) *exec.Cmd {
 	r.Helper()
-	cmd := magpie(r, r.TempDir(), "attach", "--config", r.config, r.chat)
-	cmd.Env = append(cmd.Environ(), "LC_ALL=en_US.UTF-8", "TERM=xterm")
+	cmd := magpie(r, r.TempDir(), "attach", "--config", r.config, key)
+	cmd.Env = append(cmd.Environ(), "LC_ALL=en_US.UTF-8", "TERM=xterm", "OPERATORS_SECRET=1")
 	return cmd
 }
 
@@ -125,8 +128,8 @@ func (r *chatRig) terminalPid() int {
 	return r.count(`SELECT pid FROM handoffs`)
 }
 
-// isWhole checks that each question is once in the History, answered once, all in one session that was never given up.
-func (r *chatRig) isWhole(session string, questions ...string) {
+// isOnce checks that each question is once in the History, answered once.
+func (r *chatRig) isOnce(questions ...string) {
 	r.Helper()
 	for _, q := range questions {
 		if n := r.count(`SELECT COUNT(*) FROM messages WHERE content = ?1 AND role = 'user' AND turn_id > 0`, q); n != 1 {
@@ -137,6 +140,12 @@ func (r *chatRig) isWhole(session string, questions ...string) {
 			r.Errorf("%q has %d answers in the History", q, n)
 		}
 	}
+}
+
+// isWhole is isOnce in the private chat, all in one session that was never given up.
+func (r *chatRig) isWhole(session string, questions ...string) {
+	r.Helper()
+	r.isOnce(questions...)
 	if now := r.chatNow().Session.ID; now != session {
 		r.Errorf("the session %s is another one than %s", now, session)
 	}
@@ -193,6 +202,36 @@ func TestAChatGoesOnInATerminal(t *testing.T) {
 	})
 }
 
+// A chat that a program has begun over HTTP goes on at both kinds of terminal, and over HTTP again.
+func TestAChatOfAProgramGoesOnInATerminal(t *testing.T) {
+	claudetest.Versions(t, func(t *testing.T, command string) {
+		r := newHandoffRig(t, command, withPages)
+		c := r.token("ci").with("X-Magpie-Room", "r")
+		c.answers("asked over HTTP")
+		chats, err := r.store().Chats().Active(t.Context(), "", time.Time{}, 1)
+		must(t, err)
+		if len(chats) != 1 {
+			t.Fatalf("chats %+v", chats)
+		}
+		key := chats[0].Key.String()
+		if out, notes, err := r.piped("--chat", key, "asked at a terminal"); err != nil {
+			t.Fatalf("%v: %q, %q", err, out, notes)
+		}
+		who := openTerminal(t, r.attachTo(key))
+		who.await("shortcuts")
+		r.types(who, "typed in the CLI")
+		r.leaves(who)
+		r.until("the end of the lease", func() bool { return r.count(`SELECT COUNT(*) FROM handoffs`) == 0 })
+		if got := c.answers("asked over HTTP again"); !strings.Contains(got, "6 in the session") {
+			t.Errorf("the answer %q knows less, or more", got)
+		}
+		r.isOnce("asked over HTTP", "asked at a terminal", "typed in the CLI", "asked over HTTP again")
+		if n := r.count(`SELECT COUNT(DISTINCT session_id) FROM turns`); n != 1 {
+			t.Errorf("%d sessions", n)
+		}
+	})
+}
+
 // Without /handoff; what the agent did in the terminal is in the History as well. The terminal is killed.
 func TestATerminalIsKilled(t *testing.T) {
 	claudetest.Versions(t, func(t *testing.T, command string) {
@@ -204,6 +243,10 @@ func TestATerminalIsKilled(t *testing.T) {
 		r.calls(bash("sh look.sh"), modelsim.Tool("mcp__magpie__search_history", map[string]any{"query": "Feishu"}),
 			modelsim.Text("Earlier than you think"))
 		r.types(who, "have a look")
+		env, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", r.terminalPid()))
+		if err != nil || !strings.Contains(string(env), "TERM=xterm") || strings.Contains(string(env), "OPERATORS_SECRET") {
+			t.Errorf("the environment is %q, %v", env, err)
+		}
 		waits := r.sim.Say(r.chat, r.user, "asked meanwhile")
 		r.shows(r.chat, waits, "goes on in a terminal")
 		must(t, syscall.Kill(r.terminalPid(), syscall.SIGKILL))
