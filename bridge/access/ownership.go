@@ -73,6 +73,9 @@ type Ownership struct {
 func NewOwnership(
 	app App, owners db.Access, out delivery.Messenger, authorizer *Authorizer, log zerolog.Logger,
 ) *Ownership {
+	if app.Named {
+		log = log.With().Str("app", app.ID).Logger()
+	}
 	return &Ownership{
 		app: app.ID, channel: app.Channel, named: app.Named, founder: app.Founder, found: app.Found, owners: owners, lang: app.Lang,
 		leads: app.Leads, place: app.Place, out: out, authorizer: authorizer, log: log,
@@ -216,7 +219,7 @@ func (o *Ownership) issueCodeLocked() {
 		return
 	}
 	if o.named && o.place != nil { // a bridge shares one code, which is for the other app
-		o.log.Error().Str("app", o.app).Msg("nobody owns the bot: name its owner in [feishu.access] owner")
+		o.log.Error().Msg("nobody owns the bot: name its owner in [feishu.access] owner")
 		return
 	}
 	o.code = CodeWord + rand.Text() // 130 bits, which nobody can guess

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -16,8 +17,10 @@ import (
 	"magpie/bridge/budget"
 	"magpie/bridge/workplace"
 	"magpie/db"
+	"magpie/db/dbtest"
 	"magpie/feishu"
 	"magpie/internal/chat"
+	"magpie/internal/door/api"
 	"magpie/internal/feishusim"
 	"magpie/internal/modelsim"
 	"magpie/internal/operator/config"
@@ -265,6 +268,66 @@ func TestAppsHaveTheirOwnBudgets(t *testing.T) {
 	b.ask("你好")
 	if got := b.ask("你好"); !regexp.MustCompile(`1 .*tokens|上限|额度`).MatchString(got) {
 		t.Errorf("the limit of the second app lets through: %s", got)
+	}
+}
+
+// A code from the log makes somebody the owner of the app that it was issued for, and of no other.
+func TestACodeIsForOneApp(t *testing.T) {
+	t.Parallel()
+	a, b := secondApp(t)
+	b.sim.TakeScopes("application:application:self_manage")
+	a.start()
+	defer func() { a.stop(); a.clean() }()
+	b.prog = a.prog
+	a.awaitWelcome(a.user)
+	if dbtest.OnPostgres() {
+		a.awaitLog("name its owner in [feishu.access] owner")
+		return
+	}
+	a.awaitLog("nobody owns the bot")
+	line := regexp.MustCompile(`.*nobody owns the bot.*`).FindString(a.logs.String())
+	code := regexp.MustCompile(`MAGPIE-[A-Z0-9]+`).FindString(line)
+	if !strings.Contains(line, b.sim.AppID()) || code == "" {
+		t.Fatalf("the log says %s", line)
+	}
+	a.sim.Say(a.chat, a.user, code)
+	if got := a.ask("/whoami"); strings.Contains(a.transcript(), "sales") {
+		t.Errorf("the first app's owner has claimed the second: %s", got)
+	}
+	b.sim.Say(b.chat, b.user, code)
+	b.awaitWelcome(b.user)
+	if got := b.ask("/whoami"); !strings.Contains(got, "feishu-sales:"+b.user.OpenID) || !strings.Contains(got, "所有者") {
+		t.Errorf("whoever has sent the code is %s", got)
+	}
+	owner, err := a.store().Access().Owner(t.Context(), a.sim.AppID())
+	if err != nil || owner.User != a.user.OpenID {
+		t.Errorf("the first app's owner is %+v, %v", owner, err)
+	}
+}
+
+// For programs a chat of an app is none.
+func TestProgramsFindNoChatOfAnApp(t *testing.T) {
+	t.Parallel()
+	a, b := secondApp(t, func(c *config.Config) { c.HTTP.Listen = "127.0.0.1:0" })
+	startAll(a, b)
+	defer func() { a.stop(); a.clean(); b.clean() }()
+	b.ask("榴莲是暗号")
+	token, secret := api.NewToken("ci")
+	must(t, a.store().Programs().Add(t.Context(), token))
+	pages := a.prog.api.Handler()
+	ask := func(method, path string) string {
+		r := httptest.NewRequest(method, "http://127.0.0.1"+path, strings.NewReader(`{"text": "hello"}`))
+		r.Header.Set("Authorization", "Bearer "+secret)
+		w := httptest.NewRecorder()
+		pages.ServeHTTP(w, r)
+		return fmt.Sprint(w.Code, w.Header(), w.Body)
+	}
+	for _, what := range []string{"GET messages", "POST messages", "GET events", "POST presses", "POST stop", "GET files/x"} {
+		method, what, _ := strings.Cut(what, " ")
+		real, none := ask(method, "/api/chats/"+b.appKey().String()+"/"+what), ask(method, "/api/chats/http:room:none/"+what)
+		if real != none || !strings.HasPrefix(real, "404") {
+			t.Errorf("%s %s of an app's chat is answered %s, of none %s", method, what, real, none)
+		}
 	}
 }
 
