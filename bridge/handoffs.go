@@ -36,6 +36,11 @@ func (b *Bridge) Attach(ctx context.Context, key chat.Key, pid int) (handoffs.Le
 	return b.handoffs.Attach(ctx, key, pid)
 }
 
+// Adopt makes a session that somebody has begun in a terminal in the folder dir that of a chat without a History.
+func (b *Bridge) Adopt(ctx context.Context, key chat.Key, session, dir string) error {
+	return b.handoffs.Adopt(ctx, key, session, dir)
+}
+
 // nextClaim is the turn that the next question of a chat would be. If its session cannot be resumed here, that is the error.
 func (a *aheadStarts) nextClaim(ctx context.Context, key chat.Key) (db.Claim, error) {
 	claim, err := a.preview.claim(ctx, chat.Message{Key: key, Text: "?", Time: time.Now()})

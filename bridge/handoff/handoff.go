@@ -255,8 +255,10 @@ func (h *Handoffs) tend(ctx context.Context, l handoffs.Lease) error {
 		Key: l.Key, Idem: "handoff:" + l.Since.Format(time.RFC3339Nano),
 		Text: i18n.HandoffOver.In(h.Languages.OfChat(ctx, l.Key)),
 	}
-	if err := h.Outbox.Enqueue(ctx, back); err != nil {
-		return err
+	if !chat.IsLocal(l.Key.Channel) { // whoever has left the terminal is told there
+		if err := h.Outbox.Enqueue(ctx, back); err != nil {
+			return err
+		}
 	}
 	if err := h.DB.Handoffs().End(ctx, l); err != nil {
 		return err

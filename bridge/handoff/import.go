@@ -15,6 +15,7 @@ import (
 	"magpie/internal/claude"
 	"magpie/internal/claude/stream"
 	"magpie/internal/claude/transcript"
+	"magpie/internal/claude/workspace"
 	"magpie/internal/convo"
 )
 
@@ -69,6 +70,34 @@ func (h *Handoffs) add(ctx context.Context, l handoffs.Lease, turns []transcript
 	added, err := h.DB.Handoffs().Import(ctx, asked, results)
 	if added > 0 {
 		h.Log.Info().Stringer("chat", l.Key).Int("turns", added).Msg("what was said in a terminal is stored")
+	}
+	return err
+}
+
+// Adopt makes a session that somebody has begun in a terminal in the folder dir that of a chat without a History. What it has
+// cost was paid elsewhere.
+func (h *Handoffs) Adopt(ctx context.Context, key chat.Key, session, dir string) error {
+	agent, err := h.Pool.Config().AgentOf(key.String())
+	if err == nil {
+		err = agent.Adopt(dir, session)
+	}
+	if err != nil {
+		return err
+	}
+	l := handoffs.Lease{Key: key, Node: h.Node, Session: session}
+	if l.Cwd, err = workspace.RealDir(dir); err != nil {
+		return err
+	}
+	turns, err := h.transcripts(l).Turns(l.Cwd, session, nil)
+	var asked []chat.Message
+	var results []db.TurnResult
+	for _, t := range turns {
+		q, r := h.turn(ctx, l, t)
+		r.Usage = nil
+		asked, results = append(asked, q), append(results, r)
+	}
+	if err == nil {
+		_, err = h.DB.Handoffs().Import(ctx, asked, results)
 	}
 	return err
 }

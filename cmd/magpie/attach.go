@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/google/uuid"
 	"golang.org/x/term"
 
 	"magpie/bridge/handoff"
@@ -25,7 +26,8 @@ import (
 // attachCmd goes on with a chat in a terminal. This process becomes the CLI, so that the chat is back as soon as the CLI has
 // ended, in whatever way.
 type attachCmd struct {
-	Chat string `arg:"" help:"The chat, as in feishu:chat:oc_xxx or oc_xxx." placeholder:"KEY"`
+	Chat string `arg:"" optional:"" help:"The chat, as in feishu:chat:oc_xxx or oc_xxx, or a session that --list shows, which becomes a chat." placeholder:"KEY"`
+	List bool   `help:"List the sessions that were begun with claude alone in a project."`
 	configFlag
 }
 
@@ -73,13 +75,25 @@ func (p *program) attach(w http.ResponseWriter, r *http.Request) {
 	var asked attachRequest
 	err := json.NewDecoder(http.MaxBytesReader(w, r.Body, 1<<16)).Decode(&asked)
 	key, keyErr := chat.ParseKey(asked.Chat)
+	session := ""
+	if uuid.Validate(asked.Chat) == nil {
+		session, key, keyErr = asked.Chat, terminal.Main, nil
+		key.ID = session
+	}
 	if err != nil || keyErr != nil || asked.Pid <= 1 {
 		http.Error(w, "no request for a chat", http.StatusBadRequest)
 		return
 	}
 	got := attachAnswer{Problem: attachOtherUser}
 	if terminal.UserOf(r) == os.Geteuid() { // otherwise its files would belong to root
-		got = p.attachTo(r.Context(), key, asked)
+		if session != "" {
+			got = p.adopt(r.Context(), key, session, asked.Lang)
+		} else {
+			got.Problem = ""
+		}
+		if got.Problem == "" {
+			got = p.attachTo(r.Context(), key, asked)
+		}
 	}
 	_ = json.NewEncoder(w).Encode(got) // fails only if the command has gone
 }
@@ -102,8 +116,7 @@ func (p *program) attachTo(ctx context.Context, key chat.Key, asked attachReques
 	case errors.Is(err, handoff.ErrUnseen):
 		return attachAnswer{Problem: attachUnseen}
 	}
-	p.log.Warn().Err(err).Stringer("chat", key).Msg("a chat does not go on in a terminal")
-	return attachAnswer{Problem: attachRefused, Why: i18n.ErrorText(asked.Lang, err)}
+	return p.refuse(key, asked.Lang, err)
 }
 
 // errNoTerminal means that there is nobody to type.
@@ -111,14 +124,24 @@ var errNoTerminal = i18n.Mistakef("magpie attach 要在终端里运行", "magpie
 
 // Run becomes the CLI in the chat's folder, with the chat's session.
 func (c attachCmd) Run(ctx context.Context) error {
+	if c.List {
+		return c.list(ctx)
+	} else if c.Chat == "" {
+		return i18n.Mistakef("要接着哪个聊天？写出它的 ID，例如 magpie attach oc_xxx，或者用 magpie attach --list 看看有哪些会话",
+			"which chat? Name it, as in magpie attach oc_xxx, or see magpie attach --list for sessions")
+	}
 	if !term.IsTerminal(int(os.Stdin.Fd())) || !term.IsTerminal(int(os.Stdout.Fd())) {
 		return errNoTerminal
 	}
-	cfg, err := config.ReadForDatabase(c.Config, os.Environ())
-	if err != nil {
-		return err
+	key := c.Chat
+	if uuid.Validate(key) != nil {
+		parsed, err := parseChat(key)
+		if err != nil {
+			return err
+		}
+		key = parsed.String()
 	}
-	key, err := parseChat(c.Chat)
+	cfg, err := config.ReadForDatabase(c.Config, os.Environ())
 	if err != nil {
 		return err
 	}
@@ -127,7 +150,7 @@ func (c attachCmd) Run(ctx context.Context) error {
 		return err
 	}
 	var got attachAnswer
-	err = client.Call(ctx, http.MethodPost, "attach", attachRequest{key.String(), os.Getpid(), userLang()}, &got)
+	err = client.Call(ctx, http.MethodPost, "attach", attachRequest{key, os.Getpid(), userLang()}, &got)
 	if err != nil {
 		return i18n.Mistakef("服务没有照办：%v", "the service has not done it: %v", err)
 	}
@@ -141,7 +164,7 @@ func (c attachCmd) Run(ctx context.Context) error {
 }
 
 // problem says why there is nothing to run.
-func (a attachAnswer) problem(key chat.Key) error {
+func (a attachAnswer) problem(key string) error {
 	switch a.Problem {
 	case "":
 		return nil

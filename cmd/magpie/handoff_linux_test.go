@@ -380,6 +380,77 @@ func TestTheCLIIsRunByHand(t *testing.T) {
 	})
 }
 
+// A session that was begun with the CLI alone becomes a chat, which goes on at the bridge's own terminal.
+func TestASessionBecomesAChat(t *testing.T) {
+	claudetest.Versions(t, func(t *testing.T, command string) {
+		r := newHandoffRig(t, command, hasTyped(t))
+		alone := exec.Command(command)
+		alone.Dir, alone.Env = r.cfg.Claude.Project, append(slices.Clone(r.cfg.Claude.Environ), "TERM=xterm")
+		who := openTerminal(t, alone)
+		who.await("❯")
+		held := make(chan struct{})
+		r.model.Script(modelsim.Rule{Times: 3, Match: asksFor("begun alone"), Steps: []modelsim.Step{modelsim.Hold(held), modelsim.Text("at once")}})
+		asked := func() bool {
+			return slices.ContainsFunc(r.model.Requests(), func(q modelsim.Request) bool { return strings.Contains(q.LastUser(), "begun alone") })
+		}
+		r.sends(who, "begun alone", asked)
+		home := ""
+		for _, kv := range r.cfg.Claude.Environ {
+			if dir, ok := strings.CutPrefix(kv, "CLAUDE_CONFIG_DIR="); ok {
+				home = dir
+			}
+		}
+		written := func(text string) bool {
+			files, _ := filepath.Glob(filepath.Join(home, "projects", "*", "*.jsonl"))
+			return slices.ContainsFunc(files, func(file string) bool {
+				data, _ := os.ReadFile(file)
+				return strings.Contains(string(data), text)
+			})
+		}
+		r.until("the question to be in the transcript", func() bool { return written(`"begun alone"`) })
+		close(held)
+		r.until("the answer to be in the transcript", func() bool { return written(`"at once"`) })
+		list := func() string {
+			out, err := magpie(t, t.TempDir(), "attach", "--config", r.config, "--list").CombinedOutput()
+			must(t, err)
+			return string(out)
+		}
+		_, row, _ := strings.Cut(list(), "\n")
+		session := strings.Fields(row)[0]
+		if !strings.Contains(row, "begun alone") {
+			t.Fatalf("sessions: %s", row)
+		}
+		taken := openTerminal(t, r.attachTo(session))
+		taken.await("has been in another terminal")
+		taken.exit()
+		r.leaves(who)
+		again := openTerminal(t, r.attachTo(session))
+		again.await("❯")
+		requests := len(r.model.Requests())
+		r.sends(again, "typed in the CLI", func() bool { return len(r.model.Requests()) > requests })
+		r.until("the answer in the History", func() bool {
+			return r.count(`SELECT COUNT(*) FROM messages WHERE role = 'assistant' AND class = 'talk'`) == 2
+		})
+		r.leaves(again)
+		r.until("the end of the lease", func() bool { return r.count(`SELECT COUNT(*) FROM handoffs`) == 0 })
+		if out, notes, err := r.piped("--chat", "cli:chat:"+session, "and on"); err != nil {
+			t.Errorf("%v: %q, %q", err, out, notes)
+		}
+		for _, q := range []string{"begun alone", "typed in the CLI", "and on"} {
+			if last := fmt.Sprint(r.lastRequest().Messages); !strings.Contains(last, q) {
+				t.Errorf("the agent does not know %q: %s", q, last)
+			}
+		}
+		if n := r.count(`SELECT COUNT(DISTINCT session_id) FROM turns`); n != 1 {
+			t.Errorf("%d sessions", n)
+		}
+		r.isOnce("begun alone", "typed in the CLI", "and on")
+		if got := list(); strings.Contains(got, session) {
+			t.Errorf("it is still in the list: %s", got)
+		}
+	})
+}
+
 // What cannot go on in a terminal is refused with the reason.
 func TestAttachIsRefused(t *testing.T) {
 	r := newHandoffRig(t, claudetest.Scripted(t))

@@ -69,6 +69,7 @@ func (p *program) terminalPages() http.Handler {
 	mux := http.NewServeMux()
 	p.addTokenPages(mux)
 	mux.HandleFunc("POST /v1/attach", p.attach)
+	mux.HandleFunc("POST /v1/attach/list", p.listBegun)
 	return mux
 }
 

@@ -5,10 +5,12 @@ var HelpInChinese = map[string]string{
 	"Show help.":         "显示帮助。",
 	"Print the version.": "显示版本。",
 
-	"Go on with a chat in this terminal, with Claude Code itself.":                             "在这个终端里用 Claude Code 本身继续一个聊天。",
-	"Chat with the agent in this terminal, through the bridge that runs on this machine.":      "在这个终端里和助手对话，通过本机上运行的鹊桥。",
-	"The chat to go on with, as in feishu:chat:oc_xxx or oc_xxx. Default: the terminal's own.": "要接着聊的聊天，例如 feishu:chat:oc_xxx 或 oc_xxx。默认：终端自己的聊天。",
-	"What to say. Default: asked for, or read from the standard input.":                        "要说的话。默认：在终端里输入，或从标准输入读取。",
+	"The chat, as in feishu:chat:oc_xxx or oc_xxx, or a session that --list shows, which becomes a chat.": "聊天，例如 feishu:chat:oc_xxx 或 oc_xxx；也可以是 --list 列出的会话，它会成为一个聊天。",
+	"List the sessions that were begun with claude alone in a project.":                                   "列出在项目里只用 claude 开始的会话。",
+	"Go on with a chat in this terminal, with Claude Code itself.":                                        "在这个终端里用 Claude Code 本身继续一个聊天。",
+	"Chat with the agent in this terminal, through the bridge that runs on this machine.":                 "在这个终端里和助手对话，通过本机上运行的鹊桥。",
+	"The chat to go on with, as in feishu:chat:oc_xxx or oc_xxx. Default: the terminal's own.":            "要接着聊的聊天，例如 feishu:chat:oc_xxx 或 oc_xxx。默认：终端自己的聊天。",
+	"What to say. Default: asked for, or read from the standard input.":                                   "要说的话。默认：在终端里输入，或从标准输入读取。",
 
 	"Set up a bridge: the app, the configuration, the service.":                                        "设置鹊桥：应用、配置、服务。",
 	"Where to write the configuration. Default: the existing one, or the user's configuration folder.": "配置文件的位置。默认：已有的配置文件；没有时在用户的配置文件夹里。",

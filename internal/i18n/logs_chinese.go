@@ -18,6 +18,7 @@ var LogLinesInChinese = map[string]string{
 	"what was said in a terminal is not stored; the chat goes on without it":                                 "没能记下终端里说过的内容，聊天不带它继续",
 	"whether a chat is in a terminal is not known":                                                           "没能查到聊天是否在终端里",
 	"somebody has the session of a chat open in a terminal; its questions wait for its end":                  "有人在终端里直接打开了一个聊天的会话，问题会等它退出",
+	"sessions of this machine's user not listed":                                                             "没能列出本机用户的会话",
 	"nobody can chat from a terminal":                                                                        "无法在终端里聊天",
 	"orphaned processes may be found only at the next start":                                                 "遗留的进程可能要到下次启动时才会清理",
 	"the tool server has stopped; agents have no tools":                                                      "工具服务已停止，助手用不了鹊桥的工具",

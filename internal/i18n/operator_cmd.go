@@ -91,16 +91,18 @@ var (
 		"没有鹊桥在使用这个数据库，最近一天也没有。",
 		"No bridge uses this database, nor has one within a day.",
 	}
-	CmdBridgeColumns = Phrase{"机器\t状态\t开始\t有效期至\t聊天数", "MACHINE\tSTATE\tSINCE\tUNTIL\tCHATS"}
-	CmdBridgeLeads   = Phrase{"运行中，也负责日报和清理", "runs, also sends digests and sweeps"}
-	CmdBridgeLives   = Phrase{"运行中", "runs"}
-	CmdBridgeEnded   = Phrase{"已结束", "has ended"}
-	CmdNoTokens      = Phrase{"还没有令牌：magpie token new 新建一个。", "No tokens yet: magpie token new makes one."}
-	CmdTokenColumns  = Phrase{"名字\tID\t项目\t触发\t创建\t有效期至", "NAME\tID\tPROJECT\tRUNS\tCREATED\tEXPIRES"}
-	CmdTokenTryRuns  = Phrase{"这个令牌只能触发一件事。试一下：", "This token can start one thing only. Try it:"}
-	CmdTokenStays    = Phrase{"不过期", "never"}
-	CmdTokenOnce     = Phrase{"请保存好：令牌只显示这一次。谁拿到它，谁就能让助手干活。", "Keep it safe: it is shown only this once, and whoever has it can set the agent to work."}
-	CmdTokenNoAPI    = Phrase{
+	CmdBridgeColumns  = Phrase{"机器\t状态\t开始\t有效期至\t聊天数", "MACHINE\tSTATE\tSINCE\tUNTIL\tCHATS"}
+	CmdBridgeLeads    = Phrase{"运行中，也负责日报和清理", "runs, also sends digests and sweeps"}
+	CmdBridgeLives    = Phrase{"运行中", "runs"}
+	CmdBridgeEnded    = Phrase{"已结束", "has ended"}
+	CmdNoSessions     = Phrase{"在各个项目里，没有只用 claude 开始的会话。", "No session was begun with claude alone in any project."}
+	CmdSessionColumns = Phrase{"会话\t最近使用\t项目\t第一个问题", "SESSION\tLAST USED\tPROJECT\tFIRST QUESTION"}
+	CmdNoTokens       = Phrase{"还没有令牌：magpie token new 新建一个。", "No tokens yet: magpie token new makes one."}
+	CmdTokenColumns   = Phrase{"名字\tID\t项目\t触发\t创建\t有效期至", "NAME\tID\tPROJECT\tRUNS\tCREATED\tEXPIRES"}
+	CmdTokenTryRuns   = Phrase{"这个令牌只能触发一件事。试一下：", "This token can start one thing only. Try it:"}
+	CmdTokenStays     = Phrase{"不过期", "never"}
+	CmdTokenOnce      = Phrase{"请保存好：令牌只显示这一次。谁拿到它，谁就能让助手干活。", "Keep it safe: it is shown only this once, and whoever has it can set the agent to work."}
+	CmdTokenNoAPI     = Phrase{
 		"服务还没有打开 HTTP 接口：在配置里写 [http] listen = \":8787\"，再重启服务。",
 		"The service has no HTTP API yet: write [http] listen = \":8787\" into its configuration and restart it.",
 	}

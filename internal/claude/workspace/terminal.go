@@ -3,6 +3,7 @@ package workspace
 import (
 	"encoding/json"
 	"errors"
+	"io"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -65,6 +66,42 @@ func (a Agent) Terminal(spec Spec) (Launch, error) {
 	cmd := exec.Command(path, slices.Concat(a.sessionArguments(spec), servers, tools.arguments())...)
 	cmd.Dir = spec.Dir
 	return Launch{Cmd: cmd, Env: tools.environ(a.processEnvironment(spec).List()), Tools: tools}, nil
+}
+
+// Adopt gives the agent a session that the machine's user has begun in a terminal in the folder dir.
+func (a Agent) Adopt(dir, session string) error {
+	if a.folder.path == "" {
+		return nil // it is there
+	}
+	from, err := transcript.New(filepath.Join(a.folder.machine, "projects"), a.User.RunAs, nil).Path(dir, session)
+	if err != nil {
+		return err
+	}
+	to, err := transcript.New(filepath.Join(a.folder.path, "projects"), a.User.RunAs, nil).Path(dir, session)
+	if err != nil {
+		return err
+	}
+	f, err := safepath.Open(from)
+	if err != nil {
+		return err
+	}
+	defer f.Close() //nolint:errcheck // only read
+	if err := os.MkdirAll(filepath.Dir(to), 0o700); err != nil {
+		return err
+	}
+	next := to + ".new"
+	if err := os.RemoveAll(next); err != nil {
+		return err
+	}
+	copied, err := os.OpenFile(next, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(copied, f)
+	if err := errors.Join(err, copied.Close()); err != nil {
+		return err
+	}
+	return os.Rename(next, to)
 }
 
 // keyVariable is the variable with a key for the model's API.

@@ -1,0 +1,52 @@
+package transcript
+
+import (
+	"cmp"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+)
+
+// Session is a session that somebody has begun in a terminal.
+type Session struct {
+	ID      string
+	Text    string // of the first prompt
+	Updated time.Time
+}
+
+// Sessions lists the newest sessions that somebody has begun in a terminal in the folder dir, the newest first, of at most
+// so many transcripts.
+func (t Files) Sessions(dir string, most int) (list []Session, err error) {
+	example, err := t.Path(dir, "")
+	if err != nil {
+		return nil, err
+	}
+	entries, err := os.ReadDir(filepath.Dir(example))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	} else if err != nil {
+		return nil, err
+	}
+	for _, e := range entries {
+		id, ok := strings.CutSuffix(e.Name(), ".jsonl")
+		info, err := e.Info()
+		if ok && err == nil && uuid.Validate(id) == nil {
+			list = append(list, Session{ID: id, Updated: info.ModTime()})
+		}
+	}
+	slices.SortFunc(list, func(a, b Session) int { return cmp.Or(b.Updated.Compare(a.Updated), cmp.Compare(a.ID, b.ID)) })
+	var typed []Session
+	for _, s := range list[:min(len(list), most)] {
+		if turns, err := t.Turns(dir, s.ID, nil); err == nil && len(turns) > 0 && turns[0].Typed {
+			s.Text = turns[0].Text
+			typed = append(typed, s)
+		}
+	}
+	return typed, nil
+}
