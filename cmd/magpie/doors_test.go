@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"magpie/feishu"
 	"magpie/internal/chat"
 	"magpie/internal/door/doortest"
 	"magpie/internal/feishusim"
@@ -33,6 +34,20 @@ func feishuDoor(t *testing.T) doortest.Door {
 func TestFeishuIsADoor(t *testing.T) {
 	t.Parallel()
 	doortest.Run(t, feishuDoor(t))
+}
+
+// An app with a name is a door as the one without, also where there is no other.
+func TestAnAppWithANameIsADoor(t *testing.T) {
+	t.Parallel()
+	d := feishuDoor(t)
+	d.Steps = []string{"message: stored", "turn: claiming", "card: posted", "delivery: begun"}
+	d.New = func(t *testing.T, o doortest.Options) doortest.Service {
+		return feishuHouse{newHouse(t, o, func(c *config.Config) {
+			c.Apps, c.Feishu = []config.App{{Name: "sales", Config: c.Feishu}}, feishu.Config{Pace: c.Feishu.Pace,
+				NameWait: c.Feishu.NameWait, AckTimeout: c.Feishu.AckTimeout}
+		})}
+	}
+	doortest.Run(t, d)
 }
 
 // ordinarySteps are the steps of a crash that an ordinary question reaches; the others have tests of their own.

@@ -97,6 +97,11 @@ func (s *service) run(vars ...string) {
 	} {
 		s.cmd.Env = append(s.cmd.Env, config.EnvPrefix+name+"="+value)
 	}
+	for _, a := range c.Apps {
+		file := fmt.Sprintf("[[feishu]]\nname = %q\napp_id = %q\napp_secret = %q\nbase_url = %q\n[feishu.access]\nallow = [\"*\"]\n",
+			a.Name, a.AppID, a.AppSecret, a.BaseURL)
+		must(s, os.WriteFile(filepath.Join(s.cmd.Dir, "magpie.toml"), []byte(file), 0o600))
+	}
 	var env []string
 	for name, value := range c.Claude.Env {
 		env = append(env, name+"="+value)

@@ -101,7 +101,7 @@ func (c Config) checkDoors() error {
 		return nil
 	}
 	errs := leaves(c.checkApps())
-	if c.unnamed > 0 || len(c.Apps) == 0 || c.Feishu != (feishu.Config{}) {
+	if c.unnamed > 0 || len(c.Apps) == 0 || c.Feishu.AppID+c.Feishu.AppSecret != "" {
 		for _, err := range leaves(c.Feishu.Validate()) {
 			if c.unnamed > 0 {
 				err = &appMistake{place: c.unnamed, error: err}

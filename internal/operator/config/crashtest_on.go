@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/caarlos0/env/v11"
+
+	"magpie/feishu"
 )
 
 // applyTestSettings applies settings for tests that start the program as a separate process with a double of the
@@ -21,7 +23,13 @@ func applyTestSettings(c *Config, environ []string) error {
 	if err != nil {
 		return err
 	}
-	c.Feishu.Pace, c.Feishu.NameWait, c.Feishu.AckTimeout = v.Pace, v.NameWait, v.AckWait
+	apps := []*feishu.Config{&c.Feishu}
+	for i := range c.Apps {
+		apps = append(apps, &c.Apps[i].Config)
+	}
+	for _, a := range apps {
+		a.Pace, a.NameWait, a.AckTimeout = v.Pace, v.NameWait, v.AckWait
+	}
 	c.DB.PlaceTTL = v.PlaceTTL
 	return nil
 }
