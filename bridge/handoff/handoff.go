@@ -67,6 +67,7 @@ type terminal struct {
 	size   int64     // of the transcript when it was last read
 	told   time.Time // when its process was told to end; zero = it was not
 	killed bool
+	gone   bool // at the last look
 }
 
 // How often terminals are looked at, and, if there are none, looked for; and how long one may take to end.
@@ -233,6 +234,12 @@ func (h *Handoffs) tend(ctx context.Context, l handoffs.Lease) error {
 	t := h.of(l.Key)
 	h.mu.Unlock()
 	lives := l.Pid != 0 && proctree.Started(l.Pid) == l.Started
+	if gone := l.Pid != 0 && !lives; gone && !t.gone {
+		t.gone = true // a process seems to end for a moment when it becomes another program
+		return nil
+	} else if !gone {
+		t.gone = false
+	}
 	switch {
 	case !lives || !l.Recalled:
 	case t.told.IsZero():
