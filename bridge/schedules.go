@@ -146,7 +146,7 @@ func (cs *commandSet) schedule(ctx context.Context, o invocation) (commandResult
 		return o.say(i18n.ScheduleUnknown, number)
 	}
 	was := list[i]
-	if a := cs.access.Load(); was.State != schedules.Proposed && verb != "run" && verb != "skip" && was.Maker.ID != o.Actor.ID && !a.InCharge(o.Incoming) {
+	if a := cs.access.At(o.Key); was.State != schedules.Proposed && verb != "run" && verb != "skip" && was.Maker.ID != o.Actor.ID && !a.InCharge(o.Incoming) {
 		return o.say(i18n.ScheduleNotYours, number)
 	}
 	if len(words) == 3 && words[2] != strconv.FormatInt(was.Offered.Unix(), 10) {
@@ -273,13 +273,14 @@ func (cs *commandSet) Ask(ctx context.Context, q clock.Question) error {
 // Stopped implements [clock.Bridge].
 func (cs *commandSet) Stopped(ctx context.Context, s schedules.Schedule, why i18n.Phrase) error {
 	at := []chat.Key{s.Key}
-	if owner := cs.access.Load().Approver(); owner != "" {
+	owner := cs.access.At(s.Key).Approver()
+	if owner != "" {
 		at = append(at, chat.PersonKey(owner))
 	}
 	for _, key := range at {
 		l, reason := cs.Lang(ctx, s.Key), why
 		if key != s.Key {
-			l = cs.languages.OfUser(ctx, cs.access.Load().Approver())
+			l = cs.languages.OfUser(ctx, owner)
 			reason = i18n.ScheduleStoppedAt.With(why, s.Key.String())
 		}
 		post := db.Post{Key: key, Idem: fmt.Sprintf("stopped:%v:%d:%d", s.Key, s.Number, s.Next.Unix()),

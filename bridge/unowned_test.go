@@ -95,7 +95,7 @@ func TestTheCodeInAnEditedMessage(t *testing.T) {
 	}
 	l.receive(incoming("om_1", code[:20]))
 	l.must(l.bridge.HandleEdit(t.Context(), incoming("om_1", code)))
-	if got := l.authorizer().Load().Owner; got != "ou_1" {
+	if got := l.authorizer().At(room).Owner; got != "ou_1" {
 		t.Errorf("the bot belongs to %q", got)
 	}
 }

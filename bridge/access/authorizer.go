@@ -27,7 +27,7 @@ type DepartmentLookup interface {
 
 // Authorizer decides who may talk to the bot, by its Config and by decisions made in the chat.
 type Authorizer struct {
-	atomic.Pointer[Config]
+	rules   atomic.Pointer[Config] // of all apps; see At
 	setting sync.Mutex
 	grants  db.Access
 	lookup  DepartmentLookup // nil = departments are ignored
@@ -62,12 +62,12 @@ func NewAuthorizer(
 		grants: grants, lookup: lookup, log: log, wait: cmp.Or(wait, lookupWait),
 		members: newMembershipCache(maxMembers),
 	}
-	g.Store(&a)
+	g.rules.Store(&a)
 	return g
 }
 
 // At are the rules about a chat and its people: those of its door.
-func (g *Authorizer) At(key chat.Key) Config { return g.Load().at(key.Channel) }
+func (g *Authorizer) At(key chat.Key) Config { return g.rules.Load().at(key.Channel) }
 
 // door is the channel of the door whose rules count at a door: its own, or that of the app without a name.
 func doorOf(channel string) string {
@@ -88,7 +88,7 @@ func RuleID(key chat.Key, id string) string { return chat.RuleID(doorOf(key.Chan
 
 // Part is the part of all chats about which the admins in a chat may know, see [chat.PartOf].
 func (g *Authorizer) Part(key chat.Key) chat.Key {
-	if len(g.Load().Apps) == 0 {
+	if len(g.rules.Load().Apps) == 0 {
 		return chat.Key{}
 	}
 	return chat.PartOf(doorOf(key.Channel))
@@ -98,7 +98,7 @@ func (g *Authorizer) Part(key chat.Key) chat.Key {
 func (g *Authorizer) set(channel string, named bool, a Config) {
 	g.setting.Lock()
 	defer g.setting.Unlock()
-	all := *g.Load()
+	all := *g.rules.Load()
 	apps := maps.Clone(all.Apps)
 	if named {
 		if apps == nil {
@@ -107,7 +107,7 @@ func (g *Authorizer) set(channel string, named bool, a Config) {
 		apps[channel], a = a, all
 	}
 	a.Apps = apps
-	g.Store(&a)
+	g.rules.Store(&a)
 }
 
 func newMembershipCache(size int) *lru.Cache[string, membership] {

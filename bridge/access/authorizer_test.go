@@ -90,7 +90,7 @@ func TestAuthorize(t *testing.T) {
 	} {
 		g.lookup = tc.s
 		g.members = newMembershipCache(maxMembers)
-		g.Store(&tc.a)
+		g.rules.Store(&tc.a)
 		got, err := g.Authorize(t.Context(), chat.FeishuChat("oc_1"), chat.Actor{ID: tc.who})
 		if tc.want == unknown {
 			if got == Admitted || !errors.Is(err, down.err) {
@@ -115,10 +115,10 @@ func TestAccessGrantedInAChat(t *testing.T) {
 	if err := g.grants.DecideGrant(t.Context(), who.ID, true, "ou_boss"); err != nil {
 		t.Fatal(err)
 	}
-	if !g.admits(t, who) || g.Load().IsAdmin(who) {
+	if !g.admits(t, who) || g.rules.Load().IsAdmin(who) {
 		t.Error("a grant has no effect, or a wider one")
 	}
-	g.Store(&Config{Owner: "ou_boss", Deny: []string{"ou_1"}})
+	g.rules.Store(&Config{Owner: "ou_boss", Deny: []string{"ou_1"}})
 	if g.admits(t, who) {
 		t.Error("the configuration does not take precedence")
 	}

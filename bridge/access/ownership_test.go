@@ -42,7 +42,7 @@ type ownershipRig struct {
 }
 
 // rules are the current rules.
-func (e *ownershipRig) rules() Config { return *e.authorizer.Load() }
+func (e *ownershipRig) rules() Config { return *e.authorizer.rules.Load() }
 
 // newOwnershipRig starts with what an earlier process left in the database at path.
 func newOwnershipRig(t testing.TB, path string, f Founder, a Config) *ownershipRig {

@@ -16,9 +16,7 @@ import (
 // A press counts in the chat that was asked, and in its topics, but in no other that is called the same.
 func TestAPressIsFromTheChatThatWasAsked(t *testing.T) {
 	t.Parallel()
-	rules := &access.Authorizer{}
-	rules.Store(&access.Config{})
-	rs := &Requests{access: rules}
+	rs := &Requests{access: access.NewAuthorizer(access.Config{}, db.Access{}, nil, 0, zerolog.Nop())}
 	asked := chat.Key{Channel: "cli", Kind: "room", ID: "oc_team"}
 	topic := asked
 	topic.Thread = "1"

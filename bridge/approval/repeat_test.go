@@ -92,7 +92,7 @@ func TestPeopleAreNotifiedAfterARestart(t *testing.T) {
 		a.seen()
 		a.die()
 		time.Sleep(40 * time.Minute)
-		a.as.access.Store(&access.Config{Owner: "ou_boss", Admins: []string{"ou_2"}, Deciders: access.AdminsDecide})
+		a.as.access = access.NewAuthorizer(access.Config{Owner: "ou_boss", Admins: []string{"ou_2"}, Deciders: access.AdminsDecide}, a.store.Access(), nil, 0, zerolog.Nop())
 		a.restart()
 		time.Sleep(time.Second)
 		synctest.Wait()

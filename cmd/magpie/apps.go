@@ -4,10 +4,14 @@ import (
 	"context"
 	"errors"
 	"io"
+	"strings"
 
 	"magpie/bridge/access"
 	"magpie/db"
 	"magpie/feishu"
+	"magpie/internal/chat"
+	"magpie/internal/i18n"
+	"magpie/internal/operator/config"
 )
 
 // feishuApp is an app of Feishu, which is a door.
@@ -23,6 +27,9 @@ func (p *program) openFeishu(ctx context.Context) error {
 		found, err := p.store.Access().Owner(ctx, a.AppID)
 		if err != nil && !errors.Is(err, db.ErrNotFound) {
 			return err
+		}
+		if was := chat.ChannelOf(found.User); found.User != "" && was != a.Channel() {
+			return &config.Error{File: p.cfg.File, Err: renamedError(a, was)}
 		}
 		log := p.log
 		if a.Name != "" {
@@ -45,6 +52,19 @@ func (p *program) openFeishu(ctx context.Context) error {
 		p.apps = append(p.apps, app)
 	}
 	return nil
+}
+
+// renamedError says that an app has another name than before, under which its chats would not be found, and those of another
+// app might be.
+func renamedError(a config.App, was string) error {
+	if was == chat.AppChannel("") {
+		return i18n.Mistakef("[[feishu]] 的应用 %s 以前没有 name，它的聊天是这样存的：去掉 name，或者换一个数据库",
+			"[[feishu]]: the app %s had no name before, and its chats are kept so: remove the name, or take another database", a.AppID)
+	}
+	name := strings.TrimPrefix(was, chat.AppChannel("")+"-")
+	return i18n.Mistakef("[[feishu]] 的应用 %[1]s 以前叫 %[2]s，它的聊天存在这个名字下：写 name = %[2]q，或者换一个数据库",
+		"[[feishu]]: the app %[1]s was named %[2]s before, and its chats are kept under that: write name = %[2]q, or take another database",
+		a.AppID, name)
 }
 
 // holdApps makes this the only program on the machine that serves these apps.

@@ -3,11 +3,13 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -361,6 +363,38 @@ func TestApprovalsStayInTheirApp(t *testing.T) {
 	}
 	b.press(asked, doAllow)
 	b.until("the command", func() bool { return b.project("ran") != "" })
+}
+
+// An app that has got another name is not served: its chats would not be found, or those of another app.
+func TestAnAppKeepsItsName(t *testing.T) {
+	t.Parallel()
+	a, b := secondApp(t)
+	startAll(a, b)
+	a.stop()
+	start := func(change func(c *config.Config)) error {
+		c := a.cfg
+		c.Apps = slices.Clone(c.Apps)
+		change(&c)
+		p, err := newProgram(t.Context(), c, newLog(a.logs, c.Log), nil)
+		if err == nil {
+			must(t, p.closeUnused())
+		}
+		return err
+	}
+	if err := start(func(*config.Config) {}); err != nil {
+		t.Error(err)
+	}
+	for want, change := range map[string]func(c *config.Config){
+		`was named sales before`: func(c *config.Config) { c.Apps[0].Name = "shop" },
+		`write name = "sales"`:   func(c *config.Config) { c.Feishu, c.Apps = c.Apps[0].Config, nil },
+		"had no name before": func(c *config.Config) {
+			c.Apps, c.Feishu = []config.App{{Name: "first", Config: c.Feishu}}, feishu.Config{}
+		},
+	} {
+		if err := start(change); !errors.As(err, new(*config.Error)) || !strings.Contains(err.Error(), want) {
+			t.Errorf("told %v, want %s", err, want)
+		}
+	}
 }
 
 // Each app is held by one program of a machine.
