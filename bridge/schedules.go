@@ -99,6 +99,7 @@ func (cs *commandSet) trigger(ctx context.Context, o invocation) (commandResult,
 	if task == "" || !triggerName.MatchString(name) {
 		return o.say(i18n.TriggerUsage)
 	}
+	name = chat.NameAt(o.Key.Channel, name)
 	switch _, err := cs.db.Schedules().Named(ctx, name); {
 	case err == nil:
 		return o.say(i18n.TriggerTaken, name)

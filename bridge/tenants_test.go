@@ -71,3 +71,25 @@ func TestAChatBelongsToItsOrganization(t *testing.T) {
 		t.Errorf("the chat belongs to %q, %v", c.Tenant, err)
 	}
 }
+
+// Names are of one app: that one is taken does not tell the people of another.
+func TestTriggersOfAppsAreApart(t *testing.T) {
+	t.Parallel()
+	w := testWorld(t, func(c *Config) {
+		c.Access.Apps = map[string]access.Config{secondApp: {Owner: secondApp + ":ou_b"}}
+		c.Apps = []access.App{{Channel: secondApp}}
+	})
+	w.open()
+	first := place{chat.FeishuChat("oc_a"), chat.Private, "ou_boss"}
+	made := func(key chat.Key, who, id string) string {
+		t.Helper()
+		w.must(w.bridge.HandleMessage(w.ctx, chat.Incoming{Key: key, Kind: chat.Private, ID: id, Text: "/trigger deploy 看日志", Time: time.Now(),
+			ToBot: true, Actor: chat.Actor{ID: who}}))
+		return w.delivered(place{key, chat.Private, who})
+	}
+	other := chat.Key{Channel: secondApp, Kind: "chat", ID: "oc_b"}
+	w.expect(made(first.key, first.who, "om_1"), "deploy")
+	w.expect(made(other, secondApp+":ou_b", secondApp+":om_1"), "sales.deploy", "token new")
+	taken := made(other, secondApp+":ou_b", secondApp+":om_2")
+	w.expect(taken, "sales.deploy", "!token new")
+}
