@@ -62,8 +62,9 @@ func New(c Config) *Handoffs {
 
 // terminal is what is kept in mind of a chat in a terminal.
 type terminal struct {
-	close  func()    // ends its tools; nil = it has none
-	dir    string    // its project
+	close func() // ends its tools; nil = it has none. The mutex guards it and dir
+	dir   string // its project
+
 	size   int64     // of the transcript when it was last read
 	told   time.Time // when its process was told to end; zero = it was not
 	killed bool
@@ -158,14 +159,17 @@ func (h *Handoffs) of(key chat.Key) *terminal {
 func (h *Handoffs) WorksFor(key chat.Key) (claim db.Claim, project string, ok bool) {
 	h.mu.Lock()
 	t := h.open[key]
+	if ok = t != nil && t.close != nil; ok {
+		project = t.dir
+	}
 	h.mu.Unlock()
-	if t == nil || t.close == nil {
+	if !ok {
 		return claim, "", false
 	}
 	c, err := h.DB.Chats().Get(context.Background(), key)
 	claim = db.Claim{Turn: db.Turn{ID: math.MaxInt64, Key: key, Epoch: c.Epoch}, Chat: c}
 	claim.Asked = []chat.Message{{Key: key, Role: chat.User, Actor: h.Operator}}
-	return claim, t.dir, err == nil
+	return claim, project, err == nil
 }
 
 // Recall takes a chat back from its terminal, whose process ends. It reports whether the chat was in one, and returns that.
@@ -270,12 +274,13 @@ func (h *Handoffs) tend(ctx context.Context, l handoffs.Lease) error {
 	if err := h.DB.Handoffs().End(ctx, l); err != nil {
 		return err
 	}
-	if t.close != nil {
-		t.close()
-	}
 	h.mu.Lock()
+	end := t.close
 	delete(h.open, l.Key)
 	h.mu.Unlock()
+	if end != nil {
+		end()
+	}
 	h.Log.Info().Stringer("chat", l.Key).Int("pid", l.Pid).Msg("a chat is back from its terminal")
 	h.Outbox.Wake(l.Key)
 	h.Wake(l.Key)
