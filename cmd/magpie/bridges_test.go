@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"net/http"
 	"slices"
 	"strings"
 	"testing"
@@ -246,5 +247,32 @@ func TestAProgramAsksAtTheWrongBridge(t *testing.T) {
 	}
 	if n := a.count(`SELECT COUNT(*) FROM turns`); n != 3 || b.started() != 0 {
 		t.Errorf("%d turns, and %d agents of the bridge that has not the chat", n, b.started())
+	}
+}
+
+// Of several bridges the one that has the chat asks what is due there, and what a program has called for at another one.
+func TestAScheduleRunsAtOneOfTwoBridges(t *testing.T) {
+	dbtest.OfPostgres(t)
+	a := newRig(t, withPages, withFiles)
+	a.ask("你好")
+	b := a.beside()
+	a.sim.Say(a.chat, a.user, "/every day 9:00 数到 3")
+	a.awaitMessage("任务 1")
+	a.sim.Say(a.chat, a.user, "/trigger ci 数到 4")
+	a.awaitMessage("任务 2")
+	a.comeDue()
+	a.awaitMessage("1 2 3")
+	q, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://"+b.prog.http.Addr().String()+"/api/triggers/ci", strings.NewReader("x"))
+	must(t, err)
+	q.Header.Set("Authorization", "Bearer "+a.tokenFor("ci", "ci").secret)
+	resp, err := http.DefaultClient.Do(q)
+	must(t, err)
+	must(t, resp.Body.Close())
+	if resp.StatusCode != http.StatusAccepted {
+		t.Fatal(resp.Status)
+	}
+	a.awaitMessage("1 2 3 4")
+	if n := a.scheduled(); n != 2 || b.started() != 0 {
+		t.Errorf("asked %d times, %d agents of the bridge that has not the chat", n, b.started())
 	}
 }
