@@ -151,6 +151,12 @@ func (b *Bridge) AskOnce(ctx context.Context, key chat.Key, user, system, text s
 	return b.budget.AskFor(ctx, key, user, "once", claude.Errand{System: system, Text: text})
 }
 
+// Admits reports whether somebody may talk to the bot in a chat.
+func (b *Bridge) Admits(ctx context.Context, key chat.Key, who chat.Actor) (bool, error) {
+	decided, err := b.access.Authorize(ctx, key, who)
+	return decided == access.Admitted, err
+}
+
 // Triggers is what programs may start.
 func (b *Bridge) Triggers() *clock.Clock { return b.clock }
 

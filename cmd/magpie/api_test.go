@@ -16,6 +16,7 @@ import (
 	"magpie/bridge/budget"
 	"magpie/bridge/delivery/deliverytest"
 	"magpie/bridge/workplace"
+	"magpie/db/programs"
 	"magpie/internal/chat"
 	"magpie/internal/door/api"
 	"magpie/internal/modelsim"
@@ -30,13 +31,17 @@ type client struct {
 }
 
 // token makes a program that may ask.
-func (r *rig) token(name string) client { return r.tokenFor(name, "") }
+func (r *rig) token(name string) client { return r.tokenOf(programs.Token{Name: name}) }
 
-// tokenFor makes a program that may start something, and nothing else; empty = one that may ask.
+// tokenFor makes a program that may start something, and nothing else.
 func (r *rig) tokenFor(name, runs string) client {
+	return r.tokenOf(programs.Token{Name: name, Runs: runs})
+}
+
+func (r *rig) tokenOf(like programs.Token) client {
 	r.Helper()
-	t, secret := api.NewToken(name)
-	t.Runs = runs
+	t, secret := api.NewToken(like.Name)
+	t.Runs, t.Person = like.Runs, like.Person
 	must(r, r.store().Programs().Add(r.Context(), t))
 	return client{r, secret, http.Header{}}
 }

@@ -173,7 +173,7 @@ func newProgram(
 	p.bridge = bridge.New(b, p.store, p.pool, p.doors, log)
 	if p.api != nil {
 		p.api.Projects, p.api.Once = slices.Sorted(maps.Keys(c.Projects)), p.bridge.AskOnce
-		p.api.Triggers = p.bridge.Triggers()
+		p.api.Triggers, p.api.Persons = p.bridge.Triggers(), p.doors
 	}
 	if err := p.relayEvents(); err != nil {
 		return nil, err
@@ -320,12 +320,15 @@ func (p *program) run(ctx context.Context) error {
 	placed, leave := context.WithCancel(alive) // also while turns end at a shutdown
 	defer context.AfterFunc(ctx, p.store.Place().TakeNoMore)()
 	g.Go(func() error { defer leave(); return p.bridge.Run(ctx) })
-	if p.relay == nil {
-		g.Go(func() error { return p.doors.Run(ctx, p.bridge) })
-	} else {
-		g.Go(func() error { return p.doors.Run(ctx, p.relay) })
+	var in door.Handler = p.bridge
+	if p.relay != nil {
+		in = p.relay
 		g.Go(func() error { p.relay.Run(ctx); return nil })
 	}
+	if p.api != nil {
+		in = p.api.ForPersons(in, p.bridge.Admits)
+	}
+	g.Go(func() error { return p.doors.Run(ctx, in) })
 	g.Go(func() error {
 		left := unreadableLog{log: p.log}
 		runSweeps(ctx, p.log, func(ctx context.Context) (db.Swept, error) {

@@ -12,6 +12,7 @@ import (
 
 	"magpie/db/programs"
 	"magpie/db/schedules"
+	"magpie/internal/chat"
 	"magpie/internal/configtype"
 	"magpie/internal/door/api"
 	"magpie/internal/door/terminal"
@@ -31,6 +32,7 @@ type tokenNewCmd struct {
 	Name    string              `arg:"" help:"Whose token it is, as in ci."`
 	Project string              `help:"The project in which its chats begin. Default: that of [claude] project." placeholder:"NAME"`
 	Runs    string              `help:"What it can start, as named with /trigger in a chat, and nothing else." placeholder:"NAME"`
+	Person  string              `help:"Who decides what its agent may do, by ID, as in ou_...: asked in the private chat. Default: the program itself." placeholder:"ID"`
 	Expires configtype.Duration `help:"How long it is valid, as in 720h. Default: until it is revoked." placeholder:"TIME"`
 	configFlag
 }
@@ -45,8 +47,8 @@ type tokenRevokeCmd struct {
 // The requests and answers on the socket for terminals.
 type (
 	tokenRequest struct {
-		Name, Project, Runs string
-		Expires             time.Time // zero = never
+		Name, Project, Runs, Person string
+		Expires                     time.Time // zero = never
 	}
 	tokenAnswer struct {
 		Secret  string
@@ -112,7 +114,7 @@ func (p *program) addTokenPages(mux *http.ServeMux) {
 			}
 		}
 		t, secret := api.NewToken(r.Name)
-		t.Project, t.Runs, t.Expires = r.Project, r.Runs, r.Expires
+		t.Project, t.Runs, t.Person, t.Expires = r.Project, r.Runs, r.Person, r.Expires
 		if err := tokens.Add(ctx, t); err != nil {
 			return tokenAnswer{}, err
 		}
@@ -170,9 +172,13 @@ const longestName = 64
 
 // Run prints the token, alone on the standard output.
 func (c tokenNewCmd) Run(ctx context.Context) error {
-	r := tokenRequest{Name: strings.TrimSpace(c.Name), Project: c.Project, Runs: c.Runs}
+	r := tokenRequest{Name: strings.TrimSpace(c.Name), Project: c.Project, Runs: c.Runs, Person: c.Person}
 	if n := len([]rune(r.Name)); n == 0 || n > longestName || text.Visible(r.Name) != r.Name {
 		return i18n.Mistakef("令牌的名字应为 1 到 %d 个可见的字符", "the name of a token must have 1 to %d visible characters", longestName)
+	}
+	if to := chat.PersonKey(r.Person); r.Person != "" && (to == chat.Key{} || to.Channel == chat.HTTP || to.Channel == chat.Terminal) {
+		return i18n.Mistakef("--person %q：应为能收到消息的人的 ID，例如 ou_...；在聊天里发 /whoami 可以看到自己的 ID",
+			"--person %q: must be the ID of somebody who can be sent messages, such as ou_...; /whoami in a chat tells one's own", r.Person)
 	}
 	if c.Expires.Duration < 0 {
 		return i18n.Mistakef("--expires 不能是负数", "--expires must not be negative")

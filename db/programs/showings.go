@@ -100,6 +100,9 @@ func (s Store) Forget(ctx context.Context, before time.Time) error {
 			_, err = tx.ExecContext(ctx, forgetFiles, before.UnixMilli())
 		}
 		if err == nil {
+			_, err = tx.ExecContext(ctx, forgetAsked)
+		}
+		if err == nil {
 			_, err = tx.ExecContext(ctx, forgetRooms, before.UnixMilli(), Passing+"\x7f", Passing)
 		}
 		return err

@@ -43,12 +43,13 @@ type Token struct {
 	Project string // in which its chats begin; empty = the default one
 	Created time.Time
 	Expires time.Time // zero = never
+	Person  string    // who decides what its agent may do, by ID; empty = the program itself
 	Runs    string    // the name of the schedule that it runs, and nothing else; empty = it asks whatever it likes
 }
 
 const (
-	selectTokens = `SELECT id, name, project, created_at, expires_at, runs FROM tokens`
-	insertToken  = `INSERT INTO tokens (id, name, hash, project, created_at, expires_at, runs) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)
+	selectTokens = `SELECT id, name, project, created_at, expires_at, runs, person FROM tokens`
+	insertToken  = `INSERT INTO tokens (id, name, hash, project, created_at, expires_at, runs, person) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)
 		ON CONFLICT (name) DO NOTHING`
 	// A token lets its program in, like the decision of an admin, who may take it back.
 	admitToken  = `INSERT INTO grants (subject, state, name, asked_at, decided_at) VALUES (?1, 'allowed', ?2, ?3, ?3)`
@@ -69,7 +70,7 @@ func (s Store) Add(ctx context.Context, t Token) error {
 		if !t.Expires.IsZero() {
 			expires = t.Expires.UnixMilli()
 		}
-		res, err := tx.ExecContext(ctx, insertToken, t.ID, t.Name, t.Hash, t.Project, created, expires, t.Runs)
+		res, err := tx.ExecContext(ctx, insertToken, t.ID, t.Name, t.Hash, t.Project, created, expires, t.Runs, t.Person)
 		if err != nil {
 			return err
 		}
@@ -133,7 +134,7 @@ func (s Store) Find(ctx context.Context, hash string) (Token, error) {
 
 func scanToken(rows *sql.Rows) (t Token, err error) {
 	var created, expires int64
-	err = rows.Scan(&t.ID, &t.Name, &t.Project, &created, &expires, &t.Runs)
+	err = rows.Scan(&t.ID, &t.Name, &t.Project, &created, &expires, &t.Runs, &t.Person)
 	if t.Created = time.UnixMilli(created).UTC(); expires != 0 {
 		t.Expires = time.UnixMilli(expires).UTC()
 	}

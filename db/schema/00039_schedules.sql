@@ -32,7 +32,21 @@ CREATE TABLE calls (
 -- The schedule that a token may run; empty = it lets a program ask whatever it likes.
 ALTER TABLE tokens ADD COLUMN runs TEXT NOT NULL DEFAULT '';
 
+-- Who decides what the agent of a program may do, as a person's ID; empty = the program itself does, if it can.
+ALTER TABLE tokens ADD COLUMN person TEXT NOT NULL DEFAULT '';
+
+-- Cards with which persons are asked for programs.
+CREATE TABLE persons_asked (
+  message TEXT NOT NULL PRIMARY KEY, -- the first one of the card, at the person's door
+  card TEXT NOT NULL, -- its durable ID
+  chat_key TEXT NOT NULL,
+  id TEXT NOT NULL, -- what the program is shown of it
+  UNIQUE (chat_key, id)
+);
+
 -- +goose Down
+DROP TABLE persons_asked;
+ALTER TABLE tokens DROP COLUMN person;
 ALTER TABLE tokens DROP COLUMN runs;
 DROP TABLE calls;
 DROP TABLE schedules;

@@ -35,6 +35,7 @@ type Door struct {
 	Once func(ctx context.Context, key chat.Key, program, system, text string) (string, error)
 
 	Triggers Triggers
+	Persons  Persons
 
 	store programs.Store
 	log   zerolog.Logger
@@ -165,7 +166,17 @@ func (d *Door) show(ctx context.Context, id string, s shown) error {
 		return err
 	}
 	d.hub.changed(key)
-	if how == howOpenAI && s.Asks && s.Closed { // what it asks is stored by now
+	if s.Card == nil || !s.Closed {
+		return nil
+	}
+	if !s.Asks { // it is decided
+		return d.closeAsked(ctx, key, id, s)
+	}
+	// What it asks is stored by now.
+	if asked, err := d.askPerson(ctx, key, id, s); err != nil || asked {
+		return err
+	}
+	if how == howOpenAI {
 		go d.refuse(context.WithoutCancel(ctx), key, id, s)
 	}
 	return nil

@@ -163,6 +163,12 @@ func (d *Door) press(w http.ResponseWriter, r *http.Request, t programs.Token, k
 	if at, _ := roomOf(asked.Card); at != key {
 		return &problem{http.StatusNotFound, "invalid_request_error", "not_found", "There is no such card in this chat."}
 	}
+	switch _, err := d.store.AskedOf(r.Context(), key, asked.Card); {
+	case err == nil:
+		return &problem{http.StatusForbidden, "permission_error", "permission_denied", "The person of this token decides."}
+	case !errors.Is(err, programs.ErrNotShown):
+		return err
+	}
 	toast, err := (*h).HandlePress(r.Context(), chat.Press{
 		ID: chat.HTTP + ":" + uuid.NewString(), Key: key, Card: chat.FirstMessage(asked.Card), Actor: chat.Actor{ID: t.ID, Name: t.Name},
 		Action: asked.Action, Values: asked.Values,
