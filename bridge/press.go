@@ -98,13 +98,27 @@ func (ph *pressHandler) press(ctx context.Context, p chat.Press) (toast string, 
 	return i18n.StopOver.In(l), nil
 }
 
+// topicOf is the topic of a press that is about no turn. The value may be forged: a topic that is not known does not count.
+func (ph *pressHandler) topicOf(ctx context.Context, press chat.Press) chat.Key {
+	topic := press.Key
+	if thread := press.Action.Thread; thread != "" && topic.Thread == "" && chat.ValidID(thread) == nil {
+		topic.Thread = thread
+		if _, err := ph.commands.db.Chats().Get(ctx, topic); err == nil {
+			return topic
+		} else if !errors.Is(err, db.ErrNotFound) {
+			ph.log.Error().Err(err).Stringer("chat", press.Key).Msg("topic of a press not found; using the chat")
+		}
+	}
+	return press.Key
+}
+
 // chatOf is the chat or topic that a press belongs to, and its turn. The event does not name the topic, but the turn has
 // one. A running turn is found without the store, so it can be stopped while the store is unavailable. The value may be
 // forged: a turn of another chat is one that does not exist.
 func (ph *pressHandler) chatOf(ctx context.Context, press chat.Press) (chat.Key, int64) {
 	turn := press.Action.Turn
 	if turn == 0 {
-		return press.Key, 0
+		return ph.topicOf(ctx, press), 0
 	}
 	if key, running := ph.busy.chatOf(turn); running && key.Parent() == press.Key.Parent() {
 		return key, turn

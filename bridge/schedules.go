@@ -10,6 +10,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/google/uuid"
+
 	"magpie/bridge/access"
 	"magpie/bridge/clock"
 	"magpie/db"
@@ -48,7 +50,7 @@ func (cs *commandSet) orderTask(ctx context.Context, o invocation, order schedul
 	}
 	s := schedules.Schedule{
 		Key: o.Key, State: schedules.Active, Rule: order.Rule.String(), Words: i18n.Excerpt(i18n.Visible(order.Words), maxWords),
-		Zone: cs.zoneOf(o.chat).String(), Task: order.Task, Maker: o.Actor, ReplyTo: o.topicMessage(),
+		Zone: clock.ZoneName(cs.zoneOf(o.chat)), Task: order.Task, Maker: o.Actor, ReplyTo: o.topicMessage(),
 	}
 	if s.Next, err = clock.FirstTime(s, o.Time); err != nil {
 		return o.say(i18n.ScheduleTooOften, int(clock.LeastBetween.Minutes()))
@@ -62,6 +64,11 @@ const (
 	maxWords     = 60  // of a time, in runes
 	maxShownTask = 200 // of a task
 )
+
+// shownTask is what a schedule asks, as people see it.
+func shownTask(s schedules.Schedule) string {
+	return i18n.PlainText(i18n.Excerpt(s.Task, maxShownTask))
+}
 
 // topicMessage is the message below which something later is answered, so that it stays in the topic; empty = none.
 func (o invocation) topicMessage() string {
@@ -80,7 +87,7 @@ func (cs *commandSet) addSchedule(ctx context.Context, o invocation, s schedules
 		return o.say(i18n.ScheduleCommand)
 	}
 	var err error
-	if s.Number, err = clock.Number(ctx, cs.db.Schedules(), o.Key); errors.Is(err, clock.ErrTooMany) {
+	if s.Number, err = clock.Number(ctx, cs.db.Schedules(), o.Key, s.State); errors.Is(err, clock.ErrTooMany) {
 		return o.say(i18n.ScheduleTooMany, clock.MaxSchedules)
 	} else if err != nil {
 		return commandResult{}, err
@@ -99,18 +106,17 @@ func (cs *commandSet) trigger(ctx context.Context, o invocation) (commandResult,
 	if task == "" || !triggerName.MatchString(name) {
 		return o.say(i18n.TriggerUsage)
 	}
-	name = chat.NameAt(o.Key.Channel, name)
-	switch _, err := cs.db.Schedules().Named(ctx, name); {
-	case err == nil:
-		return o.say(i18n.TriggerTaken, name)
-	case !errors.Is(err, schedules.ErrNone):
+	list, err := cs.db.Schedules().Named(ctx, name)
+	if err != nil {
 		return commandResult{}, err
+	} else if slices.ContainsFunc(list, func(s schedules.Schedule) bool { return s.Key == o.Key }) {
+		return o.say(i18n.TriggerTaken, name)
 	}
 	s := schedules.Schedule{
 		Key: o.Key, State: schedules.Active, Task: task, Name: name, Words: name, Maker: o.Actor, ReplyTo: o.topicMessage(),
 	}
 	return cs.addSchedule(ctx, o, s, func(s schedules.Schedule) string {
-		return i18n.TriggerMade.Sprintf(o.lang, s.Number, name, i18n.Excerpt(i18n.Visible(s.Task), maxShownTask),
+		return i18n.TriggerMade.Sprintf(o.lang, s.Number, name, shownTask(s),
 			i18n.PersonName(s.Maker.Name, s.Maker.ID))
 	})
 }
@@ -150,6 +156,12 @@ func (cs *commandSet) schedule(ctx context.Context, o invocation) (commandResult
 	if a := cs.access.At(o.Key); was.State != schedules.Proposed && verb != "run" && verb != "skip" && was.Maker.ID != o.Actor.ID && !a.InCharge(o.Incoming) {
 		return o.say(i18n.ScheduleNotYours, number)
 	}
+	switch {
+	case was.State == schedules.Proposed && verb != "confirm" && verb != "resume" && verb != "discard" && verb != "remove":
+		return o.say(i18n.ScheduleWaits, number)
+	case verb == "skip" && was.Offered.IsZero():
+		return o.say(i18n.ScheduleNotOpen)
+	}
 	if len(words) == 3 && words[2] != strconv.FormatInt(was.Offered.Unix(), 10) {
 		return o.say(i18n.ScheduleNotOpen) // the button of a missed time
 	}
@@ -177,7 +189,7 @@ func (cs *commandSet) changeSchedule(o invocation, verb string, was schedules.Sc
 		is = was.WithoutOffer()
 		return change(i18n.ScheduleSkipped)
 	case "run": // on behalf of whoever wants it now
-		done := commandResult{ask: was.Task, reply: i18n.ScheduleNow.Sprintf(o.lang, number, i18n.Excerpt(was.Task, maxShownTask))}
+		done := commandResult{ask: was.Task, reply: i18n.ScheduleNow.Sprintf(o.lang, number, shownTask(was))}
 		if !was.Offered.IsZero() {
 			done.effects = []db.Effect{db.ChangeSchedules{Was: was, Is: was.WithoutOffer()}}
 		}
@@ -205,7 +217,7 @@ func (cs *commandSet) changeSchedule(o invocation, verb string, was schedules.Sc
 // scheduleWords are the arguments of [i18n.ScheduleMade].
 func scheduleWords(s schedules.Schedule, o invocation) []any {
 	return []any{
-		s.Number, s.Words, i18n.Excerpt(i18n.Visible(s.Task), maxShownTask), clock.ThreeTimes(s, o.Time), s.Zone,
+		s.Number, clock.Words(s), shownTask(s), clock.ThreeTimes(s, o.Time), s.Zone,
 		i18n.PersonName(s.Maker.Name, s.Maker.ID),
 	}
 }
@@ -239,7 +251,7 @@ func (cs *commandSet) listSchedules(o invocation, list []schedules.Schedule) (co
 		if s.Maker.ID != "" {
 			who = i18n.PersonName(s.Maker.Name, s.Maker.ID)
 		}
-		lines = append(lines, "- "+strings.TrimSuffix(i18n.ScheduleLine.Sprintf(o.lang, s.Number, s.Words, i18n.Excerpt(s.Task, maxShownTask), state, who), " · "))
+		lines = append(lines, "- "+strings.TrimSuffix(i18n.ScheduleLine.Sprintf(o.lang, s.Number, clock.Words(s), shownTask(s), state, who), " · "))
 	}
 	return commandResult{reply: strings.Join(append(lines, i18n.ScheduleFoot.In(o.lang)), "\n")}, nil
 }
@@ -282,10 +294,10 @@ func (cs *commandSet) Stopped(ctx context.Context, s schedules.Schedule, why i18
 		l, reason := cs.Lang(ctx, s.Key), why
 		if key != s.Key {
 			l = cs.languages.OfUser(ctx, owner)
-			reason = i18n.ScheduleStoppedAt.With(why, s.Key.String())
+			reason = i18n.Phrase{ZH: i18n.ScheduleStoppedAt.Sprintf(i18n.Chinese, why.ZH, s.Key.String()), EN: i18n.ScheduleStoppedAt.Sprintf(i18n.English, why.EN, s.Key.String())}
 		}
-		post := db.Post{Key: key, Idem: fmt.Sprintf("stopped:%v:%d:%d", s.Key, s.Number, s.Next.Unix()),
-			Text: i18n.ScheduleStopped.Sprintf(l, s.Number, s.Words, reason.In(l))}
+		post := db.Post{Key: key, Idem: fmt.Sprintf("stopped:%s:%s", s.Ref(), uuid.NewString()),
+			Text: i18n.ScheduleStopped.Sprintf(l, s.Number, clock.Words(s), reason.In(l))}
 		if key == s.Key {
 			post.ReplyTo = s.ReplyTo
 		} else {
@@ -301,6 +313,11 @@ func (cs *commandSet) Stopped(ctx context.Context, s schedules.Schedule, why i18
 // Lang implements [clock.Bridge].
 func (cs *commandSet) Lang(ctx context.Context, key chat.Key) i18n.Lang {
 	return cs.languages.OfChat(ctx, key)
+}
+
+// Waits implements [clock.Bridge].
+func (cs *commandSet) Waits(ctx context.Context, key chat.Key, id string) (bool, error) {
+	return cs.db.Schedules().Waits(ctx, key, db.PressID(id))
 }
 
 // Wake implements [clock.Bridge].

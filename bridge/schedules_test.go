@@ -44,7 +44,7 @@ func TestAScheduleAsks(t *testing.T) {
 		topic := place{team.key, chat.Group, "ou_user"}
 		topic.key.Thread = "omt_1"
 		w.order(topic, "/lang en")
-		w.expect(w.order(topic, "/every day 9:00 look at the logs"), "Schedule 1", "day 9:00", "look at the logs", "01-01 09:00 · 01-02 09:00 · 01-03 09:00", "UTC")
+		w.expect(w.order(topic, "/every day 9:00 look at the logs"), "Schedule 1", "day 9:00", "look at the logs", "2000-01-01 09:00 · 2000-01-02 09:00 · 2000-01-03 09:00", "UTC")
 		made := fmt.Sprintf("om_%d", w.said)
 		running := w.runClock()
 		defer running()
@@ -180,7 +180,7 @@ func TestMakingUpForWhatWasMissed(t *testing.T) {
 		stop()
 		post, err := w.store.Outbox().Next(w.ctx, one.key)
 		w.must(err)
-		if post.Card == nil || !strings.Contains(post.Card.Body, "1 run was missed, the last one on 01-01 09:00") {
+		if post.Card == nil || !strings.Contains(post.Card.Body, "1 run was missed, the last one on 2000-01-01 09:00") {
 			t.Fatalf("%+v", post)
 		}
 		w.drain(one)
@@ -202,6 +202,58 @@ func (w *memoryRig) press(p place, id string, b chat.Button) {
 	w.Helper()
 	_, err := w.bridge.HandlePress(w.ctx, chat.Press{ID: id, Key: p.key, Card: "om_card", Actor: chat.Actor{ID: p.who, Name: "N" + p.who}, Action: b.Action})
 	w.must(err)
+}
+
+// The buttons of what is ordered in a topic are those of the topic, though a press names only the chat.
+func TestTheButtonsOfATopic(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newMemoryRig(t, t.TempDir())
+		defer func() { w.must(w.store.Close()) }()
+		group := team.by("ou_user")
+		topic := group
+		topic.key.Thread = "omt_1"
+		w.order(group, "/every day 8:00 of the group")
+		w.receive(topic, "/every day 9:00 of the topic", true)
+		post, err := w.store.Outbox().Next(w.ctx, topic.key)
+		w.must(err)
+		w.press(group, "p1", post.Card.Buttons[1]) // remove
+		if of, left := w.schedulesOf(group), w.schedulesOf(topic); len(of) != 1 || len(left) != 0 {
+			t.Errorf("left: %+v and %+v", of, left)
+		}
+		forged := post.Card.Buttons[1]
+		forged.Action.Thread = "omt_nowhere"
+		w.press(place{alice.key, chat.Private, "ou_user"}, "p2", forged)
+		w.press(group, "p3", forged) // counts as one in the group
+		if of := w.schedulesOf(group); len(of) != 0 {
+			t.Errorf("left: %+v", of)
+		}
+	})
+}
+
+// What cannot be skipped is not, and a proposal can only be confirmed or not.
+func TestWhatCannotBeDoneToASchedule(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newMemoryRig(t, t.TempDir())
+		defer func() { w.must(w.store.Close()) }()
+		one, other := team.by("ou_user"), team.by("ou_other")
+		w.order(one, "/lang en")
+		w.order(one, "/at 9:00 look")
+		w.expect(w.order(other, "/schedule skip 1"), "done already")
+		if got := w.schedulesOf(one); len(got) != 1 || got[0].State != schedules.Active {
+			t.Errorf("%+v", got)
+		}
+		w.must(w.store.Schedules().Make(w.ctx, one.key, schedules.Change{Is: schedules.Schedule{
+			Key: one.key, Number: 2, State: schedules.Proposed, Rule: "0 9 * * *", Words: "0 9 * * *", Zone: "UTC", Task: "look",
+		}}))
+		for _, verb := range []string{"pause", "run", "skip"} {
+			w.expect(w.order(one, "/schedule "+verb+" 2"), "waits to be confirmed")
+		}
+		w.expect(w.order(other, "/schedule confirm 2"), "Schedule 2", "on behalf of `Nou_other`")
+		if got := w.schedulesOf(one); got[1].State != schedules.Active || got[1].Maker.ID != "ou_other" || got[1].Next.IsZero() {
+			t.Errorf("%+v", got)
+		}
+		w.expect(w.order(one, "/schedule confirm 2"), "somebody else's")
+	})
 }
 
 // Secrets do not stay in what is to be asked later.

@@ -119,7 +119,7 @@ func New(config Config, store *db.DB, pool *claude.Pool, messenger delivery.Mess
 		outbox: outbox, reactions: reactions, upkeep: upkeep, ahead: ahead, budget: budget, limits: limits,
 		servers: servers, logins: logins, jobs: aside,
 	}
-	commands.clock = clock.New(store.Schedules(), commands, store.Place().Take, log)
+	commands.clock = clock.New(store.Schedules(), commands, store.Place().Require, log)
 	runner := &turnRunner{
 		cfg: cfg, places: places, db: store, pool: pool, context: manager, history: history, busy: busy, display: display,
 		budget: budget, access: authorizer, approvals: approvals, overheard: overheard, files: files, specs: specs,

@@ -31,12 +31,13 @@ type Access struct{ db *DB }
 // Access returns the decisions in the database.
 func (d *DB) Access() Access { return Access{d} }
 
-const isAllowed = `SELECT EXISTS (SELECT 1 FROM grants WHERE subject IN (?1, ?2) AND state = 'allowed')`
+const isAllowed = `SELECT EXISTS (SELECT 1 FROM grants WHERE subject IN (?1, ?2) AND state = 'allowed'
+	AND NOT EXISTS (SELECT 1 FROM tokens t WHERE t.id = grants.subject AND t.expires_at > 0 AND t.expires_at <= ?3))`
 
-// Allow reports whether a user, or everyone in a chat, was granted access.
+// Allow reports whether a user, or everyone in a chat, was granted access. That of a program ends with its token.
 func (as Access) Allow(ctx context.Context, user, chatID string) (bool, error) {
 	var yes bool
-	if err := as.db.read.QueryRowContext(ctx, isAllowed, user, chatID).Scan(&yes); err != nil {
+	if err := as.db.read.QueryRowContext(ctx, isAllowed, user, chatID, millis(as.db.now())).Scan(&yes); err != nil {
 		return false, fmt.Errorf("look up a grant: %w", err)
 	}
 	return yes, nil

@@ -65,7 +65,7 @@ func (p Post) to() chat.Ref { return chat.Ref{Key: p.Key, ID: p.ReplyTo} }
 func (o Outbox) insert(ctx context.Context, tx *sql.Tx, p Post) error {
 	content := p.Text
 	if p.Card != nil {
-		data, err := json.Marshal(p.Card.OfTurn(p.Turn))
+		data, err := json.Marshal(p.Card.OfTurn(p.Turn).InThread(p.Key.Thread))
 		if err != nil {
 			return fmt.Errorf("card: %w", err)
 		}

@@ -206,13 +206,14 @@ func pressOf(e *callback.CardActionTriggerEvent) (chat.Press, bool) {
 	do, _ := value["do"].(string)
 	turn, _ := value["turn"].(float64)
 	of, _ := value["id"].(string)
+	thread, _ := value["thread"].(string)
 	p := chat.Press{
 		ID:     id,
 		Key:    chat.FeishuChat(e.Event.Context.OpenChatID),
 		Tenant: tenant,
 		Card:   e.Event.Context.OpenMessageID,
 		Actor:  chat.Actor{ID: e.Event.Operator.OpenID},
-		Action: chat.Action{Do: do, Turn: int64(turn), ID: of},
+		Action: chat.Action{Do: do, Turn: int64(turn), ID: of, Thread: thread},
 		Values: cardjson.FormValues(e.Event.Action),
 	}
 	return p, do != "" && p.Key.ID != "" && p.Actor.ID != ""

@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
@@ -40,6 +41,8 @@ type Bridge interface {
 	Stopped(ctx context.Context, s schedules.Schedule, why i18n.Phrase) error
 	// Lang is the language of a chat.
 	Lang(ctx context.Context, key chat.Key) i18n.Lang
+	// Waits reports whether a question whose ID begins so waits to be asked.
+	Waits(ctx context.Context, key chat.Key, id string) (bool, error)
 	// Wake has what waits for delivery in a chat delivered.
 	Wake(key chat.Key)
 }
@@ -54,8 +57,15 @@ type Clock struct {
 	woken  chan struct{}
 }
 
-// New returns a clock. mine takes the room of a chat for this bridge, and reports whether it has it.
-func New(store schedules.Store, b Bridge, mine func(context.Context, chat.Key) (bool, error), log zerolog.Logger) *Clock {
+// New returns a clock. require takes the room of a chat for this bridge, or returns [chat.ErrElsewhere].
+func New(store schedules.Store, b Bridge, require func(context.Context, chat.Key) error, log zerolog.Logger) *Clock {
+	mine := func(ctx context.Context, key chat.Key) (bool, error) {
+		err := require(ctx, key)
+		if errors.Is(err, chat.ErrElsewhere) {
+			return false, nil
+		}
+		return err == nil, err
+	}
 	return &Clock{store: store, bridge: b, mine: mine, log: log, now: time.Now, woken: make(chan struct{}, 1)}
 }
 
@@ -67,8 +77,8 @@ func (c *Clock) Wake() {
 	}
 }
 
-// Named is the schedule that programs call by a name, or [schedules.ErrNone].
-func (c *Clock) Named(ctx context.Context, name string) (schedules.Schedule, error) {
+// Named lists the schedules that programs call by a name.
+func (c *Clock) Named(ctx context.Context, name string) ([]schedules.Schedule, error) {
 	return c.store.Named(ctx, name)
 }
 
@@ -160,6 +170,11 @@ func dueAt(s schedules.Schedule, times func(time.Time) time.Time, now time.Time)
 			d.run, d.last = at, at
 		}
 	}
+	if d.missed == maxMissed { // nobody needs to know of each
+		for at := times(now.Add(-25 * time.Hour)); !at.IsZero() && !at.After(now); at = times(at) {
+			d.last = at
+		}
+	}
 	if !d.run.IsZero() {
 		d.missed--
 	}
@@ -180,6 +195,10 @@ func dueAt(s schedules.Schedule, times func(time.Time) time.Time, now time.Time)
 
 // run runs a schedule that was s, or tells that it was missed. It returns when it is due next.
 func (c *Clock) run(ctx context.Context, d due, s schedules.Schedule) (next time.Time, err error) {
+	begin := fmt.Sprintf("schedule:%d:", s.Number)
+	if waits, err := c.bridge.Waits(ctx, s.Key, begin); err != nil || waits {
+		return time.Time{}, err // it is asked once more, or was missed, when that one is asked
+	}
 	then := schedules.Change{Was: s, Is: d.is}
 	switch why, err := c.stop(ctx, s); {
 	case err != nil || why:
@@ -188,12 +207,12 @@ func (c *Clock) run(ctx context.Context, d due, s schedules.Schedule) (next time
 	case d.run.IsZero():
 		then.Tells = c.notice(ctx, d)
 	default:
-		head := i18n.ScheduleRuns.With(s.Number, s.Words, i18n.Excerpt(s.Task, maxTask))
+		head := i18n.ScheduleRuns.With(s.Number, Words(s), i18n.PlainText(i18n.Excerpt(s.Task, maxTask)))
 		if d.missed > 0 {
 			head = i18n.Phrase{ZH: head.ZH + "\n" + i18n.ScheduleMissedToo.Sprintf(i18n.Chinese, d.missed), EN: head.EN + "\n" +
 				i18n.ScheduleMissedToo.Sprintf(i18n.English, d.missed)}
 		}
-		q := Question{Schedule: s, ID: fmt.Sprintf("schedule:%d:%d", s.Number, d.run.Unix()), Head: head, Then: then}
+		q := Question{Schedule: s, ID: begin + strconv.FormatInt(d.run.Unix(), 10), Head: head, Then: then}
 		failpoint.At("schedule: due")
 		if err := c.bridge.Ask(ctx, q); err != nil && !errors.Is(err, schedules.ErrChanged) {
 			return time.Time{}, fmt.Errorf("schedule %d of %v: %w", s.Number, s.Key, err)
@@ -214,7 +233,7 @@ func (c *Clock) run(ctx context.Context, d due, s schedules.Schedule) (next time
 func (c *Clock) notice(ctx context.Context, d due) schedules.Notice {
 	s := d.is
 	l := c.bridge.Lang(ctx, s.Key)
-	text := i18n.ScheduleMissed.Sprintf(l, s.Number, s.Words, i18n.Excerpt(s.Task, maxTask), d.missed, d.last.Format(dayAndTime))
+	text := i18n.ScheduleMissed.Sprintf(l, s.Number, Words(s), i18n.PlainText(i18n.Excerpt(s.Task, maxTask)), d.missed, d.last.Format(dayAndTime))
 	card := &chat.Card{Title: i18n.ScheduleMissedHead.In(l), State: chat.CardNeedsYou, Body: text, Summary: i18n.FirstLine(text), Buttons: []chat.Button{
 		button(i18n.ScheduleRunMissed.In(l), "run", s.Number, d.last.Unix()),
 		button(i18n.ScheduleSkipMissed.In(l), "skip", s.Number, d.last.Unix()),
@@ -248,17 +267,20 @@ func (c *Clock) answer(ctx context.Context, call schedules.Call) error {
 	if err != nil || !mine {
 		return err
 	}
-	forget := schedules.Change{Answered: call}
-	stopped := s.State != schedules.Active
-	if !stopped {
-		if stopped, err = c.stop(ctx, s); err != nil {
+	forget, begin := schedules.Change{Answered: call}, fmt.Sprintf("call:%d:", s.Number)
+	if s.State != schedules.Over {
+		if s.State != schedules.Active {
+			return nil // it waits until somebody has it go on
+		}
+		if stopped, err := c.stop(ctx, s); err != nil || stopped {
 			return err
 		}
-	}
-	if !stopped {
+		if waits, err := c.bridge.Waits(ctx, s.Key, begin); err != nil || waits {
+			return err // one after the other
+		}
 		q := Question{
-			Schedule: s, ID: fmt.Sprintf("call:%d:%s", s.Number, call.ID), Then: forget,
-			Head: i18n.ScheduleCalled.With(s.Name, i18n.Excerpt(s.Task, maxTask)),
+			Schedule: s, ID: begin + call.ID, Then: forget,
+			Head: i18n.ScheduleCalled.With(s.Name, i18n.PlainText(i18n.Excerpt(s.Task, maxTask))),
 		}
 		if call.File != "" {
 			q.File = &chat.File{Number: 1, Kind: chat.Document, Of: call.ID, Key: call.File, Name: schedules.FileName}

@@ -29,6 +29,7 @@ type asker struct {
 	fail    string // when it fails next: "before" or "after" the commit; empty = not
 	why     i18n.Phrase
 	stopped []string
+	busy    bool // nothing that was asked is answered
 }
 
 var errKilled = errors.New("killed")
@@ -54,6 +55,12 @@ func (a *asker) Stopped(_ context.Context, s schedules.Schedule, why i18n.Phrase
 }
 func (a *asker) Lang(context.Context, chat.Key) i18n.Lang { return i18n.English }
 func (a *asker) Wake(chat.Key)                            {}
+func (a *asker) Waits(ctx context.Context, key chat.Key, id string) (bool, error) {
+	if a.busy {
+		return a.store.Schedules().Waits(ctx, key, db.PressID(id))
+	}
+	return false, nil // as in a chat that answers at once
+}
 
 // fataler is a test, or one of rapid.
 type fataler interface {
@@ -73,7 +80,7 @@ type rig struct {
 
 func newRig(t fataler, store *db.DB) *rig {
 	r := &rig{fataler: t, asker: &asker{store: store}, ctx: context.Background()}
-	mine := func(context.Context, chat.Key) (bool, error) { return true, nil }
+	mine := func(context.Context, chat.Key) error { return nil }
 	r.clock = New(store.Schedules(), r.asker, mine, zerolog.Nop())
 	r.clock.now = func() time.Time { return r.at }
 	return r
@@ -294,6 +301,24 @@ func TestAClockThatWasAhead(t *testing.T) {
 	}
 }
 
+// While a question of a schedule waits, it is not asked again: what was due meanwhile is told once, later.
+func TestABusyChatGetsNoBurst(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, dbtest.New(t))
+	r.busy = true
+	r.at = time.Date(2026, 5, 4, 8, 0, 0, 0, time.UTC)
+	s := r.add("*/5 * * * *", "UTC")
+	r.run(2 * time.Hour)
+	if missed, _ := r.told(); len(r.ran(s)) != 1 || missed != 0 {
+		t.Errorf("it ran %v, and %d were told", r.ran(s), missed)
+	}
+	r.busy = false
+	r.look()
+	if missed, _ := r.told(); len(r.ran(s)) != 2 || missed != 22 {
+		t.Errorf("then it ran %v, and %d were told", r.ran(s), missed)
+	}
+}
+
 // What is to happen once happens once; if it was missed it can be made up for, and is over then.
 func TestOnce(t *testing.T) {
 	t.Parallel()
@@ -396,7 +421,19 @@ func TestCalls(t *testing.T) {
 	r.must(store.Make(r.ctx, room, schedules.Change{Was: s, Is: paused}))
 	call("c")
 	r.look()
+	if left, err := store.Calls(r.ctx); err != nil || len(left) != 1 || asked() != 2 {
+		t.Errorf("left %v, %v; %d questions", left, err, asked())
+	}
+	over := paused
+	over.State = schedules.Over
+	r.must(store.Make(r.ctx, room, schedules.Change{Was: paused, Is: over}))
+	r.look()
 	if left, err := store.Calls(r.ctx); err != nil || len(left) != 0 || asked() != 2 {
 		t.Errorf("left %v, %v; %d questions", left, err, asked())
+	}
+	for i := range 101 {
+		if err := store.Call(r.ctx, schedules.Call{Schedule: s, ID: fmt.Sprint(i), At: r.at}); errors.Is(err, schedules.ErrTooMany) != (i == 100) {
+			t.Errorf("call %d: %v", i, err)
+		}
 	}
 }

@@ -3,6 +3,7 @@ package clock
 import (
 	"context"
 	"errors"
+	"os"
 	"strings"
 	"time"
 
@@ -34,6 +35,14 @@ func FirstTime(s schedules.Schedule, after time.Time) (first time.Time, err erro
 	return first, nil
 }
 
+// Words are the time of a schedule as people see it. Those that were read hold no markup, but for the stars of cron.
+func Words(s schedules.Schedule) string {
+	if strings.Contains(s.Words, "*") {
+		return i18n.InlineCode(s.Words)
+	}
+	return s.Words
+}
+
 // ThreeTimes are the next three times of a schedule, as people read them.
 func ThreeTimes(s schedules.Schedule, now time.Time) string {
 	times, err := s.Times()
@@ -57,7 +66,22 @@ func NextTime(s schedules.Schedule) string {
 }
 
 // dayAndTime is how times are written to people.
-const dayAndTime = "01-02 15:04"
+const dayAndTime = "2006-01-02 15:04"
+
+// ZoneName is the name by which a time zone is found on other machines as well, if this one says what its own is.
+func ZoneName(zone *time.Location) string {
+	if zone != time.Local {
+		return zone.String()
+	}
+	if file, err := os.Readlink("/etc/localtime"); err == nil && os.Getenv("TZ") == "" {
+		if _, name, ok := strings.Cut(file, "zoneinfo/"); ok {
+			if _, err := time.LoadLocation(name); err == nil {
+				return name
+			}
+		}
+	}
+	return zone.String()
+}
 
 // MaxProposed is the length of a task that an agent may propose, in runes: people must see all of what they confirm.
 const MaxProposed = 1000
@@ -65,15 +89,26 @@ const MaxProposed = 1000
 // MaxSchedules is how many schedules a chat may have.
 const MaxSchedules = 50
 
+// maxProposals is how many proposals may wait in a chat.
+const maxProposals = 10
+
 // ErrTooMany means that a chat has [MaxSchedules].
 var ErrTooMany = errors.New("too many schedules")
 
-// Number is that of the next schedule of a chat, if it may have one more.
-func Number(ctx context.Context, store schedules.Store, key chat.Key) (int64, error) {
-	switch list, err := store.Of(ctx, key); {
-	case err != nil:
+// Number is that of the next schedule of a chat, if it may have one more in that state.
+func Number(ctx context.Context, store schedules.Store, key chat.Key, state schedules.State) (int64, error) {
+	list, err := store.Of(ctx, key)
+	if err != nil {
 		return 0, err
-	case len(list) >= MaxSchedules:
+	}
+	proposed := 0
+	for _, s := range list {
+		if s.State == schedules.Proposed {
+			proposed++
+		}
+	}
+	// What nobody has confirmed takes no place of what people order.
+	if state == schedules.Proposed && proposed >= maxProposals || len(list)-proposed >= MaxSchedules {
 		return 0, ErrTooMany
 	}
 	return store.NextNumber(ctx, key)
@@ -84,10 +119,10 @@ func Number(ctx context.Context, store schedules.Store, key chat.Key) (int64, er
 func Propose(
 	ctx context.Context, store schedules.Store, s schedules.Schedule, now time.Time, l i18n.Lang, below string,
 ) (number int64, err error) {
-	if s.Number, err = Number(ctx, store, s.Key); err != nil {
+	if s.Number, err = Number(ctx, store, s.Key, s.State); err != nil {
 		return 0, err
 	}
-	text := i18n.ScheduleProposed.Sprintf(l, s.Number, s.Words, i18n.PlainText(s.Task), ThreeTimes(s, now), s.Zone)
+	text := i18n.ScheduleProposed.Sprintf(l, s.Number, Words(s), i18n.PlainText(s.Task), ThreeTimes(s, now), s.Zone)
 	head := i18n.ScheduleProposedHead.In(l)
 	card := &chat.Card{Title: head, State: chat.CardNeedsYou, Body: text, Summary: head, Buttons: []chat.Button{
 		button(i18n.ScheduleConfirm.In(l), "confirm", s.Number), button(i18n.ScheduleDiscard.In(l), "discard", s.Number),

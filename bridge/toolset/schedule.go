@@ -12,6 +12,7 @@ import (
 	"magpie/db/schedules"
 	"magpie/internal/agenttools"
 	"magpie/internal/chat"
+	"magpie/internal/i18n"
 	"magpie/internal/schedule"
 )
 
@@ -31,7 +32,7 @@ func (s *Set) ProposeSchedule(ctx context.Context, key chat.Key, in ScheduleInpu
 	if err != nil {
 		return "", err
 	}
-	task := strings.TrimSpace(s.Clean(in.Task))
+	task := i18n.Visible(s.Clean(in.Task)) // of which people see all
 	if n := utf8.RuneCountInString(task); n == 0 || n > clock.MaxProposed || strings.HasPrefix(task, "/") {
 		return "", agenttools.Refusedf("Not proposed: the task must have 1 to %d characters and not begin with a slash.", clock.MaxProposed)
 	}
@@ -43,7 +44,11 @@ func (s *Set) ProposeSchedule(ctx context.Context, key chat.Key, in ScheduleInpu
 	if err != nil {
 		return "", agenttools.Refusedf("Not proposed: %v; or write a local time as 2026-05-04 09:00.", err)
 	}
-	p := schedules.Schedule{Key: key, State: schedules.Proposed, Rule: rule.String(), Words: strings.TrimSpace(in.When), Zone: zone.String(), Task: task}
+	words := rule.String()
+	if rule.IsOnce() {
+		words = strings.TrimSpace(in.When) // which was read as a whole
+	}
+	p := schedules.Schedule{Key: key, State: schedules.Proposed, Rule: rule.String(), Words: words, Zone: clock.ZoneName(zone), Task: task}
 	switch first, err := clock.FirstTime(p, now); {
 	case errors.Is(err, clock.ErrTooOften):
 		return "", agenttools.Refusedf("Not proposed: there must be at least %v between two times.", clock.LeastBetween)

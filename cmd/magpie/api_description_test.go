@@ -138,7 +138,7 @@ func TestTheAPIIsAsDescribed(t *testing.T) {
 	must(t, r.store().Schedules().Make(t.Context(), roomKey(room), schedules.Change{Is: schedules.Schedule{
 		Key: roomKey(room), Number: 1, State: schedules.Active, Task: "x", Name: "ci",
 	}}))
-	caller := described{r, router, r.tokenFor("caller", "ci").secret, d.seen}
+	caller := described{r, router, r.tokenFor("caller", schedules.Schedule{Key: roomKey(room), Number: 1}.Ref()).secret, d.seen}
 	caller.call("POST", "/api/triggers/ci", `{"a": 1}`)
 	d.call("POST", "/api/triggers/ci", `{"a": 1}`)
 	r.sql(`UPDATE schedules SET state = 'paused'`)

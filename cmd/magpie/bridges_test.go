@@ -264,7 +264,7 @@ func TestAScheduleRunsAtOneOfTwoBridges(t *testing.T) {
 	a.awaitMessage("1 2 3")
 	q, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://"+b.prog.http.Addr().String()+"/api/triggers/ci", strings.NewReader("x"))
 	must(t, err)
-	q.Header.Set("Authorization", "Bearer "+a.tokenFor("ci", "ci").secret)
+	q.Header.Set("Authorization", "Bearer "+a.tokenFor("ci", a.trigger(2)).secret)
 	resp, err := http.DefaultClient.Do(q)
 	must(t, err)
 	must(t, resp.Body.Close())

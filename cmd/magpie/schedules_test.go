@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"magpie/db/schedules"
 	"magpie/internal/chat"
 	"magpie/internal/feishusim"
 	"magpie/internal/schedule"
@@ -17,6 +18,11 @@ func (r *rig) comeDue() {
 	r.Helper()
 	now := time.Now().Truncate(time.Second)
 	r.sql(`UPDATE schedules SET rule = ?1, next_at = ?2 WHERE next_at > 0`, schedule.Once(now).String(), now.UnixMilli())
+}
+
+// trigger is what a token runs: a schedule of the user's private chat.
+func (r *rig) trigger(number int64) string {
+	return schedules.Schedule{Key: chat.FeishuChat(r.chat), Number: number}.Ref()
 }
 
 // scheduled is how many questions of schedules and programs are stored.
@@ -70,7 +76,7 @@ func TestAProgramStartsWhatWasPrepared(t *testing.T) {
 	r := newRig(t, withPages, withFiles)
 	r.sim.Say(r.chat, r.user, "/trigger deploy-failed 数到 3")
 	r.awaitMessage("任务 1", "deploy-failed", "magpie token new deploy-failed --runs deploy-failed")
-	c, other := r.tokenFor("ci", "deploy-failed"), r.token("other")
+	c, other := r.tokenFor("ci", r.trigger(1)), r.token("other")
 	url := "http://" + r.prog.http.Addr().String()
 	call := func(c client, path, body string) (status int, text string) {
 		t.Helper()
@@ -110,7 +116,7 @@ func TestAProgramStartsWhatWasPrepared(t *testing.T) {
 	}
 	r.sim.Say(r.chat, r.user, "/schedule pause 1")
 	r.awaitMessage("已暂停")
-	if status, _ := call(c, "/api/triggers/deploy-failed", ""); status != http.StatusConflict {
+	if status, _ := call(c, "/api/triggers/deploy-failed", ""); status != http.StatusForbidden {
 		t.Errorf("paused: %d", status)
 	}
 }

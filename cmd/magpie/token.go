@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"net/http"
 	"os"
+	"path"
+	"slices"
 	"strings"
 	"time"
 
@@ -53,8 +55,9 @@ type (
 	tokenAnswer struct {
 		Secret  string
 		Tokens  []programs.Token
-		BaseURL string // of the API; empty = there is none
-		Problem string // why nothing was done; empty = it was
+		BaseURL string   // of the API; empty = there is none
+		Choices []string // of what it may run
+		Problem string   // why nothing was done; empty = it was
 	}
 )
 
@@ -64,6 +67,7 @@ const (
 	tokenUnknown   = "unknown"
 	tokenNoProject = "project"
 	tokenNoTrigger = "trigger"
+	tokenTriggers  = "triggers"
 )
 
 // terminalPages serves what commands ask of the service.
@@ -106,15 +110,32 @@ func (p *program) addTokenPages(mux *http.ServeMux) {
 		if _, ok := p.cfg.Projects[r.Project]; r.Project != "" && !ok {
 			return tokenAnswer{Problem: tokenNoProject}, nil
 		}
+		runs := ""
 		if r.Runs != "" {
-			if _, err := p.store.Schedules().Named(ctx, r.Runs); errors.Is(err, schedules.ErrNone) {
-				return tokenAnswer{Problem: tokenNoTrigger}, nil
-			} else if err != nil {
+			of, name, named := strings.Cut(r.Runs, "/")
+			if !named {
+				of, name = "", r.Runs
+			}
+			list, err := p.store.Schedules().Named(ctx, name)
+			if err != nil {
 				return tokenAnswer{}, err
+			}
+			list = slices.DeleteFunc(list, func(s schedules.Schedule) bool { return named && s.Key.String() != of })
+			switch len(list) {
+			case 0:
+				return tokenAnswer{Problem: tokenNoTrigger}, nil
+			case 1:
+				runs = list[0].Ref()
+			default:
+				for _, s := range list {
+					got.Choices = append(got.Choices, s.Key.String()+"/"+name)
+				}
+				got.Problem = tokenTriggers
+				return got, nil
 			}
 		}
 		t, secret := api.NewToken(r.Name)
-		t.Project, t.Runs, t.Person, t.Expires = r.Project, r.Runs, r.Person, r.Expires
+		t.Project, t.Runs, t.Person, t.Expires = r.Project, runs, r.Person, r.Expires
 		if err := tokens.Add(ctx, t); err != nil {
 			return tokenAnswer{}, err
 		}
@@ -153,6 +174,8 @@ func (c configFlag) askTokens(ctx context.Context, path string, r tokenRequest) 
 			"there is a token named %s: take another name, or first run magpie token revoke %s", r.Name, r.Name)
 	case tokenUnknown:
 		return got, i18n.Mistakef("没有叫 %s 的令牌：magpie token list 列出所有令牌", "there is no token named %s: magpie token list shows all", r.Name)
+	case tokenTriggers:
+		return got, i18n.Mistakef("好几个聊天里都有 %s，请选一个：--runs %v", "several chats have %s; choose one: --runs %v", r.Runs, i18n.Listing(got.Choices))
 	case tokenNoTrigger:
 		return got, i18n.Mistakef("没有叫 %[1]s 的触发任务：先在聊天里发 /触发 %[1]s <要做的事>", "nothing is named %[1]s: first send /trigger %[1]s <what> in a chat", r.Runs)
 	case tokenNoProject:
@@ -197,7 +220,7 @@ func (c tokenNewCmd) Run(ctx context.Context) error {
 		return nil
 	}
 	if c.Runs != "" {
-		fmt.Fprintf(os.Stderr, i18n.CmdTokenTryRuns.In(l)+"\n"+tryTrigger+"\n", strings.TrimSuffix(got.BaseURL, "/v1"), c.Runs)
+		fmt.Fprintf(os.Stderr, i18n.CmdTokenTryRuns.In(l)+"\n"+tryTrigger+"\n", strings.TrimSuffix(got.BaseURL, "/v1"), path.Base(c.Runs))
 		return nil
 	}
 	fmt.Fprintf(os.Stderr, i18n.CmdTokenTry.In(l)+"\n"+tryToken+"\n", got.BaseURL, got.BaseURL)

@@ -44,7 +44,7 @@ type Token struct {
 	Created time.Time
 	Expires time.Time // zero = never
 	Person  string    // who decides what its agent may do, by ID; empty = the program itself
-	Runs    string    // the name of the schedule that it runs, and nothing else; empty = it asks whatever it likes
+	Runs    string    // the schedule that it runs, as [schedules.Schedule.Ref] names it, and nothing else; empty = it asks whatever it likes
 }
 
 const (

@@ -3,6 +3,7 @@ package schedules
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"time"
 )
 
@@ -24,12 +25,25 @@ const (
 	openCalls  = `SELECT c.id, c.file, c.called_at, s.chat_key, s.number, s.state, s.rule, s.words, s.zone, s.task, s.name, s.maker,
 		s.maker_name, s.reply_to, s.next_at, s.offered_at
 		FROM calls c JOIN schedules s ON s.chat_key = c.chat_key AND s.number = c.number
-		ORDER BY c.called_at, c.id LIMIT 100`
+		ORDER BY c.called_at, c.id`
+	countCalls = `SELECT COUNT(*) FROM calls WHERE chat_key = ?1 AND number = ?2 AND id <> ?3`
 )
+
+// maxCalls is how many calls of a schedule may wait.
+const maxCalls = 100
+
+// ErrTooMany means that too many calls of a schedule wait.
+var ErrTooMany = errors.New("too many calls wait")
 
 // Call notes that a program has called. Once it returns without error, the call survives a crash.
 func (s Store) Call(ctx context.Context, c Call) error {
 	return s.Tx(ctx, c.Key, func(ctx context.Context, tx *sql.Tx) error {
+		var n int
+		if err := tx.QueryRowContext(ctx, countCalls, c.Key.String(), c.Number, c.ID).Scan(&n); err != nil {
+			return err
+		} else if n >= maxCalls {
+			return ErrTooMany
+		}
 		_, err := tx.ExecContext(ctx, insertCall, c.Key.String(), c.Number, c.ID, c.File, c.At.UnixMilli())
 		return err
 	})

@@ -93,18 +93,21 @@ func (s Schedule) Times() (next func(after time.Time) time.Time, err error) {
 // WithoutOffer is the schedule when people have had its missed time run, or skipped it.
 func (s Schedule) WithoutOffer() Schedule {
 	s.Offered = time.Time{}
-	if rule, err := schedule.Parse(s.Rule); err == nil && rule.IsOnce() {
-		s.State = Over
+	if rule, err := schedule.Parse(s.Rule); err == nil && rule.IsOnce() && s.State != Active {
+		s.State, s.Next = Over, time.Time{}
 	}
 	return s
 }
+
+// Ref names the schedule among those of all chats, for good.
+func (s Schedule) Ref() string { return fmt.Sprintf("%v/%d", s.Key, s.Number) }
 
 const (
 	columns = `chat_key, number, state, rule, words, zone, task, name, maker, maker_name, reply_to, next_at, offered_at`
 
 	ofChat  = `SELECT ` + columns + ` FROM schedules WHERE chat_key = ?1 AND state <> 'over' ORDER BY number`
-	waiting = `SELECT ` + columns + ` FROM schedules WHERE next_at > 0 ORDER BY next_at, chat_key, number`
-	named   = `SELECT ` + columns + ` FROM schedules WHERE name = ?1 AND name <> '' AND state <> 'over'`
+	waiting = `SELECT ` + columns + ` FROM schedules WHERE next_at > 0 AND state = 'active' ORDER BY next_at, chat_key, number`
+	named   = `SELECT ` + columns + ` FROM schedules WHERE name = ?1 AND name <> '' AND state <> 'over' ORDER BY chat_key`
 
 	nextNumber = `SELECT COALESCE(MAX(number), 0) + 1 FROM schedules WHERE chat_key = ?1`
 
@@ -123,9 +126,21 @@ func (s Store) Waiting(ctx context.Context) ([]Schedule, error) {
 	return all(ctx, s.Readers, scan, waiting)
 }
 
-// Named is the schedule that programs call by a name, or [ErrNone].
-func (s Store) Named(ctx context.Context, name string) (Schedule, error) {
-	return one(all(ctx, s.Readers, scan, named, name))
+// Named lists the schedules that programs call by a name: a chat has at most one.
+func (s Store) Named(ctx context.Context, name string) ([]Schedule, error) {
+	return all(ctx, s.Readers, scan, named, name)
+}
+
+// A question waits in a turn that has not begun.
+const waits = `SELECT EXISTS (SELECT 1 FROM turns t JOIN messages m ON m.chat_key = t.chat_key AND m.turn_id = t.id
+	WHERE t.chat_key = ?1 AND t.state = 'queued' AND m.message_id >= ?2 AND m.message_id < ?2 || ';')`
+
+// Waits reports whether a question whose ID begins so, up to a colon, waits to be asked in a chat.
+func (s Store) Waits(ctx context.Context, key chat.Key, id string) (yes bool, err error) {
+	if err := s.Readers.QueryRowContext(ctx, waits, key.String(), id).Scan(&yes); err != nil {
+		return false, fmt.Errorf("whether a question waits in %v: %w", key, err)
+	}
+	return yes, nil
 }
 
 // NextNumber is that of the next schedule of a chat.
@@ -144,6 +159,9 @@ func (s Store) Make(ctx context.Context, key chat.Key, c Change) error {
 // MakeIn makes a change in a transaction that holds the lock of its chat.
 func (s Store) MakeIn(ctx context.Context, tx *sql.Tx, c Change) (err error) {
 	is := c.Is
+	if is.State == Over {
+		is.Task, is.Next = "", time.Time{} // of which nobody needs to know any more
+	}
 	switch {
 	case is.Number != 0 && c.Was.Number == 0:
 		err = changed(ErrTaken)(tx.ExecContext(ctx, insert, is.Key.String(), is.Number, is.State, is.Rule, is.Words, is.Zone, is.Task, is.Name,
@@ -206,16 +224,6 @@ func fromMillis(ms int64) time.Time {
 		return time.Time{}
 	}
 	return time.UnixMilli(ms).UTC()
-}
-
-func one[T any](list []T, err error) (first T, _ error) {
-	if err == nil && len(list) == 0 {
-		err = ErrNone
-	}
-	if err != nil {
-		return first, err
-	}
-	return list[0], nil
 }
 
 func all[T any](

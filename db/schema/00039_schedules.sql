@@ -17,7 +17,7 @@ CREATE TABLE schedules (
   PRIMARY KEY (chat_key, number)
 ) WITHOUT ROWID;
 CREATE INDEX schedules_next ON schedules (next_at) WHERE next_at > 0;
-CREATE UNIQUE INDEX schedules_name ON schedules (name) WHERE name <> '' AND state <> 'over';
+CREATE UNIQUE INDEX schedules_name ON schedules (name, chat_key) WHERE name <> '' AND state <> 'over';
 
 -- What programs have said, until it is asked.
 CREATE TABLE calls (
@@ -29,7 +29,7 @@ CREATE TABLE calls (
   PRIMARY KEY (chat_key, number, id)
 ) WITHOUT ROWID;
 
--- The schedule that a token may run; empty = it lets a program ask whatever it likes.
+-- The schedule that a token runs, as chat and number; empty = it lets a program ask whatever it likes.
 ALTER TABLE tokens ADD COLUMN runs TEXT NOT NULL DEFAULT '';
 
 -- Who decides what the agent of a program may do, as a person's ID; empty = the program itself does, if it can.

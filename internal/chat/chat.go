@@ -231,6 +231,8 @@ type Action struct {
 	Do   string `json:"do"`
 	Turn int64  `json:"turn,omitempty"` // 0 = none
 	ID   string `json:"id,omitempty"`   // of the object of the action, for example an approval
+	// the topic of an action without a turn, since a press names only its chat; empty = none
+	Thread string `json:"thread,omitempty"`
 }
 
 // Card is the content of a card, for example of a running turn: a value that is drawn again whenever it changes.
@@ -261,6 +263,17 @@ func (c Card) OfTurn(turn int64) Card {
 	for i, b := range c.Buttons {
 		if b.Action.Turn == OwnTurn {
 			c.Buttons[i].Action.Turn = turn
+		}
+	}
+	return c
+}
+
+// InThread is the card as shown in a topic: its actions are those of the topic.
+func (c Card) InThread(thread string) Card {
+	c.Buttons = slices.Clone(c.Buttons)
+	for i, b := range c.Buttons {
+		if b.Action.Turn == 0 {
+			c.Buttons[i].Action.Thread = thread
 		}
 	}
 	return c

@@ -37,9 +37,9 @@ const (
 	zhDay   = `[一二三四五六日天]`
 	zhWeek  = `(?:周|星期|礼拜)`
 	count   = `(\d{1,3}|an?|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|[一二两三四五六七八九十]{1,3})`
-	// A time of day: 9:30, 9:30pm, 9 am, 上午9点半, 晚上8点15分. Bare numbers are none.
+	// A time of day: 9:30, 9:30pm, 9 am, 上午9点半, 晚上8点15分, 9点一刻, 9点30. Bare numbers are none.
 	clock = `(凌晨|早上|早晨|清晨|上午|中午|下午|傍晚|晚上|早|晚)? *` +
-		`(?:(\d{1,2}):(\d{2}) *([ap]m\b)?|(\d{1,2}) *([ap]m\b)|` + count + ` *[点時时](?:(半)|钟|整|一刻|` + count + `分?)?)`
+		`(?:(\d{1,2}):(\d{2}) *([ap]m\b)?|(\d{1,2}) *([ap]m\b)|` + count + ` *[点時时](?:(半|一刻|三刻)|钟|整|零?` + count + `分|(\d{2}))?)`
 )
 
 // wording is one way of writing a time. The groups of its pattern are what it reads.
@@ -59,6 +59,9 @@ func ReadEvery(text string) (Order, error) {
 	if words := strings.Fields(text); len(words) >= len(theFields) {
 		cron := strings.Join(words[:len(theFields)], " ")
 		rule, err := ParseCron(dates.HalfWidth(cron))
+		if err == nil && len(words) > len(theFields) && sixthField.MatchString(words[len(theFields)]) {
+			rule, err = ParseCron(cron + " " + words[len(theFields)]) // which says that five are wanted
+		}
 		if err == nil {
 			rest := text
 			for _, w := range words[:len(theFields)] {
@@ -72,6 +75,9 @@ func ReadEvery(text string) (Order, error) {
 	}
 	return read(everyWordings, text, time.Time{})
 }
+
+// sixthField matches what is no task: other programs have a field for seconds, or for years.
+var sixthField = regexp.MustCompile(`^[0-9*?/,LW#-]+$`)
 
 // ReadAt reads what is to be done once: "tomorrow 15:00 remind me", "明天下午3点 提醒我", "in 20 minutes ...". The times are
 // those of now's time zone.
@@ -101,32 +107,54 @@ func read(list []wording, text string, now time.Time) (Order, error) {
 		return Order{}, err
 	}
 	// The original is cut at the same character, of which lower has as many.
-	n := utf8.RuneCountInString(match[0])
+	words := strings.TrimRight(match[0], " ")
+	n := utf8.RuneCountInString(words)
 	runes := []rune(text)
+	if saysMore(lower[len(words):]) {
+		return Order{}, ErrNoTime
+	}
 	rest := strings.TrimLeftFunc(string(runes[n:]), func(r rune) bool { return unicode.IsSpace(r) || strings.ContainsRune(",，:：、", r) })
 	return Order{rule, strings.TrimSpace(string(runes[:n])), rest}, nil
 }
 
-// minuteOfDay reads the nine groups of a [clock]: -1 = there is no such time.
-func minuteOfDay(m []string) int {
-	part, half := m[0], m[7] != ""
-	hour, _ := strconv.Atoi(cmp.Or(m[1], m[4], "0"))
-	minute, _ := strconv.Atoi(cmp.Or(m[2], "0"))
-	noon := cmp.Or(m[3], m[5])
-	if m[6] != "" {
-		hour = dates.Number(m[6])
-		minute = dates.Number(m[8])
-		if m[6] == "0" || m[6] == "00" {
-			hour = 0
+// goesOn matches what makes the time before it another one, or several.
+var goesOn = regexp.MustCompile(`^(?:[a-z0-9+~]|:\d)|^[ ,、]*(?:[-–—~] *\d|[到至和及与过零刻分的除]|以外|之间|每(?:天|日|周|月|个?工作日|小时|隔)|[今明后][天日早晚]|[下本这]个?(?:周|月)|` +
+	`周[一二三四五六日末]|星期|[ap]\.m|(?:and|to|until|till|from|on|at|except|between|tomorrow|today|tonight|next|every|each|daily|midnight|noon|` +
+	`utc|gmt|[pmce][sd]t|ces?t|bst|jst|ist|ae[sd]t|z)\b)`)
+
+// saysMore reports whether what follows a time belongs to it, so that the time was not understood. What is refused can be
+// written in another way; what is misread is not noticed.
+func saysMore(rest string) bool {
+	if goesOn.MatchString(rest) {
+		return true
+	}
+	rest = strings.TrimLeft(rest, " ,、")
+	for _, list := range [][]wording{everyWordings, atWordings} {
+		if slices.ContainsFunc(list, func(w wording) bool { return w.pattern.MatchString(rest) }) {
+			return true
 		}
 	}
-	if half {
-		minute = 30
+	return false
+}
+
+// minuteOfDay reads the ten groups of a [clock]: -1 = there is no such time, or it is not clear which is meant.
+func minuteOfDay(m []string) int {
+	part := m[0]
+	hour, _ := strconv.Atoi(cmp.Or(m[1], m[4], "0"))
+	minute, _ := strconv.Atoi(cmp.Or(m[2], m[9], "0"))
+	noon := cmp.Or(m[3], m[5])
+	if m[6] != "" {
+		hour = dates.Number(m[6]) // of 0 it is 0, too
+		minute = cmp.Or(dates.Number(m[8]), map[string]int{"半": 30, "一刻": 15, "三刻": 45}[m[7]], minute)
 	}
+	evening := slices.Contains([]string{"傍晚", "晚上", "晚"}, part)
 	switch {
 	case noon != "" && (hour < 1 || hour > 12):
 		return -1
-	case noon == "pm" && hour < 12, hour < 12 && slices.Contains([]string{"下午", "傍晚", "晚上", "晚"}, part), part == "中午" && hour < 3:
+	// 晚上12点 and 晚上1点 are of the next day.
+	case evening && (hour < 5 || hour == 12):
+		return -1
+	case noon == "pm" && hour < 12, hour < 12 && (evening || part == "下午"), part == "中午" && hour < 3:
 		hour += 12
 	case noon == "am" && hour == 12, part == "凌晨" && hour == 12:
 		hour = 0
@@ -265,12 +293,15 @@ func onDate(clock []string, year, month, day int, now time.Time) (Rule, error) {
 	return r, err
 }
 
-// nextWeekday is a time on such a weekday: today's if it is not over, and of next week if that is said.
-func nextWeekday(clock []string, day int, next bool, now time.Time) (Rule, error) {
+// nextWeekday is a time on such a weekday: of this week or the next one if that is said, else the next that is not over.
+func nextWeekday(clock []string, day int, week string, now time.Time) (Rule, error) {
 	today := (int(now.Weekday()) + 6) % 7
 	ahead := (day - today + 7) % 7
-	if next {
+	switch {
+	case strings.HasPrefix(week, "下") || week == "next":
 		return inDays(clock, 7-today+day, now)
+	case week != "":
+		return inDays(clock, day-today, now)
 	}
 	r, err := inDays(clock, ahead, now)
 	if err == nil && !r.once.After(now) {
@@ -301,19 +332,16 @@ var atWordings = []wording{
 		}
 		return r, err
 	}),
-	reads(`(?:on +|this +)?(`+enDay+`)`+atClock, func(m []string, now time.Time) (Rule, error) {
-		return nextWeekday(m[2:], dates.Weekday(m[1][:3]), false, now)
-	}),
-	reads(`next +(`+enDay+`)`+atClock, func(m []string, now time.Time) (Rule, error) {
-		return nextWeekday(m[2:], dates.Weekday(m[1][:3]), true, now)
+	reads(`(?:on +|(this|next) +)?(`+enDay+`)`+atClock, func(m []string, now time.Time) (Rule, error) {
+		return nextWeekday(m[3:], dates.Weekday(m[2][:3]), m[1], now)
 	}),
 	reads(`(下个?|这个?|本)?`+zhWeek+`(`+zhDay+`)`+atClock, func(m []string, now time.Time) (Rule, error) {
-		return nextWeekday(m[3:], dates.Weekday(m[2]), strings.HasPrefix(m[1], "下"), now)
+		return nextWeekday(m[3:], dates.Weekday(m[2]), m[1], now)
 	}),
 	reads(`(\d{4})[-/.年](\d{1,2})[-/.月](\d{1,2})[日号]?(?:t| |,)*(?:at +)?`+clock, func(m []string, now time.Time) (Rule, error) {
 		return onDate(m[4:], dates.Number(m[1]), dates.Number(m[2]), dates.Number(m[3]), now)
 	}),
-	reads(`(\d{1,2})[-/](\d{1,2}) +`+clock, func(m []string, now time.Time) (Rule, error) {
+	reads(`(\d{1,2})-(\d{1,2}) +`+clock, func(m []string, now time.Time) (Rule, error) {
 		return onDate(m[3:], 0, dates.Number(m[1]), dates.Number(m[2]), now)
 	}),
 	reads(count+`月 *`+count+`[日号]`+atClock, func(m []string, now time.Time) (Rule, error) {

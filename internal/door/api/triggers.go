@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -16,9 +17,9 @@ import (
 
 // Triggers start what people have prepared in their chats.
 type Triggers interface {
-	// Named is what has that name, or [schedules.ErrNone].
-	Named(ctx context.Context, name string) (schedules.Schedule, error)
-	// Call stores that a program has called.
+	// Named lists what has that name.
+	Named(ctx context.Context, name string) ([]schedules.Schedule, error)
+	// Call stores that a program has called, or returns [schedules.ErrTooMany].
 	Call(ctx context.Context, c schedules.Call) error
 }
 
@@ -37,18 +38,17 @@ func anything(handle handler) handler {
 
 // trigger starts what was prepared. What the program has sent is a file for the agent, as if somebody had sent it.
 func (d *Door) trigger(w http.ResponseWriter, r *http.Request, t programs.Token) error {
-	name := r.PathValue("name")
-	if t.Runs == "" || t.Runs != name {
+	list, err := d.Triggers.Named(r.Context(), r.PathValue("name"))
+	if err != nil {
+		return err
+	}
+	i := slices.IndexFunc(list, func(s schedules.Schedule) bool { return s.Ref() == t.Runs })
+	if i < 0 {
 		return errNothing
 	}
-	s, err := d.Triggers.Named(r.Context(), name)
-	switch {
-	case errors.Is(err, schedules.ErrNone):
-		return errNothing
-	case err != nil:
-		return err
-	case s.State != schedules.Active:
-		return &problem{http.StatusConflict, "invalid_request_error", "paused", "It is paused in its chat."}
+	s := list[i]
+	if s.State != schedules.Active {
+		return &problem{http.StatusForbidden, "permission_error", "paused", "It is paused in its chat."}
 	}
 	data, err := readBody(w, r)
 	if err != nil {
@@ -60,12 +60,14 @@ func (d *Door) trigger(w http.ResponseWriter, r *http.Request, t programs.Token)
 	}
 	call := schedules.Call{Schedule: s, ID: chat.HTTP + ":" + hashOf(what)[:32], At: time.Now()}
 	if len(strings.TrimSpace(string(data))) > 0 {
-		call.File = fileID("call "+name+"\x00"+call.ID, schedules.FileName)
+		call.File = fileID("call "+s.Ref()+"\x00"+call.ID, schedules.FileName)
 		if err := d.store.AddFile(r.Context(), s.Key, call.File, data); err != nil {
 			return err
 		}
 	}
-	if err := d.Triggers.Call(r.Context(), call); err != nil {
+	if err := d.Triggers.Call(r.Context(), call); errors.Is(err, schedules.ErrTooMany) {
+		return &problem{http.StatusTooManyRequests, "rate_limit_error", "too_many", "Too many calls wait to be answered."}
+	} else if err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/json")
