@@ -18,8 +18,8 @@ type Persons interface {
 	CardOf(messageID string) (first string)
 }
 
-// askPerson shows the person of a program what its agent asks, as it looks now. It reports whether there is one who can be
-// reached.
+// askPerson shows the person of a program what its agent asks, as it looks now, and reports whether there is one. What is
+// asked of somebody who cannot be reached is refused.
 func (d *Door) askPerson(ctx context.Context, key chat.Key, id string, s shown) (asked bool, err error) {
 	at, err := d.store.AskedOf(ctx, key, id)
 	if errors.Is(err, programs.ErrNotShown) {
@@ -31,10 +31,12 @@ func (d *Door) askPerson(ctx context.Context, key chat.Key, id string, s shown) 
 		}
 		at = programs.Asked{Key: key, ID: id}
 		at.Card, err = d.Persons.Post(ctx, chat.Ref{Key: chat.PersonKey(t.Person)}, *s.Card, "person:"+id)
-		if errors.Is(err, chat.ErrUnreachable) {
-			return false, nil
-		} else if err != nil {
+		if isTemporary(err) || ctx.Err() != nil {
 			return false, err
+		} else if err != nil {
+			d.log.Warn().Err(err).Str("token", t.Name).Msg("the person of a program cannot be reached; what its agent asks is refused")
+			go d.refuse(context.WithoutCancel(ctx), key, id, s)
+			return true, nil
 		}
 		if err := d.store.Ask(ctx, at); err != nil {
 			return false, err
@@ -43,6 +45,12 @@ func (d *Door) askPerson(ctx context.Context, key chat.Key, id string, s shown) 
 		return false, err
 	}
 	return true, d.Persons.Close(ctx, at.Card, *s.Card)
+}
+
+// isTemporary reports whether the same may succeed later, without anybody changing something.
+func isTemporary(err error) bool {
+	var platform interface{ Obstacle() chat.Obstacle }
+	return errors.As(err, &platform) && platform.Obstacle() == chat.NotAvailable
 }
 
 // closeAsked shows the person of a program what has become of what its agent has asked.
