@@ -50,15 +50,6 @@ func IsAppName(name string) bool { return appName.MatchString(name) }
 // IsFurtherApp reports whether a channel is that of an app of Feishu that has a name.
 func IsFurtherApp(channel string) bool { return isApp(channel) && channel != feishu }
 
-// NameAt is what something of a channel is called among all chats that people there have named: the names of further apps are
-// apart, so that one of them does not tell what is named in another.
-func NameAt(channel, name string) string {
-	if app, ok := strings.CutPrefix(channel, feishu+"-"); ok {
-		return app + "." + name
-	}
-	return name
-}
-
 // isApp reports whether a channel is that of an app of Feishu.
 func isApp(channel string) bool { return channel == feishu || strings.HasPrefix(channel, feishu+"-") }
 
