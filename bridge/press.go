@@ -103,7 +103,8 @@ func (ph *pressHandler) topicOf(ctx context.Context, press chat.Press) chat.Key 
 	topic := press.Key
 	if thread := press.Action.Thread; thread != "" && topic.Thread == "" && chat.ValidID(thread) == nil {
 		topic.Thread = thread
-		if _, err := ph.commands.db.Chats().Get(ctx, topic); err == nil {
+		store := ph.commands.db
+		if _, err := store.Chats().Get(ctx, topic); err == nil {
 			return topic
 		} else if !errors.Is(err, db.ErrNotFound) {
 			ph.log.Error().Err(err).Stringer("chat", press.Key).Msg("topic of a press not found; using the chat")
