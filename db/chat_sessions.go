@@ -116,8 +116,15 @@ const selectPrompts = `SELECT id, prompt_id, asked_before FROM turns WHERE chat_
 
 // Prompts lists the prompts of a chat's newest turns up to the turn upTo, newest first. A question that was sent more
 // than once appears under each of its IDs.
-func (ts Turns) Prompts(ctx context.Context, key chat.Key, upTo int64) (_ []Prompt, err error) {
-	rows, err := ts.db.read.QueryContext(ctx, selectPrompts, key.String(), upTo, promptTurns)
+func (ts Turns) Prompts(ctx context.Context, key chat.Key, upTo int64) ([]Prompt, error) {
+	return ts.prompts(ctx, key, selectPrompts, key.String(), upTo, promptTurns)
+}
+
+const promptsOfSession = `SELECT id, prompt_id, asked_before FROM turns WHERE session_id = ?1 AND session_id <> ''
+	ORDER BY id DESC LIMIT ?2`
+
+func (ts Turns) prompts(ctx context.Context, key chat.Key, query string, args ...any) (_ []Prompt, err error) {
+	rows, err := ts.db.read.QueryContext(ctx, query, args...)
 	if err != nil {
 		return nil, fmt.Errorf("prompts of %v: %w", key, err)
 	}

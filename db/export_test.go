@@ -111,6 +111,7 @@ var Frequent = map[string]string{
 	"approvals of a turn": unansweredApproval, "settled approvals": forgetApprovals, "rules": selectRules,
 	"settings": selectSettings, "waiting messages": waitingMessages, "sessions": pastSessions,
 	"a session of the chat": sessionOfChat, "sessions that hold it": forgetPastSessions, "prompts": selectPrompts,
+	"prompts of a session":    promptsOfSession,
 	"the last context report": lastContextReport, "session of a machine": sessionAside, "a session set aside": setSessionAside,
 	"who is let in": isAllowed, "what a user has spent": spent + "user_id = ?2", "what a chat has spent": spent + ofChat,
 	"who waits for a turn": quietAskers, "an approval to repeat": repeatApproval, "a call that is void": forgetCall,

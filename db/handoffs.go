@@ -46,11 +46,12 @@ const importTurn = `UPDATE turns SET session_id = ?2, prompt_id = ?3, ended_at =
 // Prompts lists the prompts that the session of a lease may hold; none = it has begun in the terminal.
 func (hs handoffStore) Prompts(ctx context.Context, l handoffs.Lease) (list []string, err error) {
 	ts := hs.db.Turns()
-	if first, err := ts.FirstTurn(ctx, l.Session); err != nil || first == 0 {
+	of, err := ts.prompts(ctx, l.Key, promptsOfSession, l.Session, promptTurns) // which may be an old one
+	if err != nil || len(of) == 0 {
 		return nil, err
 	}
-	prompts, err := ts.Prompts(ctx, l.Key, maxTurns)
-	for _, p := range prompts {
+	newest, err := ts.Prompts(ctx, l.Key, maxTurns) // also those of turns that it has lost
+	for _, p := range append(of, newest...) {
 		list = append(list, p.ID)
 	}
 	return list, err

@@ -2,6 +2,8 @@ package db_test
 
 import (
 	"errors"
+	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -87,6 +89,30 @@ func TestTurnsOfATerminalJoinTheHistory(t *testing.T) {
 	finish(t, d, db.TurnResult{Turn: again.Turn, State: convo.Done})
 }
 
+// A session that the chat has resumed after many turns of another one is still known.
+func TestAnOldSessionHasPrompts(t *testing.T) {
+	d := fresh(t)
+	for i := range 202 {
+		session := "s-new"
+		if i == 0 {
+			session = "s-old"
+		}
+		accept(t, d, say(fmt.Sprintf("om_%d", i), "question"))
+		c, err := d.Turns().Claim(t.Context(), oc, db.Start{Session: session, Prompt: fmt.Sprintf("p-%d", i)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		finish(t, d, db.TurnResult{Turn: c.Turn, State: convo.Done})
+	}
+	known, err := d.Handoffs().Prompts(t.Context(), handoffs.Lease{Key: oc, Session: "s-old"})
+	if err != nil || !slices.Contains(known, "p-0") {
+		t.Errorf("%d prompts, %v", len(known), err)
+	}
+	if known, err = d.Handoffs().Prompts(t.Context(), handoffs.Lease{Key: oc, Session: "s-begun"}); err != nil || len(known) > 0 {
+		t.Errorf("prompts of a session that begins: %q, %v", known, err)
+	}
+}
+
 // A lease without a terminal is that of the next one; one that is to be taken back is nobody's.
 func TestALeaseWaitsForATerminal(t *testing.T) {
 	d := fresh(t)
@@ -99,10 +125,12 @@ func TestALeaseWaitsForATerminal(t *testing.T) {
 	if _, err := rows.Take(t.Context(), free); !errors.Is(err, handoffs.ErrTaken) {
 		t.Errorf("handed over twice: %v", err)
 	}
-	free.Pid, free.Started = 12, "34"
-	l, err := rows.Take(t.Context(), free)
-	if err != nil || l.Pid != 12 {
+	free.Pid, free.Started, free.Session = 12, "34", "s-2"
+	if l, err := rows.Take(t.Context(), free); err != nil || l.Pid != 12 || l.Session != "s-2" {
 		t.Fatalf("%+v, %v", l, err)
+	}
+	if l, held, err := rows.Of(t.Context(), oc); err != nil || !held || l.Session != "s-2" {
+		t.Errorf("the terminal has another session than %+v, %v", l, err)
 	}
 	if err := rows.Recall(t.Context(), oc); err != nil {
 		t.Fatal(err)
@@ -110,6 +138,9 @@ func TestALeaseWaitsForATerminal(t *testing.T) {
 	list, err := rows.On(t.Context(), "here")
 	if err != nil || len(list) != 1 || !list[0].Recalled {
 		t.Fatalf("%+v, %v", list, err)
+	}
+	if list, err := rows.On(t.Context(), ""); err != nil || len(list) != 1 {
+		t.Errorf("of all machines: %+v, %v", list, err)
 	}
 	if err := rows.End(t.Context(), handoffs.Lease{Key: oc, Since: time.Unix(1, 0)}); err != nil { // another one's end
 		t.Fatal(err)

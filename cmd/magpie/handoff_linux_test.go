@@ -278,6 +278,7 @@ func TestAConversationBeginsInATerminal(t *testing.T) {
 		old := r.chatNow().Session.ID
 		r.sim.Say(r.chat, r.user, "/new")
 		r.until("a new conversation", func() bool { return r.chatNow().Epoch == 1 })
+		r.shows(r.chat, r.sim.Say(r.chat, r.user, "/handoff"), "magpie attach")
 		who := r.attached()
 		held := make(chan struct{}) // an answer without any delay comes before its question in the transcript
 		r.model.Script(modelsim.Rule{Times: 1, Steps: []modelsim.Step{modelsim.Hold(held), modelsim.Text("at once")}})

@@ -50,7 +50,7 @@ const columns = `chat_key, node, epoch, session, cwd, pid, started, found, recal
 
 const (
 	selectOf  = `SELECT ` + columns + ` FROM handoffs WHERE chat_key = ?1`
-	selectOn  = `SELECT ` + columns + ` FROM handoffs WHERE node = ?1 ORDER BY chat_key`
+	selectOn  = `SELECT ` + columns + ` FROM handoffs WHERE node = ?1 OR ?1 = '' ORDER BY chat_key`
 	insertRow = `INSERT INTO handoffs (` + columns + `) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)`
 	recallRow = `UPDATE handoffs SET recalled = 1 WHERE chat_key = ?1`
 	deleteRow = `DELETE FROM handoffs WHERE chat_key = ?1 AND since = ?2`
@@ -79,7 +79,7 @@ func (s Store) Of(ctx context.Context, key chat.Key) (l Lease, held bool, err er
 	return l, true, nil
 }
 
-// On lists the leases of a machine's terminals.
+// On lists the leases of a machine's terminals; without a name, of all.
 func (s Store) On(ctx context.Context, node string) (list []Lease, err error) {
 	rows, err := s.Readers.QueryContext(ctx, selectOn, node)
 	if err != nil {
@@ -116,8 +116,7 @@ func (s Store) Take(ctx context.Context, l Lease) (now Lease, err error) {
 			now = was
 			return ErrTaken
 		default:
-			now = was // the session that the questions wait for
-			now.Pid, now.Started = l.Pid, l.Started
+			now.Since = was.Since // all else is l's: a session that begins has another ID each time
 			if _, err := tx.ExecContext(ctx, deleteRow, l.Key.String(), was.Since.UnixMilli()); err != nil {
 				return err
 			}
