@@ -14,6 +14,7 @@ import (
 	"magpie/bridge/access"
 	"magpie/bridge/handoff"
 	"magpie/bridge/turncard"
+	"magpie/bridge/workqueue"
 	"magpie/db"
 	"magpie/db/handoffs"
 	"magpie/internal/chat"
@@ -81,7 +82,12 @@ func (r *turnRunner) postponeHeld(ctx context.Context, t *turn) bool {
 	if t.Turn.Stopped || t.Turn.Follows != 0 {
 		return false
 	}
-	until, changed := r.handoffs.Held(ctx, t.Claim)
+	until, changed, err := r.handoffs.Held(ctx, t.Claim)
+	for err != nil && !db.Permanent(err) && ctx.Err() == nil { // two that write would not know of each other
+		log.Error().Err(err).Msg("whether a chat is in a terminal is not known; trying again")
+		workqueue.Sleep(ctx, workqueue.StoreRetry)
+		until, changed, err = r.handoffs.Held(ctx, t.Claim)
+	}
 	if changed {
 		if c, err := r.db.Chats().Get(ctx, key); err == nil && c.Epoch == t.Turn.Epoch {
 			t.Chat.Session = c.Session
@@ -92,7 +98,14 @@ func (r *turnRunner) postponeHeld(ctx context.Context, t *turn) bool {
 	}
 	end := turncard.Outcome{State: convo.Queued, Away: true, Notice: i18n.HandoffWaits}
 	card := turncard.New(t.Turn.ID, r.cfg.langOf(t.Chat), time.Now()).Finish(end).Card(time.Now())
-	if err := r.db.Turns().Postpone(context.WithoutCancel(ctx), t.Turn, until, card); err != nil {
+	postpone := func() error { return r.db.Turns().Postpone(context.WithoutCancel(ctx), t.Turn, until, card) }
+	stored := false // perhaps
+	for err = postpone(); err != nil && !db.Permanent(err) && ctx.Err() == nil; err = postpone() {
+		log.Error().Err(err).Msg("a question in a chat that is in a terminal does not wait yet; trying again")
+		stored = stored || isUnsure(err)
+		workqueue.Sleep(ctx, workqueue.StoreRetry)
+	}
+	if err != nil && !(stored && errors.Is(err, db.ErrNotFound)) {
 		log.Error().Err(err).Msg("a question in a chat that is in a terminal does not wait; it is asked at once")
 		return false
 	}

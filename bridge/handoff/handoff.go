@@ -66,6 +66,8 @@ type terminal struct {
 	dir   string // its project
 
 	size   int64     // of the transcript when it was last read
+	next   time.Time // when it may be read again
+	failed int       // how often that has failed since it last succeeded, or the process has ended
 	told   time.Time // when its process was told to end; zero = it was not
 	killed bool
 	gone   bool // at the last look
@@ -77,6 +79,9 @@ const (
 	idle  = 30 * time.Second
 	grace = 5 * time.Second
 )
+
+// attempts is how often a chat is kept because what was said in its terminal, which has ended, cannot be stored.
+const attempts = 10
 
 // ErrUnseen means that the process of a terminal cannot be seen from here.
 var ErrUnseen = errors.New("the process cannot be seen")
@@ -176,7 +181,7 @@ func (h *Handoffs) WorksFor(key chat.Key) (claim db.Claim, project string, ok bo
 // One that somebody has opened without asking is only returned: nothing but a file of the CLI says whose process that is.
 func (h *Handoffs) Recall(ctx context.Context, key chat.Key) (l handoffs.Lease, held bool, err error) {
 	l, held, err = h.Of(ctx, key)
-	if err != nil || !held || l.Found {
+	if err != nil || !held {
 		return l, held, err
 	}
 	if l.Node != h.Node {
@@ -193,6 +198,9 @@ func (h *Handoffs) Recall(ctx context.Context, key chat.Key) (l handoffs.Lease, 
 			return l, true, err
 		}
 	}
+	if l.Found {
+		return l, true, nil
+	}
 	err = h.DB.Handoffs().Recall(ctx, key)
 	h.look()
 	return l, true, err
@@ -200,8 +208,12 @@ func (h *Handoffs) Recall(ctx context.Context, key chat.Key) (l handoffs.Lease, 
 
 // Run looks after the terminals of this machine until ctx is done.
 func (h *Handoffs) Run(ctx context.Context) {
+	node := h.Node
+	if h.DB.Place() == nil {
+		node = "" // there is no other bridge; the machine may have had another name
+	}
 	for ctx.Err() == nil {
-		list, err := h.DB.Handoffs().On(ctx, h.Node)
+		list, err := h.DB.Handoffs().On(ctx, node)
 		if err != nil && ctx.Err() == nil {
 			h.Log.Error().Err(err).Msg("chats in terminals not found; trying again")
 		}
@@ -239,6 +251,7 @@ func (h *Handoffs) tend(ctx context.Context, l handoffs.Lease) error {
 	h.mu.Unlock()
 	lives := l.Pid != 0 && proctree.Started(l.Pid) == l.Started
 	if gone := l.Pid != 0 && !lives; gone && !t.gone {
+		t.failed, t.next = 0, time.Time{}
 		t.gone = true // a process seems to end for a moment when it becomes another program
 		return nil
 	} else if !gone {
@@ -253,7 +266,10 @@ func (h *Handoffs) tend(ctx context.Context, l handoffs.Lease) error {
 		t.killed = true
 		proctree.SignalStarted(l.Pid, l.Started, syscall.SIGKILL)
 	}
-	if err := h.importNew(ctx, l, t, lives); err != nil && (lives || !l.Recalled) {
+	if !l.Recalled && time.Now().Before(t.next) {
+		return nil
+	}
+	if err := h.importNew(ctx, l, t, lives); err != nil && (lives || !l.Recalled && t.failed < attempts) {
 		return err
 	} else if err != nil {
 		h.Log.Error().Err(err).Stringer("chat", l.Key).Msg("what was said in a terminal is not stored; the chat goes on without it")

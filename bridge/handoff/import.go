@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/google/uuid"
+
 	"magpie/bridge/approval"
 	"magpie/db"
 	"magpie/db/handoffs"
@@ -20,27 +22,33 @@ import (
 )
 
 // importNew adds to the History what was said in a terminal, if the transcript has grown. While the terminal lives, it leaves
-// out what goes on.
+// out what goes on, and takes a tenth of the time at most.
 func (h *Handoffs) importNew(ctx context.Context, l handoffs.Lease, t *terminal, lives bool) error {
-	path, err := h.transcripts(l).Path(l.Cwd, l.Session)
-	if err != nil {
-		return err
+	if l.Pid == 0 {
+		return nil // nobody has typed yet
 	}
 	var size int64
-	if info, err := os.Stat(path); err == nil {
-		size = info.Size()
+	if path, err := h.transcripts(l).Path(l.Cwd, l.Session); err == nil {
+		if info, err := os.Stat(path); err == nil {
+			size = info.Size()
+		}
 	}
 	if lives && size == t.size {
 		return nil
 	}
+	began := time.Now()
 	turns, err := h.unknown(ctx, l)
 	if err == nil {
 		err = h.add(ctx, l, turns, lives)
 	}
-	if err == nil {
-		t.size = size
+	t.next = time.Now().Add(10 * time.Since(began))
+	if err != nil {
+		t.failed++
+		t.next = time.Now().Add(min(time.Duration(t.failed*t.failed)*poll, time.Minute))
+		return err
 	}
-	return err
+	t.size, t.failed = size, 0
+	return nil
 }
 
 func (h *Handoffs) transcripts(l handoffs.Lease) claude.Transcripts {
@@ -61,7 +69,7 @@ func (h *Handoffs) add(ctx context.Context, l handoffs.Lease, turns []transcript
 	var asked []chat.Message
 	var results []db.TurnResult
 	for i, t := range turns {
-		if !t.Typed || lives && i == len(turns)-1 && !t.Ended && t.Failure == "" {
+		if !t.Typed || uuid.Validate(t.ID) != nil || lives && i == len(turns)-1 && !t.Ended && t.Failure == "" {
 			continue
 		}
 		q, r := h.turn(ctx, l, t)
@@ -92,6 +100,9 @@ func (h *Handoffs) Adopt(ctx context.Context, key chat.Key, session, dir string)
 	var asked []chat.Message
 	var results []db.TurnResult
 	for _, t := range turns {
+		if uuid.Validate(t.ID) != nil {
+			continue
+		}
 		q, r := h.turn(ctx, l, t)
 		r.Usage = nil
 		asked, results = append(asked, q), append(results, r)
@@ -144,19 +155,23 @@ const settled = 250 * time.Millisecond
 
 // Held finds out whether a claimed turn has to wait for a terminal, and until when it waits at most. If somebody has the
 // session of the chat open in one without having asked, its questions wait as well: two that write would not know of each
-// other. What was said in one that has ended is added to the History; then the chat has changed.
-func (h *Handoffs) Held(ctx context.Context, c db.Claim) (until time.Time, changed bool) {
+// other, until there is another conversation. What was said in one that has ended is added to the History; then the chat has
+// changed. With an error, whether it is in a terminal cannot be read.
+func (h *Handoffs) Held(ctx context.Context, c db.Claim) (until time.Time, changed bool, err error) {
 	l, held, err := h.Of(ctx, c.Turn.Key)
-	if err == nil && !held && c.Resume && c.Turn.Follows == 0 {
+	if err != nil {
+		return until, false, err
+	}
+	if !held && c.Resume && c.Turn.Follows == 0 {
 		l, held, changed, err = h.find(ctx, c)
 	}
 	if err != nil && ctx.Err() == nil {
 		h.Log.Error().Err(err).Stringer("chat", c.Turn.Key).Msg("whether a chat is in a terminal is not known")
 	}
-	if held {
+	if held && (!l.Found || l.Epoch == c.Turn.Epoch) {
 		until = l.Since.AddDate(100, 0, 0) // it ends before: the turns are due then
 	}
-	return until, changed
+	return until, changed, nil
 }
 
 // find looks for a terminal in which somebody has opened the session of a turn without asking, or has had it open.

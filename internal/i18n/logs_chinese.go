@@ -13,6 +13,8 @@ var LogLinesInChinese = map[string]string{
 	"the kernel cannot hide magpie's own files from agents: every command that could read them is asked for": "内核不能让助手看不到鹊桥自己的文件：能读到它们的命令都会先问人",
 	"a chat does not go on in a terminal":                                                                    "聊天没能到终端里继续",
 	"a question in a chat that is in a terminal does not wait; it is asked at once":                          "聊天在终端里，但问题没能先等着，会直接提问",
+	"a question in a chat that is in a terminal does not wait yet; trying again":                             "聊天在终端里，但问题还没能先等着，正在重试",
+	"whether a chat is in a terminal is not known; trying again":                                             "没能查到聊天是否在终端里，正在重试",
 	"chats in terminals not found; trying again":                                                             "没能查到哪些聊天在终端里，正在重试",
 	"what was said in a terminal is not stored; trying again":                                                "没能记下终端里说过的内容，正在重试",
 	"what was said in a terminal is not stored; the chat goes on without it":                                 "没能记下终端里说过的内容，聊天不带它继续",
