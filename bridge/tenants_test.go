@@ -72,7 +72,7 @@ func TestAChatBelongsToItsOrganization(t *testing.T) {
 	}
 }
 
-// Names are of one app: that one is taken does not tell the people of another.
+// Two apps may have triggers of one name: that it is taken in one does not tell the people of another.
 func TestTriggersOfAppsAreApart(t *testing.T) {
 	t.Parallel()
 	w := testWorld(t, func(c *Config) {
@@ -88,8 +88,7 @@ func TestTriggersOfAppsAreApart(t *testing.T) {
 		return w.delivered(place{key, chat.Private, who})
 	}
 	other := chat.Key{Channel: secondApp, Kind: "chat", ID: "oc_b"}
-	w.expect(made(first.key, first.who, "om_1"), "deploy")
-	w.expect(made(other, secondApp+":ou_b", secondApp+":om_1"), "sales.deploy", "token new")
-	taken := made(other, secondApp+":ou_b", secondApp+":om_2")
-	w.expect(taken, "sales.deploy", "!token new")
+	w.expect(made(first.key, first.who, "om_1"), "deploy", "token new")
+	w.expect(made(other, secondApp+":ou_b", secondApp+":om_1"), "deploy", "token new")
+	w.expect(made(other, secondApp+":ou_b", secondApp+":om_2"), "deploy", "!token new")
 }
