@@ -106,10 +106,14 @@ func (r *turnRunner) resultOutcome(ctx context.Context, c db.Claim, got claude.R
 // maxNamed limits how many admins are named.
 const maxNamed = 3
 
-// mendedBy says who can mend a failure: the askers themselves if they are admins, otherwise the admins by name.
+// mendedBy says who can mend a failure: the askers themselves if they are admins, otherwise the admins by name. Admins of a
+// further app have no say about the machine.
 func (r *turnRunner) mendedBy(ctx context.Context, c db.Claim, end turncard.Outcome) turncard.Outcome {
 	who := r.access.At(c.Turn.Key)
 	if slices.ContainsFunc(c.Asked, func(m chat.Message) bool { return who.IsAdmin(m.Actor) }) {
+		if who.Further {
+			return end.Followed(i18n.TellOperator)
+		}
 		mend := map[claude.Failure]i18n.Phrase{
 			claude.FailAuth: i18n.MendAuthOf, claude.FailKey: i18n.MendKey, claude.FailDenied: i18n.MendDenied,
 			claude.FailAddress: i18n.MendAddress, claude.FailBilling: i18n.MendBilling,

@@ -4,8 +4,10 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
+	"magpie/bridge/access"
 	"magpie/bridge/budget"
 	"magpie/contextmgr"
 	"magpie/db"
@@ -73,26 +75,29 @@ func (cs *commandSet) status(ctx context.Context, o invocation) (commandResult, 
 	if cfg.Version == "" || o.Kind != chat.Private || !cs.access.At(o.Key).IsAdmin(o.Actor) {
 		return commandResult{reply: text}, nil
 	}
-	more, err := cs.adminLines(ctx, l)
+	more, err := cs.adminLines(ctx, o.Key, l)
 	return commandResult{reply: strings.Join(append([]string{text}, more...), "\n")}, err
 }
 
-// adminLines are what /status tells admins alone: chats and messages that cannot be reached or sent, and the state of
-// the program.
-func (cs *commandSet) adminLines(ctx context.Context, l i18n.Lang) (lines []string, err error) {
+// adminLines are what /status in a chat tells admins alone: chats and messages of theirs that cannot be reached or sent, and
+// the state of the program.
+func (cs *commandSet) adminLines(ctx context.Context, key chat.Key, l i18n.Lang) (lines []string, err error) {
 	silenced, err := cs.db.Chats().Silenced(ctx)
 	if err != nil {
 		return nil, err
 	}
+	silenced = slices.DeleteFunc(silenced, func(s db.Silenced) bool { return !access.Shares(key, s.Key.Room()) })
 	if len(silenced) > 0 {
 		lines = append(lines, i18n.StatusSilenced.Sprintf(l, silencedIn(silenced, l)))
 	}
-	waiting, err := cs.undelivered(ctx, l)
-	if err != nil {
-		return nil, err
-	}
-	if waiting != "" {
-		lines = append(lines, waiting)
+	if !cs.access.At(key).Further { // the messages are those of all apps
+		waiting, err := cs.undelivered(ctx, l)
+		if err != nil {
+			return nil, err
+		}
+		if waiting != "" {
+			lines = append(lines, waiting)
+		}
 	}
 	if place := cs.db.Place(); place != nil {
 		lines = append(lines, i18n.StatusBridges.Sprintf(l, place.Living()))

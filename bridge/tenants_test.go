@@ -3,11 +3,15 @@ package bridge
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
 	"magpie/bridge/access"
+	"magpie/bridge/turncard"
+	"magpie/db"
 	"magpie/internal/chat"
+	"magpie/internal/claude"
 	"magpie/internal/i18n"
 )
 
@@ -72,23 +76,67 @@ func TestAChatBelongsToItsOrganization(t *testing.T) {
 	}
 }
 
-// Two apps may have triggers of one name: that it is taken in one does not tell the people of another.
-func TestTriggersOfAppsAreApart(t *testing.T) {
-	t.Parallel()
+// twoApps has a further app that is owned by "ou_b".
+func twoApps(t *testing.T) *memoryRig {
 	w := testWorld(t, func(c *Config) {
-		c.Access.Apps = map[string]access.Config{secondApp: {Owner: secondApp + ":ou_b"}}
+		c.Version = "v9.9.9"
+		c.Access.Apps = map[string]access.Config{secondApp: {Owner: secondApp + ":ou_b", Allow: []string{"*"}}}
 		c.Apps = []access.App{{Channel: secondApp}}
 	})
 	w.open()
-	first := place{chat.FeishuChat("oc_a"), chat.Private, "ou_boss"}
-	made := func(key chat.Key, who, id string) string {
-		t.Helper()
-		w.must(w.bridge.HandleMessage(w.ctx, chat.Incoming{Key: key, Kind: chat.Private, ID: id, Text: "/trigger deploy 看日志", Time: time.Now(),
-			ToBot: true, Actor: chat.Actor{ID: who}}))
-		return w.delivered(place{key, chat.Private, who})
+	return w
+}
+
+// ordered gives a command in a private chat of an app, whose people and messages are called what begins with the channel.
+func (w *memoryRig) ordered(channel, room, who, id, text string) string {
+	w.Helper()
+	at := place{chat.Key{Channel: channel, Kind: "chat", ID: room}, chat.Private, chat.ID(channel, who)}
+	w.must(w.bridge.HandleMessage(w.ctx, chat.Incoming{Key: at.key, Kind: at.kind, ID: chat.ID(channel, id), Text: text,
+		Time: time.Now(), ToBot: true, Actor: chat.Actor{ID: at.who, Name: "N" + at.who}}))
+	return w.delivered(at)
+}
+
+// Admins are told where the bot may not write in their app only, and what waits to be sent only those of the machine.
+func TestStatusIsOfOneApp(t *testing.T) {
+	t.Parallel()
+	w := twoApps(t)
+	for _, channel := range []string{"feishu", secondApp} {
+		w.ordered(channel, "oc_muted", "ou_muted", "om_1", "/whoami")
+		key := chat.Key{Channel: channel, Kind: "chat", ID: "oc_muted"}
+		w.must(w.store.Outbox().Enqueue(w.ctx, db.Post{Key: key, Idem: "unsent " + channel, Text: "unsent"}))
+		p, err := w.store.Outbox().Next(w.ctx, key)
+		w.must(err)
+		w.must(w.store.Outbox().Delay(w.ctx, p, time.Now(), db.Failure{Obstacle: chat.NoPermission, Why: "x"}, false))
+		w.must(w.store.Chats().Silence(w.ctx, key, "muted"))
 	}
-	other := chat.Key{Channel: secondApp, Kind: "chat", ID: "oc_b"}
-	w.expect(made(first.key, first.who, "om_1"), "deploy", "token new")
-	w.expect(made(other, secondApp+":ou_b", secondApp+":om_1"), "deploy", "token new")
-	w.expect(made(other, secondApp+":ou_b", secondApp+":om_2"), "deploy", "!token new")
+	w.expect(w.ordered("feishu", "oc_a", "ou_boss", "om_2", "/status"), "Nou_muted", "!N"+secondApp, "等待发出的消息**：2")
+	w.expect(w.ordered(secondApp, "oc_b", "ou_b", "om_2", "/status"), "N"+secondApp+":ou_muted", "!Nou_muted", "!等待发出的消息",
+		"v9.9.9")
+}
+
+// An admin of a further app is not sent to /login, which is not for him.
+func TestWhoMendsAFailureInAnApp(t *testing.T) {
+	t.Parallel()
+	w := twoApps(t)
+	for channel, owner := range map[string]string{"feishu": "ou_boss", secondApp: "ou_b"} {
+		var c db.Claim
+		c.Turn.Key, c.Chat.Kind = chat.Key{Channel: channel, Kind: "chat", ID: "oc_a"}, chat.Private
+		c.Asked = []chat.Message{{Actor: chat.Actor{ID: chat.ID(channel, owner)}}}
+		end := w.runner().mendedBy(w.ctx, c, turncard.OutcomeOf(claude.FailAuth))
+		first := channel == "feishu"
+		if said := end.Notice.EN; end.LogIn != first || strings.Contains(said, "og in") != first ||
+			strings.Contains(said, i18n.TellOperator.EN) == first {
+			t.Errorf("the owner at %s is told %q, with a button: %v", channel, said, end.LogIn)
+		}
+	}
+}
+
+// Two apps may have triggers of one name: that it is taken in one does not tell the people of another.
+func TestTriggersOfAppsAreApart(t *testing.T) {
+	t.Parallel()
+	w := twoApps(t)
+	const order = "/trigger deploy 看日志"
+	w.expect(w.ordered("feishu", "oc_a", "ou_boss", "om_1", order), "deploy", "token new")
+	w.expect(w.ordered(secondApp, "oc_b", "ou_b", "om_1", order), "deploy", "token new")
+	w.expect(w.ordered(secondApp, "oc_b", "ou_b", "om_2", order), "deploy", "!token new")
 }

@@ -78,15 +78,16 @@ var (
 		"The chosen model isn't available. Choose another one with /model, or contact an admin."}
 
 	// Who can mend a failure, and how: what follows its text.
-	TellAdmin   = Phrase{"请联系管理员。", "Please contact an admin."}
-	TellPerson  = Phrase{"请告诉%s。", "Please tell %s."}
-	MendAuth    = Phrase{"点“登录”即可登录。", "Press “Log in” to log in."}
-	MendAuthOf  = Phrase{"请在与我的私聊里发送 /login。", "Send me /login in a private chat."}
-	MendKey     = Phrase{"请检查 ANTHROPIC_API_KEY 或 ANTHROPIC_AUTH_TOKEN。", "Check ANTHROPIC_API_KEY or ANTHROPIC_AUTH_TOKEN."}
-	MendDenied  = Phrase{"请检查密钥的权限和 ANTHROPIC_BASE_URL。", "Check what the key may do, and ANTHROPIC_BASE_URL."}
-	MendAddress = Phrase{"请检查 ANTHROPIC_BASE_URL。", "Check ANTHROPIC_BASE_URL."}
-	MendBilling = Phrase{"请充值，或等额度恢复。", "Top it up, or wait for the quota to renew."}
-	FailHook    = Phrase{"这个问题没有交给 Claude：本机的 Claude 设置里有一个 hook 拒绝了它。",
+	TellAdmin    = Phrase{"请联系管理员。", "Please contact an admin."}
+	TellOperator = Phrase{"请联系运行鹊桥的人。", "Please contact whoever runs Magpie."}
+	TellPerson   = Phrase{"请告诉%s。", "Please tell %s."}
+	MendAuth     = Phrase{"点“登录”即可登录。", "Press “Log in” to log in."}
+	MendAuthOf   = Phrase{"请在与我的私聊里发送 /login。", "Send me /login in a private chat."}
+	MendKey      = Phrase{"请检查 ANTHROPIC_API_KEY 或 ANTHROPIC_AUTH_TOKEN。", "Check ANTHROPIC_API_KEY or ANTHROPIC_AUTH_TOKEN."}
+	MendDenied   = Phrase{"请检查密钥的权限和 ANTHROPIC_BASE_URL。", "Check what the key may do, and ANTHROPIC_BASE_URL."}
+	MendAddress  = Phrase{"请检查 ANTHROPIC_BASE_URL。", "Check ANTHROPIC_BASE_URL."}
+	MendBilling  = Phrase{"请充值，或等额度恢复。", "Top it up, or wait for the quota to renew."}
+	FailHook     = Phrase{"这个问题没有交给 Claude：本机的 Claude 设置里有一个 hook 拒绝了它。",
 		"Claude didn't get this question: a hook in this machine's Claude settings refused it."}
 	FailHookStop = Phrase{"本机的 Claude 设置里有一个 hook 让 Claude 停下了。点“继续”可以接着做。",
 		"A hook in this machine's Claude settings stopped Claude here. Press “Continue” to resume."}
