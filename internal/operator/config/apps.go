@@ -107,6 +107,14 @@ func (c Config) FeishuApps() (list []App) {
 	return list
 }
 
+// firstApp is the connection of the app without a name, else of the first one; without any it is empty.
+func (c Config) firstApp() feishu.Config {
+	if c.Feishu.AppID == "" && len(c.Apps) > 0 {
+		return c.Apps[0].Config
+	}
+	return c.Feishu
+}
+
 // AccessRules are the rules about people of all doors.
 func (c Config) AccessRules() access.Config {
 	r := c.Access

@@ -95,6 +95,25 @@ func TestSeveralApps(t *testing.T) {
 	}
 }
 
+// Where all apps have names, the first one says of which platform they are.
+func TestTheFirstAppSaysThePlatform(t *testing.T) {
+	app := func(keys string) string { return "[[feishu]]\napp_secret = \"s\"\n" + keys + "\n" }
+	rest := "[claude]\ncommand = \"" + claudetest.Command(t) + "\"\nproject = \"" + t.TempDir() + "\"\n"
+	lark := app("app_id = \"cli_l\"\nname = \"l\"\nbase_url = \"lark\"")
+	for text, want := range map[string]string{
+		lark: "en Lark", lark + app("app_id = \"cli_b\"\nname = \"b\""): "en Lark",
+		lark + app("app_id = \"cli_a\""): "zh Feishu", app("app_id = \"cli_b\"\nname = \"b\"") + lark: "zh Feishu",
+	} {
+		c, err := Load(writeConfig(t, text+rest), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := c.BridgeConfig().NewLang + " " + c.Log.Platform.Error(); got != want {
+			t.Errorf("it is %s, want %s, with\n%s", got, want, text)
+		}
+	}
+}
+
 // A single app is one of today, however it is written.
 func TestOneAppInAList(t *testing.T) {
 	rest := "[claude]\ncommand = \"" + claudetest.Command(t) + "\"\nproject = \"" + t.TempDir() + "\"\n"

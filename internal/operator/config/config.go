@@ -254,7 +254,7 @@ func (c Config) BridgeConfig() bridge.Config {
 	guard := workplace.Guard{Homes: c.Claude.Homes(), Files: c.PrivateFiles(), State: c.Claude.StateDir()}
 	guard.Data, _ = c.DataFolder() // Validate reports an invalid path
 	node, _ := c.NodeName()        // whoever needs it reports that there is none
-	newLang := c.Feishu.DefaultLang()
+	newLang := c.firstApp().DefaultLang()
 	if c.isTerminalOnly() {
 		newLang = string(i18n.OfLocale(c.Claude.Environ))
 	}

@@ -116,7 +116,7 @@ func read(path string, environ []string) (c Config, found reading, err error) {
 	found.variables = leaves(errors.Join(applyEnvironment(&c, environ), applyTestSettings(&c, environ)))
 	c.expandPaths()
 	c.Claude.Environ = environ
-	c.Log.Secrets, c.Log.Platform = redact.NewKnown(c.Secrets()), c.Feishu.PlatformName()
+	c.Log.Secrets, c.Log.Platform = redact.NewKnown(c.Secrets()), c.firstApp().PlatformName()
 	return c, found, nil
 }
 
