@@ -1,9 +1,11 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
+	"slices"
 	"strings"
 
 	"magpie/bridge/access"
@@ -90,10 +92,17 @@ func (p *program) holdApps() error {
 	return nil
 }
 
-// relaySecret is what the bridges of a database know and nobody else does: the secret of the first app.
-func (p *program) relaySecret() string {
-	for _, a := range p.cfg.FeishuApps() {
-		return a.AppSecret
+// relaySecret is what the bridges of a database know and nobody else does: the secret of the app without a name, else of the
+// one with the smallest ID, as files may list apps in different orders.
+func relaySecret(c config.Config) string {
+	list := c.FeishuApps()
+	if len(list) == 0 {
+		return ""
 	}
-	return ""
+	return slices.MinFunc(list, func(a, b config.App) int {
+		if a.Name == "" || b.Name == "" {
+			return cmp.Compare(a.Name, b.Name)
+		}
+		return cmp.Compare(a.AppID, b.AppID)
+	}).AppSecret
 }

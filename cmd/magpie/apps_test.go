@@ -397,6 +397,28 @@ func TestAnAppKeepsItsName(t *testing.T) {
 	}
 }
 
+// Bridges find each other also if their files list the apps in different orders.
+func TestTheRelaysSecretIsOfNoOrder(t *testing.T) {
+	t.Parallel()
+	app := func(name, id string) config.App {
+		return config.App{Name: name, Config: feishu.Config{AppID: id, AppSecret: "of " + id}}
+	}
+	x, y := app("x", "cli_2"), app("y", "cli_1")
+	for _, list := range [][]config.App{{x, y}, {y, x}} {
+		c := config.Config{Apps: list}
+		if got := relaySecret(c); got != "of cli_1" {
+			t.Errorf("the secret is that %s", got)
+		}
+		c.Feishu = app("", "cli_3").Config
+		if got := relaySecret(c); got != "of cli_3" {
+			t.Errorf("beside an app without a name the secret is that %s", got)
+		}
+	}
+	if got := relaySecret(config.Config{}); got != "" {
+		t.Errorf("without an app there is the secret %q", got)
+	}
+}
+
 // Each app is held by one program of a machine.
 func TestEachAppIsHeld(t *testing.T) {
 	t.Parallel()

@@ -190,7 +190,7 @@ func newProgram(
 func (p *program) relayEvents() (err error) {
 	if queue := p.store.Forwarded(); queue != nil {
 		p.relay, err = relay.New(p.bridge, relay.Config{
-			Take: p.store.Place().Take, Away: p.bridge.TellAway, Queue: *queue, Secret: p.relaySecret(), Log: p.log,
+			Take: p.store.Place().Take, Away: p.bridge.TellAway, Queue: *queue, Secret: relaySecret(p.cfg), Log: p.log,
 		})
 	}
 	return err
