@@ -157,6 +157,11 @@ func (b *Bridge) Admits(ctx context.Context, key chat.Key, who chat.Actor) (bool
 	return decided == access.Admitted, err
 }
 
+// LangOf is the language of a user.
+func (b *Bridge) LangOf(ctx context.Context, user string) i18n.Lang {
+	return b.languages.OfUser(ctx, user)
+}
+
 // Triggers is what programs may start.
 func (b *Bridge) Triggers() *clock.Clock { return b.clock }
 

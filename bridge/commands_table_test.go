@@ -50,7 +50,9 @@ func scheduled(n int) func(*memoryRig, db.Chat) bool {
 // granted is what a command does that lets somebody talk.
 func granted(subject func(db.Chat) string) func(*memoryRig, db.Chat) bool {
 	return func(w *memoryRig, c db.Chat) bool {
-		ok, err := w.store.Access().Allow(w.ctx, "ou_nobody", subject(c))
+		key, err := chat.ParseRoom(subject(c))
+		w.must(err)
+		ok, err := w.store.Access().Allow(w.ctx, "ou_nobody", key)
 		w.must(err)
 		return ok
 	}

@@ -154,13 +154,15 @@ func (rc *receiver) handleMessage(ctx context.Context, m chat.Incoming) error {
 }
 
 // enterChat fills in what only a chat's own door knows, if a message came through another one: that one must name a chat
-// that is there, and only the owner may. An error is [chat.ErrNoChat] if it is not, or to anybody else.
+// that is there, and only the owner may, or a program to which it was given. An error is [chat.ErrNoChat] if it is not, or to
+// anybody else.
 func (rc *receiver) enterChat(ctx context.Context, m *chat.Incoming) error {
 	if at := (chat.Ref{Key: m.Key, ID: m.ID}); !at.IsElsewhere() {
 		return nil
 	}
 	c, err := rc.db.Chats().Get(ctx, m.Key)
-	if errors.Is(err, db.ErrNotFound) || err == nil && !rc.access.At(m.Key).IsOwner(m.Actor) {
+	who, authErr := rc.access.Authorize(ctx, m.Key, m.Actor)
+	if err = errors.Join(err, authErr); errors.Is(err, db.ErrNotFound) || err == nil && who != access.Admitted {
 		return chat.ErrNoChat
 	}
 	m.Kind, m.ToBot = c.Kind, true

@@ -31,13 +31,17 @@ type Access struct{ db *DB }
 // Access returns the decisions in the database.
 func (d *DB) Access() Access { return Access{d} }
 
-const isAllowed = `SELECT EXISTS (SELECT 1 FROM grants WHERE subject IN (?1, ?2) AND state = 'allowed'
-	AND NOT EXISTS (SELECT 1 FROM tokens t WHERE t.id = grants.subject AND t.expires_at > 0 AND t.expires_at <= ?3))`
+// A program is let in as long as its token has not expired: in chats of its own, or in the one that was given to it, which
+// may be of another door.
+const isAllowed = `SELECT EXISTS (SELECT 1 FROM grants WHERE state = 'allowed' AND (subject = ?1 OR subject = ?2 AND ?3 = 1)
+	AND NOT EXISTS (SELECT 1 FROM tokens t WHERE t.id = ?1 AND (t.expires_at > 0 AND t.expires_at <= ?4 OR t.chat NOT IN ('', ?2)))
+	AND (?3 = 1 OR EXISTS (SELECT 1 FROM tokens t WHERE t.id = ?1 AND t.chat = ?2)))`
 
-// Allow reports whether a user, or everyone in a chat, was granted access. That of a program ends with its token.
-func (as Access) Allow(ctx context.Context, user, chatID string) (bool, error) {
+// Allow reports whether a user was granted access to a chat, or everyone there was.
+func (as Access) Allow(ctx context.Context, user string, key chat.Key) (bool, error) {
 	var yes bool
-	if err := as.db.read.QueryRowContext(ctx, isAllowed, user, chatID, millis(as.db.now())).Scan(&yes); err != nil {
+	row := as.db.read.QueryRowContext(ctx, isAllowed, user, key.Room(), key.Owns(user), millis(as.db.now()))
+	if err := row.Scan(&yes); err != nil {
 		return false, fmt.Errorf("look up a grant: %w", err)
 	}
 	return yes, nil

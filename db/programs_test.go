@@ -22,6 +22,33 @@ func addToken(t *testing.T, d *db.DB, token programs.Token) programs.Token {
 	return token
 }
 
+// A program to which a chat was given is let in there, and nowhere else, as long as its token holds.
+func TestATokenForAChatOfPeople(t *testing.T) {
+	t.Parallel()
+	d := dbtest.New(t)
+	now := time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)
+	d.At(t, now)
+	team, other := chat.FeishuChat("oc_1"), chat.FeishuChat("oc_2")
+	given := addToken(t, d, programs.Token{ID: "http:1", Name: "given", Chat: team.Room(), Expires: now.Add(time.Hour)})
+	own := addToken(t, d, programs.Token{ID: "http:2", Name: "own"})
+	for _, c := range []struct {
+		who string
+		key chat.Key
+		in  bool
+	}{
+		{given.ID, team, true}, {given.ID, other, false}, {given.ID, roomKey("x"), false},
+		{own.ID, roomKey("x"), true}, {own.ID, team, false}, {"http:3", team, false}, {"ou_1", team, false},
+	} {
+		if in, err := d.Access().Allow(t.Context(), c.who, c.key); err != nil || in != c.in {
+			t.Errorf("%s in %v: %v, %v", c.who, c.key, in, err)
+		}
+	}
+	d.At(t, now.Add(time.Hour))
+	if in, err := d.Access().Allow(t.Context(), given.ID, team); err != nil || in {
+		t.Errorf("expired: %v, %v", in, err)
+	}
+}
+
 // A token lets its program in until it is revoked or has expired, whoever asks.
 func TestATokenLetsInUntilItIsRevoked(t *testing.T) {
 	t.Parallel()
@@ -44,7 +71,7 @@ func TestATokenLetsInUntilItIsRevoked(t *testing.T) {
 	isIn(one, true)
 	isIn(two, true)
 	isIn(programs.Token{Hash: ""}, false)
-	if in, err := d.Access().Allow(ctx, one.ID, "http:room:x"); err != nil || !in {
+	if in, err := d.Access().Allow(ctx, one.ID, roomKey("x")); err != nil || !in {
 		t.Errorf("not admitted: %v", err)
 	}
 	d.At(t, now.Add(time.Hour))
@@ -53,7 +80,7 @@ func TestATokenLetsInUntilItIsRevoked(t *testing.T) {
 		t.Error(err)
 	}
 	isIn(one, false)
-	if in, err := d.Access().Allow(ctx, one.ID, "http:room:x"); err != nil || in {
+	if in, err := d.Access().Allow(ctx, one.ID, roomKey("x")); err != nil || in {
 		t.Errorf("still admitted: %v", err)
 	}
 	if err := tokens.Revoke(ctx, "ci"); !errors.Is(err, programs.ErrUnknown) {

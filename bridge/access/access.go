@@ -111,16 +111,20 @@ func checkIDs(key string, ids []string, want error, kinds ...chat.IDKind) error 
 	return errors.Join(errs...)
 }
 
-// denies reports whether the rules about the user or the chat deny access. In a chat of another door nobody but the
-// owner has any.
+// denies reports whether the rules about the user or the chat deny access.
 func (a Config) denies(key chat.Key, who chat.Actor) bool {
-	return who.ID == "" || slices.Contains(a.Deny, who.ID) || slices.Contains(a.Deny, key.Room()) ||
-		!key.Owns(who.ID) && !a.IsOwner(who)
+	return who.ID == "" || slices.Contains(a.Deny, who.ID) || slices.Contains(a.Deny, key.Room())
+}
+
+// isStranger reports whether somebody is of another door than a chat. Nobody is there but the owner, and a program to which
+// the chat was given.
+func (a Config) isStranger(key chat.Key, who chat.Actor) bool {
+	return !key.Owns(who.ID) && !a.IsOwner(who)
 }
 
 // allows reports whether the rules about the user or the chat grant access.
 func (a Config) allows(key chat.Key, who chat.Actor) bool {
-	return !a.denies(key, who) && (a.IsAdmin(who) || slices.Contains(a.Allow, everybody) ||
+	return !a.denies(key, who) && !a.isStranger(key, who) && (a.IsAdmin(who) || slices.Contains(a.Allow, everybody) ||
 		slices.Contains(a.Allow, who.ID) || slices.Contains(a.Allow, key.Room()))
 }
 

@@ -134,6 +134,11 @@ func (g *Authorizer) Authorize(ctx context.Context, key chat.Key, who chat.Actor
 		return Denied, nil
 	case a.IsOwner(who):
 		return Admitted, nil
+	case a.isStranger(key, who):
+		if given, err := g.grants.Allow(ctx, who.ID, key); err != nil || !given {
+			return Denied, err
+		}
+		return Admitted, nil
 	// Only if no rule about the user or the chat applies: a lookup costs a call to the platform.
 	case len(departmentsFor(who, a.Deny)) > 0:
 		switch in, err := g.inDepartments(ctx, who.ID, a.Deny); {
@@ -157,7 +162,7 @@ func (g *Authorizer) Authorize(ctx context.Context, key chat.Key, who chat.Actor
 		}
 	}
 	// Grants come last: they never overrule a deny.
-	switch ok, err := g.grants.Allow(ctx, who.ID, key.Room()); {
+	switch ok, err := g.grants.Allow(ctx, who.ID, key); {
 	case err != nil:
 		return Denied, err
 	case ok:

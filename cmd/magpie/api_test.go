@@ -41,7 +41,7 @@ func (r *rig) tokenFor(name, runs string) client {
 func (r *rig) tokenOf(like programs.Token) client {
 	r.Helper()
 	t, secret := api.NewToken(like.Name)
-	t.Runs, t.Person = like.Runs, like.Person
+	t.Runs, t.Person, t.Chat = like.Runs, like.Person, like.Chat
 	must(r, r.store().Programs().Add(r.Context(), t))
 	return client{r, secret, http.Header{}}
 }

@@ -77,14 +77,9 @@ func TestAProgramStartsWhatWasPrepared(t *testing.T) {
 	r.sim.Say(r.chat, r.user, "/trigger deploy-failed 数到 3")
 	r.awaitMessage("任务 1", "deploy-failed", "magpie token new deploy-failed --runs deploy-failed")
 	c, other := r.tokenFor("ci", r.trigger(1)), r.token("other")
-	url := "http://" + r.prog.http.Addr().String()
 	call := func(c client, path, body string) (status int, text string) {
 		t.Helper()
-		q, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url+path, strings.NewReader(body))
-		must(t, err)
-		q.Header = c.header.Clone()
-		q.Header.Set("Authorization", "Bearer "+c.secret)
-		return c.read(http.DefaultClient.Do(q))
+		return c.do(http.MethodPost, path, body)
 	}
 	once := c.with("Idempotency-Key", "build 17")
 	for range 3 {

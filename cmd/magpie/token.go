@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"magpie/db"
 	"magpie/db/programs"
 	"magpie/db/schedules"
 	"magpie/internal/chat"
@@ -34,6 +35,7 @@ type tokenNewCmd struct {
 	Name    string              `arg:"" help:"Whose token it is, as in ci."`
 	Project string              `help:"The project in which its chats begin. Default: that of [claude] project." placeholder:"NAME"`
 	Runs    string              `help:"What it can start, as named with /trigger in a chat, and nothing else." placeholder:"NAME"`
+	Chat    string              `help:"The chat in which it asks, as in feishu:chat:oc_...: everybody there sees it. Default: chats of its own." placeholder:"KEY"`
 	Person  string              `help:"Who decides what its agent may do, by ID, as in ou_...: asked in the private chat. Default: the program itself." placeholder:"ID"`
 	Expires configtype.Duration `help:"How long it is valid, as in 720h. Default: until it is revoked." placeholder:"TIME"`
 	configFlag
@@ -49,8 +51,8 @@ type tokenRevokeCmd struct {
 // The requests and answers on the socket for terminals.
 type (
 	tokenRequest struct {
-		Name, Project, Runs, Person string
-		Expires                     time.Time // zero = never
+		Name, Project, Runs, Chat, Person string
+		Expires                           time.Time // zero = never
 	}
 	tokenAnswer struct {
 		Secret  string
@@ -68,6 +70,7 @@ const (
 	tokenNoProject = "project"
 	tokenNoTrigger = "trigger"
 	tokenTriggers  = "triggers"
+	tokenNoChat    = "chat"
 )
 
 // terminalPages serves what commands ask of the service.
@@ -110,6 +113,17 @@ func (p *program) addTokenPages(mux *http.ServeMux) {
 		if _, ok := p.cfg.Projects[r.Project]; r.Project != "" && !ok {
 			return tokenAnswer{Problem: tokenNoProject}, nil
 		}
+		if r.Chat != "" {
+			key, err := chat.ParseRoom(r.Chat)
+			if err == nil {
+				_, err = p.store.Chats().Get(ctx, key)
+			}
+			if errors.Is(err, db.ErrNotFound) {
+				return tokenAnswer{Problem: tokenNoChat}, nil
+			} else if err != nil {
+				return tokenAnswer{}, err
+			}
+		}
 		runs := ""
 		if r.Runs != "" {
 			of, name, named := strings.Cut(r.Runs, "/")
@@ -135,7 +149,7 @@ func (p *program) addTokenPages(mux *http.ServeMux) {
 			}
 		}
 		t, secret := api.NewToken(r.Name)
-		t.Project, t.Runs, t.Person, t.Expires = r.Project, runs, r.Person, r.Expires
+		t.Project, t.Runs, t.Chat, t.Person, t.Expires = r.Project, runs, r.Chat, r.Person, r.Expires
 		if err := tokens.Add(ctx, t); err != nil {
 			return tokenAnswer{}, err
 		}
@@ -174,6 +188,8 @@ func (c configFlag) askTokens(ctx context.Context, path string, r tokenRequest) 
 			"there is a token named %s: take another name, or first run magpie token revoke %s", r.Name, r.Name)
 	case tokenUnknown:
 		return got, i18n.Mistakef("没有叫 %s 的令牌：magpie token list 列出所有令牌", "there is no token named %s: magpie token list shows all", r.Name)
+	case tokenNoChat:
+		return got, i18n.Mistakef("没有 %s 这个聊天：在那里发 /whoami 可以看到它的 ID，写成 feishu:chat:oc_...", "there is no chat %s: /whoami there tells its ID; write it as feishu:chat:oc_...", r.Chat)
 	case tokenTriggers:
 		return got, i18n.Mistakef("好几个聊天里都有 %s，请选一个：--runs %v", "several chats have %s; choose one: --runs %v", r.Runs, i18n.Listing(got.Choices))
 	case tokenNoTrigger:
@@ -196,6 +212,13 @@ const longestName = 64
 // Run prints the token, alone on the standard output.
 func (c tokenNewCmd) Run(ctx context.Context) error {
 	r := tokenRequest{Name: strings.TrimSpace(c.Name), Project: c.Project, Runs: c.Runs, Person: c.Person}
+	if c.Chat != "" {
+		key, err := chat.ParseKey(c.Chat)
+		if err != nil {
+			return err
+		}
+		r.Chat = key.Room()
+	}
 	if n := len([]rune(r.Name)); n == 0 || n > longestName || text.Visible(r.Name) != r.Name {
 		return i18n.Mistakef("令牌的名字应为 1 到 %d 个可见的字符", "the name of a token must have 1 to %d visible characters", longestName)
 	}

@@ -11,22 +11,37 @@ import (
 
 // Asked is a card with which the person of a program is asked what its agent may do.
 type Asked struct {
-	Card string // its durable ID, at the person's door
-	Key  chat.Key
-	ID   string // what the program is shown of it
+	Card  string // its durable ID, at the person's door
+	Token string // the program, by ID
+	Key   chat.Key
+	ID    string // what the program is shown of it
 }
 
 const (
-	insertAsked = `INSERT INTO persons_asked (message, card, chat_key, id) VALUES (?1, ?2, ?3, ?4) ON CONFLICT DO NOTHING`
-	askedBy     = `SELECT card, chat_key, id FROM persons_asked WHERE message = ?1`
-	askedOf     = `SELECT card, chat_key, id FROM persons_asked WHERE chat_key = ?1 AND id = ?2`
+	insertAsked = `INSERT INTO persons_asked (message, card, token, chat_key, id) VALUES (?1, ?2, ?3, ?4, ?5) ON CONFLICT DO NOTHING`
+	selectAsked = `SELECT card, token, chat_key, id FROM persons_asked`
+	askedBy     = selectAsked + ` WHERE message = ?1`
+	askedOf     = selectAsked + ` WHERE chat_key = ?1 AND id = ?2 LIMIT 1`
 	forgetAsked = `DELETE FROM persons_asked WHERE NOT EXISTS (SELECT 1 FROM shown s WHERE s.chat_key = persons_asked.chat_key AND s.id = persons_asked.id)`
-	tokenOfChat = selectTokens + ` WHERE id = (SELECT token FROM rooms WHERE chat_key = ?1 LIMIT 1)`
+
+	tokenByID = selectTokens + ` WHERE id = ?1`
+	// The program that has written a message; of a chat of its own it is always the same one.
+	tokenOfMessage = selectTokens + ` WHERE id = COALESCE((SELECT actor_id FROM messages WHERE chat_key = ?1 AND message_id = ?2),
+		(SELECT token FROM rooms WHERE chat_key = ?1 LIMIT 1))`
 )
 
-// TokenOf is the token of a chat, or [ErrUnknown].
-func (s Store) TokenOf(ctx context.Context, key chat.Key) (Token, error) {
-	list, err := all(ctx, s.Readers, scanToken, tokenOfChat, key.String())
+// ByID is a token, or [ErrUnknown].
+func (s Store) ByID(ctx context.Context, id string) (Token, error) {
+	return s.token(ctx, tokenByID, id)
+}
+
+// Of is the token of the program that has written a message, or to which the chat belongs, or [ErrUnknown].
+func (s Store) Of(ctx context.Context, key chat.Key, message string) (Token, error) {
+	return s.token(ctx, tokenOfMessage, key.String(), message)
+}
+
+func (s Store) token(ctx context.Context, query string, args ...any) (Token, error) {
+	list, err := all(ctx, s.Readers, scanToken, query, args...)
 	if err == nil && len(list) == 0 {
 		err = ErrUnknown
 	}
@@ -36,11 +51,15 @@ func (s Store) TokenOf(ctx context.Context, key chat.Key) (Token, error) {
 	return list[0], nil
 }
 
-// Ask stores with which card a person is asked.
-func (s Store) Ask(ctx context.Context, a Asked) error {
+// Ask stores with which card a person is asked, of which these are messages.
+func (s Store) Ask(ctx context.Context, a Asked, messages ...string) error {
 	err := s.Tx(ctx, "asked "+a.ID, func(ctx context.Context, tx *sql.Tx) error {
-		_, err := tx.ExecContext(ctx, insertAsked, chat.FirstMessage(a.Card), a.Card, a.Key.String(), a.ID)
-		return err
+		for _, message := range messages {
+			if _, err := tx.ExecContext(ctx, insertAsked, message, a.Card, a.Token, a.Key.String(), a.ID); err != nil {
+				return err
+			}
+		}
+		return nil
 	})
 	if err != nil {
 		return fmt.Errorf("store that a person is asked: %w", err)
@@ -48,7 +67,7 @@ func (s Store) Ask(ctx context.Context, a Asked) error {
 	return nil
 }
 
-// AskedBy is what a person is asked with a card, by its first message, or [ErrNotShown].
+// AskedBy is what a person is asked with a card, by one of its messages, or [ErrNotShown].
 func (s Store) AskedBy(ctx context.Context, message string) (Asked, error) {
 	return scanAsked(s.Readers.QueryRowContext(ctx, askedBy, message))
 }
@@ -60,7 +79,7 @@ func (s Store) AskedOf(ctx context.Context, key chat.Key, id string) (Asked, err
 
 func scanAsked(row *sql.Row) (a Asked, err error) {
 	var key string
-	err = row.Scan(&a.Card, &key, &a.ID)
+	err = row.Scan(&a.Card, &a.Token, &key, &a.ID)
 	if errors.Is(err, sql.ErrNoRows) {
 		return Asked{}, ErrNotShown
 	} else if err != nil {

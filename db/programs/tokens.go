@@ -43,13 +43,14 @@ type Token struct {
 	Project string // in which its chats begin; empty = the default one
 	Created time.Time
 	Expires time.Time // zero = never
+	Chat    string    // in which it asks, as [chat.Key.Room] names it; empty = chats of its own
 	Person  string    // who decides what its agent may do, by ID; empty = the program itself
 	Runs    string    // the schedule that it runs, as [schedules.Schedule.Ref] names it, and nothing else; empty = it asks whatever it likes
 }
 
 const (
-	selectTokens = `SELECT id, name, project, created_at, expires_at, runs, person FROM tokens`
-	insertToken  = `INSERT INTO tokens (id, name, hash, project, created_at, expires_at, runs, person) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)
+	selectTokens = `SELECT id, name, project, created_at, expires_at, runs, person, chat FROM tokens`
+	insertToken  = `INSERT INTO tokens (id, name, hash, project, created_at, expires_at, runs, person, chat) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)
 		ON CONFLICT (name) DO NOTHING`
 	// A token lets its program in, like the decision of an admin, who may take it back.
 	admitToken  = `INSERT INTO grants (subject, state, name, asked_at, decided_at) VALUES (?1, 'allowed', ?2, ?3, ?3)`
@@ -70,7 +71,7 @@ func (s Store) Add(ctx context.Context, t Token) error {
 		if !t.Expires.IsZero() {
 			expires = t.Expires.UnixMilli()
 		}
-		res, err := tx.ExecContext(ctx, insertToken, t.ID, t.Name, t.Hash, t.Project, created, expires, t.Runs, t.Person)
+		res, err := tx.ExecContext(ctx, insertToken, t.ID, t.Name, t.Hash, t.Project, created, expires, t.Runs, t.Person, t.Chat)
 		if err != nil {
 			return err
 		}
@@ -134,7 +135,7 @@ func (s Store) Find(ctx context.Context, hash string) (Token, error) {
 
 func scanToken(rows *sql.Rows) (t Token, err error) {
 	var created, expires int64
-	err = rows.Scan(&t.ID, &t.Name, &t.Project, &created, &expires, &t.Runs, &t.Person)
+	err = rows.Scan(&t.ID, &t.Name, &t.Project, &created, &expires, &t.Runs, &t.Person, &t.Chat)
 	if t.Created = time.UnixMilli(created).UTC(); expires != 0 {
 		t.Expires = time.UnixMilli(expires).UTC()
 	}
@@ -167,6 +168,9 @@ func (s Store) Named(ctx context.Context, t Token, name string) (key chat.Key, e
 // Room is the chat that a program calls by the first known one of these names, or else fresh, where nobody has written yet.
 // From now on it has the names of also as well.
 func (s Store) Room(ctx context.Context, t Token, names, also []string, fresh chat.Key) (key chat.Key, err error) {
+	if t.Chat != "" {
+		return chat.ParseRoom(t.Chat)
+	}
 	err = s.Tx(ctx, "rooms of "+t.ID, func(ctx context.Context, tx *sql.Tx) error {
 		key = chat.Key{}
 		for _, name := range names {
@@ -207,6 +211,9 @@ const ownsRoom = `SELECT EXISTS (SELECT 1 FROM rooms WHERE token = ?1 AND chat_k
 
 // Owns reports whether a chat is one of the program's own.
 func (s Store) Owns(ctx context.Context, t Token, key chat.Key) (yes bool, err error) {
+	if t.Chat != "" {
+		return t.Chat == key.String() || t.Chat == key.Room() && key.Thread == "", nil
+	}
 	if err := s.Readers.QueryRowContext(ctx, ownsRoom, t.ID, key.String()).Scan(&yes); err != nil {
 		return false, fmt.Errorf("chat of the token %q: %w", t.Name, err)
 	}

@@ -30,6 +30,7 @@ var LogLinesInChinese = map[string]string{
 	"events at other bridges not handled":                                                                    "未能处理其他鹊桥收到的事件",
 	"an event from another bridge was not handled":                                                           "未能处理另一个鹊桥转来的事件",
 	"metrics: the database could not be read":                                                                "指标：数据库读取失败",
+	"a card for the person of a program is not drawn":                                                        "给程序指定的人的卡片没有画出来",
 	"the person of a program cannot be reached; what its agent asks is refused":                              "联系不到程序指定的人，助手的请求已拒绝",
 	"a schedule is paused: whoever has made it may not ask any more":                                         "定时任务已暂停：建它的人不再可以提问",
 	"invalid watchdog settings of systemd; no keep-alives are sent":                                          "systemd 的 watchdog 设置无效，不会发送心跳",

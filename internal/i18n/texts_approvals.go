@@ -149,4 +149,6 @@ var (
 		"Usage: /allow to see them, /allow revoke NUMBER to revoke one"}
 	AllowUnknown = Phrase{"没有第 %d 条，发送 /allow 查看全部。", "There is no rule %d. Send /allow to see them all."}
 	AllowRevoked = Phrase{"已撤销第 %d 条：%s。下次会先问你。", "Revoked no. %d: %s. The agent will ask you next time."}
+
+	AskedForProgram = Phrase{"程序 %s 的助手在问。", "Asked by the agent of the program %s."}
 )

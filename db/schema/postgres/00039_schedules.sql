@@ -32,21 +32,26 @@ CREATE TABLE calls (
 -- The schedule that a token runs, as chat and number; empty = it lets a program ask whatever it likes.
 ALTER TABLE tokens ADD COLUMN runs TEXT COLLATE "C" NOT NULL DEFAULT '';
 
+-- The chat in which a token asks, as rules about access name it; empty = chats of its own.
+ALTER TABLE tokens ADD COLUMN chat TEXT COLLATE "C" NOT NULL DEFAULT '';
+
 -- Who decides what the agent of a program may do, as a person's ID; empty = the program itself does, if it can.
 ALTER TABLE tokens ADD COLUMN person TEXT COLLATE "C" NOT NULL DEFAULT '';
 
 -- Cards with which persons are asked for programs.
 CREATE TABLE persons_asked (
-  message TEXT COLLATE "C" NOT NULL PRIMARY KEY, -- the first one of the card, at the person's door
+  message TEXT COLLATE "C" NOT NULL PRIMARY KEY, -- one of the card, at the person's door
   card TEXT COLLATE "C" NOT NULL, -- its durable ID
+  token TEXT COLLATE "C" NOT NULL, -- the ID
   chat_key TEXT COLLATE "C" NOT NULL,
-  id TEXT COLLATE "C" NOT NULL, -- what the program is shown of it
-  UNIQUE (chat_key, id)
+  id TEXT COLLATE "C" NOT NULL -- what the program is shown of it
 );
+CREATE INDEX persons_asked_of ON persons_asked (chat_key, id);
 
 -- +goose Down
 DROP TABLE persons_asked;
 ALTER TABLE tokens DROP COLUMN person;
+ALTER TABLE tokens DROP COLUMN chat;
 ALTER TABLE tokens DROP COLUMN runs;
 DROP TABLE calls;
 DROP TABLE schedules;

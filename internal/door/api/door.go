@@ -7,6 +7,7 @@ package api
 
 import (
 	"context"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"slices"
@@ -36,6 +37,8 @@ type Door struct {
 
 	Triggers Triggers
 	Persons  Persons
+	// Lang is the language of a person.
+	Lang func(ctx context.Context, user string) i18n.Lang
 
 	store programs.Store
 	log   zerolog.Logger
@@ -124,21 +127,37 @@ func (d *Door) Ready(ctx context.Context, cardID string) error {
 // answers a message goes on with how the message came in, see [messageID].
 func showingID(to chat.Ref, idem string) string {
 	how, _, _ := strings.Cut(strings.TrimPrefix(to.ID, chat.HTTP+":"), "-")
-	return chat.HTTP + ":" + to.Key.ID + "." + how + "-" + uuid.NewSHA1(uuid.Nil, []byte(to.ID+"\x00"+idem)).String()
+	return chat.HTTP + ":" + roomID(to.Key) + "." + how + "-" + uuid.NewSHA1(uuid.Nil, []byte(to.ID+"\x00"+idem)).String()
 }
 
 // roomOf is the room in whose ID of a text or card this is.
 func roomOf(id string) (key chat.Key, how string) {
 	room, rest, _ := strings.Cut(strings.TrimPrefix(id, chat.HTTP+":"), ".")
 	how, _, _ = strings.Cut(rest, "-")
+	if given, ok := strings.CutPrefix(room, givenMark); ok {
+		data, _ := hex.DecodeString(given)
+		key, _ = chat.ParseKey(string(data))
+		return key, how
+	}
 	return roomKey(room), how
+}
+
+// givenMark begins what stands for a chat of another door, whose key follows in hex.
+const givenMark = "given-"
+
+// roomID stands for a chat in the IDs of what is shown in it.
+func roomID(key chat.Key) string {
+	if key == roomKey(key.ID) {
+		return key.ID
+	}
+	return givenMark + hex.EncodeToString([]byte(key.String()))
 }
 
 func roomKey(id string) chat.Key { return chat.Key{Channel: chat.HTTP, Kind: "room", ID: id} }
 
 // begin shows something new.
 func (d *Door) begin(ctx context.Context, to chat.Ref, idem string, s shown) (id string, err error) {
-	if to.Key.Channel != chat.HTTP {
+	if to.Key.Channel != chat.HTTP && to.ID == "" {
 		return "", chat.ErrUnreachable
 	}
 	id, s.To = showingID(to, idem), to.ID
@@ -166,13 +185,10 @@ func (d *Door) show(ctx context.Context, id string, s shown) error {
 		return err
 	}
 	d.hub.changed(key)
-	if s.Card == nil || !s.Closed {
+	if s.Card == nil || !s.Closed || !s.Asks {
 		return nil
 	}
-	if !s.Asks { // it is decided
-		return d.closeAsked(ctx, key, id, s)
-	}
-	// What it asks is stored by now.
+	// What it asks is stored by now, or it is decided.
 	if asked, err := d.askPerson(ctx, key, id, s); err != nil || asked {
 		return err
 	}

@@ -146,6 +146,21 @@ func (d *Door) history(w http.ResponseWriter, r *http.Request, _ programs.Token,
 	return nil
 }
 
+// errNoCard is the same for a card that is not there, and for a button that it has not.
+var errNoCard = &problem{http.StatusNotFound, "invalid_request_error", "not_found", "There is no such card in this chat, or it has no such button."}
+
+// offers reports whether a card has a button with an action.
+func offers(s shown, action chat.Action) bool {
+	if s.Card == nil {
+		return false
+	}
+	buttons := slices.Clone(s.Card.Buttons)
+	if s.Card.Form != nil {
+		buttons = append(buttons, s.Card.Form.Buttons...)
+	}
+	return slices.ContainsFunc(buttons, func(b chat.Button) bool { return b.Action == action })
+}
+
 // press presses a button of a card.
 func (d *Door) press(w http.ResponseWriter, r *http.Request, t programs.Token, key chat.Key) error {
 	var asked struct {
@@ -161,13 +176,15 @@ func (d *Door) press(w http.ResponseWriter, r *http.Request, t programs.Token, k
 		return errAway
 	}
 	if at, _ := roomOf(asked.Card); at != key {
-		return &problem{http.StatusNotFound, "invalid_request_error", "not_found", "There is no such card in this chat."}
+		return errNoCard
 	}
-	switch _, err := d.store.AskedOf(r.Context(), key, asked.Card); {
-	case err == nil:
-		return &problem{http.StatusForbidden, "permission_error", "permission_denied", "The person of this token decides."}
-	case !errors.Is(err, programs.ErrNotShown):
+	switch s, err := d.get(r.Context(), key, asked.Card); {
+	case errors.Is(err, programs.ErrNotShown), err == nil && !offers(s, asked.Action):
+		return errNoCard
+	case err != nil:
 		return err
+	case s.Asks && t.Person != "":
+		return &problem{http.StatusForbidden, "permission_error", "permission_denied", "The person of this token decides."}
 	}
 	toast, err := (*h).HandlePress(r.Context(), chat.Press{
 		ID: chat.HTTP + ":" + uuid.NewString(), Key: key, Card: chat.FirstMessage(asked.Card), Actor: chat.Actor{ID: t.ID, Name: t.Name},
