@@ -211,11 +211,18 @@ type Owner struct {
 	Since   time.Time
 }
 
-const selectFound = `SELECT user_id, source, message_id, since FROM owners WHERE app_id = ?1 AND source <> 'config'`
+const selectOwners = `SELECT user_id, source, message_id, since FROM owners WHERE app_id = ?1`
 
-// Owner returns the stored owner of an app, or [ErrNotFound].
-func (as Access) Owner(ctx context.Context, app string) (Owner, error) {
-	found, err := queryAll(ctx, as.db.read, scanOwner, selectFound, app)
+const selectFound = selectOwners + ` AND source <> 'config'`
+
+// Owner returns the stored owner of an app, or [ErrNotFound]: who was found, or with configured the first one that was
+// found or configured.
+func (as Access) Owner(ctx context.Context, app string, configured bool) (Owner, error) {
+	query := selectFound
+	if configured {
+		query = selectOwners + ` ORDER BY since, user_id`
+	}
+	found, err := queryAll(ctx, as.db.read, scanOwner, query, app)
 	if err != nil {
 		return Owner{}, fmt.Errorf("owner of %s: %w", app, as.db.engine.Explain(err))
 	} else if len(found) == 0 {

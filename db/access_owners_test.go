@@ -13,7 +13,7 @@ import (
 func TestAnAppHasOneOwner(t *testing.T) {
 	path := dbtest.Create(t)
 	d := open(t, path)
-	if _, err := d.Access().Owner(t.Context(), "cli_1"); !errors.Is(err, db.ErrNotFound) {
+	if _, err := d.Access().Owner(t.Context(), "cli_1", false); !errors.Is(err, db.ErrNotFound) {
 		t.Errorf("before there is an owner: %v", err)
 	}
 	var won atomic.Int32
@@ -31,7 +31,7 @@ func TestAnAppHasOneOwner(t *testing.T) {
 		})
 	}
 	all.Wait()
-	first, err := d.Access().Owner(t.Context(), "cli_1")
+	first, err := d.Access().Owner(t.Context(), "cli_1", false)
 	if err != nil || won.Load() != 1 || first.Message != "om_"+first.User || first.Source != "code" ||
 		first.Since.IsZero() {
 		t.Errorf("%d of them became owner: %+v, %v", won.Load(), first, err)
@@ -43,7 +43,7 @@ func TestAnAppHasOneOwner(t *testing.T) {
 	if err := d.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if again, err := open(t, path).Access().Owner(t.Context(), "cli_1"); err != nil || again != first {
+	if again, err := open(t, path).Access().Owner(t.Context(), "cli_1", false); err != nil || again != first {
 		t.Errorf("after a restart: %+v, %v", again, err)
 	}
 }
@@ -64,6 +64,12 @@ func TestAnOwnerIsWelcomedOnce(t *testing.T) {
 	}
 	due("cli_1", "ou_config", false)
 
+	if _, err := o.Owner(t.Context(), "cli_1", false); !errors.Is(err, db.ErrNotFound) {
+		t.Errorf("a configured owner is found: %v", err)
+	}
+	if got, err := o.Owner(t.Context(), "cli_1", true); err != nil || got.User != "ou_config" {
+		t.Errorf("%+v is configured, %v", got, err)
+	}
 	accept(t, d, say("om_1", "hello"))
 	due("cli_2", "ou_config", false) // the owner was configured long ago
 	if ok, err := o.SetOwner(t.Context(), db.Owner{App: "cli_1", User: "ou_found", Source: "creator"}); !ok ||
@@ -82,7 +88,7 @@ func TestAnOwnerIsWelcomedOnce(t *testing.T) {
 		t.Fatal(ok, err)
 	}
 	due("cli_2", "ou_config", false)
-	if got, err := o.Owner(t.Context(), "cli_2"); err != nil || got.Source != "creator" {
+	if got, err := o.Owner(t.Context(), "cli_2", false); err != nil || got.Source != "creator" {
 		t.Errorf("%+v, %v", got, err)
 	}
 }

@@ -196,7 +196,7 @@ func (o *Ownership) setOwner(ctx context.Context, owner db.Owner) error {
 
 // takeOwner grants access to the owner that is stored.
 func (o *Ownership) takeOwner(ctx context.Context) error {
-	owner, err := o.owners.Owner(ctx, o.app)
+	owner, err := o.owners.Owner(ctx, o.app, false)
 	if err != nil {
 		return err
 	}

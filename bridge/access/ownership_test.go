@@ -54,7 +54,7 @@ func newOwnershipRig(t testing.TB, path string, f Founder, a Config) *ownershipR
 	if err != nil {
 		t.Fatal(err)
 	}
-	found, err := store.Access().Owner(t.Context(), "cli_1")
+	found, err := store.Access().Owner(t.Context(), "cli_1", false)
 	if err != nil && !errors.Is(err, db.ErrNotFound) {
 		t.Fatal(err)
 	}

@@ -26,12 +26,12 @@ type feishuApp struct {
 // openFeishu adds the doors of all apps. Each keeps its own connection and rates, so that none waits for another.
 func (p *program) openFeishu(ctx context.Context) error {
 	for _, a := range p.cfg.FeishuApps() {
-		found, err := p.store.Access().Owner(ctx, a.AppID)
-		if err != nil && !errors.Is(err, db.ErrNotFound) {
+		if err := p.checkName(ctx, a); err != nil {
 			return err
 		}
-		if was := chat.ChannelOf(found.User); found.User != "" && was != a.Channel() {
-			return &config.Error{File: p.cfg.File, Err: renamedError(a, was)}
+		found, err := p.store.Access().Owner(ctx, a.AppID, false)
+		if err != nil && !errors.Is(err, db.ErrNotFound) {
+			return err
 		}
 		log := p.log
 		if a.Name != "" {
@@ -52,6 +52,25 @@ func (p *program) openFeishu(ctx context.Context) error {
 			p.doors = append(p.doors, named)
 		}
 		p.apps = append(p.apps, app)
+	}
+	return nil
+}
+
+// checkName returns an error if an app was known under another name. An owner says which: his ID begins with it. Only the app
+// without a name may have one whose ID is of another door.
+func (p *program) checkName(ctx context.Context, a config.App) error {
+	owner, err := p.store.Access().Owner(ctx, a.AppID, true)
+	if errors.Is(err, db.ErrNotFound) {
+		return nil
+	} else if err != nil {
+		return err
+	}
+	was := chat.ChannelOf(owner.User)
+	if !chat.IsFurtherApp(was) || a.Name == "" && owner.User == p.cfg.Access.Owner {
+		was = chat.AppChannel("")
+	}
+	if was != a.Channel() {
+		return &config.Error{File: p.cfg.File, Err: renamedError(a, was)}
 	}
 	return nil
 }

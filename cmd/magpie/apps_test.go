@@ -301,7 +301,7 @@ func TestACodeIsForOneApp(t *testing.T) {
 	if got := b.ask("/whoami"); !strings.Contains(got, "feishu-sales:"+b.user.OpenID) || !strings.Contains(got, "所有者") {
 		t.Errorf("whoever has sent the code is %s", got)
 	}
-	owner, err := a.store().Access().Owner(t.Context(), a.sim.AppID())
+	owner, err := a.store().Access().Owner(t.Context(), a.sim.AppID(), false)
 	if err != nil || owner.User != a.user.OpenID {
 		t.Errorf("the first app's owner is %+v, %v", owner, err)
 	}
@@ -368,7 +368,16 @@ func TestApprovalsStayInTheirApp(t *testing.T) {
 // An app that has got another name is not served: its chats would not be found, or those of another app.
 func TestAnAppKeepsItsName(t *testing.T) {
 	t.Parallel()
+	t.Run("found owners", func(t *testing.T) { keepsItsName(t, false) })
+	t.Run("configured owners", func(t *testing.T) { keepsItsName(t, true) })
+}
+
+func keepsItsName(t *testing.T, configured bool) {
+	t.Parallel()
 	a, b := secondApp(t)
+	if configured {
+		a.cfg.Access.Owner, a.cfg.Apps[0].Access.Owner = a.user.OpenID, b.user.OpenID
+	}
 	startAll(a, b)
 	a.stop()
 	start := func(change func(c *config.Config)) error {

@@ -72,7 +72,7 @@ func TestTheCodeOfTheLogMakesTheOwner(t *testing.T) {
 	if got := r.ask("/status"); got == "" {
 		t.Error("the owner gets no answer")
 	}
-	owner, err := r.store().Access().Owner(t.Context(), r.cfg.Feishu.AppID)
+	owner, err := r.store().Access().Owner(t.Context(), r.cfg.Feishu.AppID, false)
 	if err != nil || owner.User != r.user.OpenID || owner.Source != "code" {
 		t.Errorf("stored: %+v, %v", owner, err)
 	}

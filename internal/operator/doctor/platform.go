@@ -190,7 +190,7 @@ func checkOwner(ctx context.Context, r *Report, c config.Config, app feishu.App)
 	}
 	user := app.Owner
 	if store, err := db.OpenReadOnly(ctx, c.DBConfig()); err == nil { // a broken database has a finding of its own
-		if found, err := store.Access().Owner(ctx, c.Feishu.AppID); err == nil {
+		if found, err := store.Access().Owner(ctx, c.Feishu.AppID, false); err == nil {
 			user = found.User
 		}
 		_ = store.Close() // it was only read
