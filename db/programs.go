@@ -9,8 +9,9 @@ import (
 	"magpie/internal/chat"
 )
 
-// openChat opens a chat that nobody has written in.
-const openChat = `INSERT INTO chats (no, key, kind, title, settings) VALUES (` + nextChat + `, ?1, 'p2p', ?2, ?3)`
+// openChat opens a chat that nobody has written in, if it is not open.
+const openChat = `INSERT INTO chats (no, key, kind, title, settings) VALUES (` + nextChat + `, ?1, 'p2p', ?2, ?3)
+	ON CONFLICT (key) DO NOTHING`
 
 // Programs stores what programs that ask over HTTP need.
 func (d *DB) Programs() programs.Store {

@@ -70,12 +70,26 @@ func (p *program) listBegun(w http.ResponseWriter, r *http.Request) {
 	_ = json.NewEncoder(w).Encode(list) // fails only if the command has gone
 }
 
+// isAdopted reports whether a session has become that of a chat with this key; an attempt may have ended half-way.
+func (p *program) isAdopted(ctx context.Context, key chat.Key, session string) (bool, error) {
+	if _, err := p.store.Chats().Get(ctx, key); errors.Is(err, db.ErrNotFound) {
+		return false, nil
+	} else if err != nil {
+		return false, err
+	}
+	if _, held, err := p.store.Handoffs().Of(ctx, key); err != nil || held {
+		return held, err
+	}
+	first, err := p.store.Turns().FirstTurn(ctx, session)
+	return first != 0, err
+}
+
 // adopt makes a session that was begun with the CLI alone that of a chat with this key, unless it is already.
 func (p *program) adopt(ctx context.Context, key chat.Key, session string, l i18n.Lang) attachAnswer {
-	if _, err := p.store.Chats().Get(ctx, key); err == nil {
-		return attachAnswer{}
-	} else if !errors.Is(err, db.ErrNotFound) {
+	if done, err := p.isAdopted(ctx, key, session); err != nil {
 		return p.refuse(key, l, err)
+	} else if done {
+		return attachAnswer{}
 	}
 	if err := p.pool.Config().CheckTerminal(); err != nil {
 		return p.refuse(key, l, err)

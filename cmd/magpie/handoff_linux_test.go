@@ -1,6 +1,8 @@
 package main
 
 import (
+	"context"
+	"database/sql"
 	"fmt"
 	"os"
 	"os/exec"
@@ -15,6 +17,7 @@ import (
 	"magpie/internal/chat"
 	"magpie/internal/claude/claudetest"
 	"magpie/internal/claude/workspace"
+	"magpie/internal/door/terminal"
 	"magpie/internal/feishusim"
 	"magpie/internal/modelsim"
 	"magpie/internal/operator/config"
@@ -425,6 +428,10 @@ func TestASessionBecomesAChat(t *testing.T) {
 		taken.await("has been in another terminal")
 		taken.exit()
 		r.leaves(who)
+		chats := r.store().Programs() // an attempt has ended half-way
+		must(t, chats.Tx(t.Context(), "half-way", func(ctx context.Context, tx *sql.Tx) error {
+			return chats.Open(ctx, tx, chat.Key{Channel: terminal.Main.Channel, Kind: terminal.Main.Kind, ID: session}, "", "")
+		}))
 		again := openTerminal(t, r.attachTo(session))
 		again.await("❯")
 		requests := len(r.model.Requests())
