@@ -134,11 +134,9 @@ func (cs *commandSet) handOff(ctx context.Context, o invocation) (commandResult,
 	l, _, err := cs.handoffs.Take(ctx, o.Key, 0)
 	switch lost := new(claude.LostError); {
 	case errors.Is(err, handoffs.ErrTaken) && l.Found:
-		return o.say(i18n.HandoffByHand, l.Pid, l.Node)
-	case errors.Is(err, handoffs.ErrTaken) && l.Pid != 0:
-		return offer(i18n.HandoffTaken.Sprintf(o.lang, l.Node), []chat.Button{takeBackButton(o.lang)})
+		return o.say(whereabouts(l, operator, cs.access.At(o.Key).Further))
 	case errors.Is(err, handoffs.ErrTaken), err == nil:
-		return offer(i18n.HandoffReady.Sprintf(o.lang, operator.Name, l.Node, o.Key), []chat.Button{takeBackButton(o.lang)})
+		return offer(whereabouts(l, operator, cs.access.At(o.Key).Further).In(o.lang), []chat.Button{takeBackButton(o.lang)})
 	case errors.Is(err, handoffs.ErrBusy):
 		return o.say(i18n.Busy)
 	case errors.As(err, &lost):
@@ -151,6 +149,23 @@ func takeBackButton(l i18n.Lang) chat.Button {
 	return turncard.CommandButton(i18n.TakeBackButton.In(l), turncard.TakeBack)
 }
 
+// whereabouts says where a chat goes on, or can. The admins of a further app learn nothing about the machine.
+func whereabouts(l handoffs.Lease, operator chat.Actor, further bool) i18n.Phrase {
+	switch {
+	case l.Found && further:
+		return i18n.HandoffByHandElsewhere
+	case l.Found:
+		return i18n.HandoffByHand.With(l.Pid, l.Node)
+	case l.Pid != 0 && further:
+		return i18n.HandoffTakenElsewhere
+	case l.Pid != 0:
+		return i18n.HandoffTaken.With(l.Node)
+	case further:
+		return i18n.HandoffReadyElsewhere.With(l.Key)
+	}
+	return i18n.HandoffReady.With(operator.Name, l.Node, l.Key)
+}
+
 // takeBack takes a chat back from its terminal.
 func (cs *commandSet) takeBack(ctx context.Context, o invocation) (commandResult, error) {
 	l, held, err := cs.handoffs.Recall(ctx, o.Key)
@@ -160,7 +175,7 @@ func (cs *commandSet) takeBack(ctx context.Context, o invocation) (commandResult
 	case !held:
 		return o.say(i18n.HandoffNone)
 	case l.Found:
-		return o.say(i18n.HandoffByHand, l.Pid, l.Node)
+		return o.say(whereabouts(l, cs.cfg.Operator, cs.access.At(o.Key).Further))
 	}
 	return o.say(i18n.HandoffRecalled)
 }

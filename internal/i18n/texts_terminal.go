@@ -29,6 +29,19 @@ var (
 		ZH: "有人在机器 %[2]s 的终端里直接打开了这个对话的会话（进程 %[1]d），请在那里退出 Claude Code；这里的问题会先等着。",
 		EN: "Somebody has opened the session of this conversation in a terminal of the machine %[2]s (process %[1]d). Leave Claude Code there; questions here wait until then.",
 	}
+	// Of the same, for chats whose admins are not to know the machine.
+	HandoffReadyElsewhere = Phrase{
+		ZH: "这个对话可以到终端里继续了。请运行机器人的人在终端里运行：\n\n`magpie attach %s`\n\n在收回之前，这里的新问题会先等着。",
+		EN: "This conversation is ready for a terminal. Whoever runs the bot goes on with:\n\n`magpie attach %s`\n\nUntil it is taken back, new questions here wait.",
+	}
+	HandoffTakenElsewhere = Phrase{
+		ZH: "这个对话已经在终端里了。在收回之前，这里的新问题会先等着。",
+		EN: "This conversation is in a terminal already. Until it is taken back, new questions here wait.",
+	}
+	HandoffByHandElsewhere = Phrase{
+		ZH: "运行机器人的人在终端里直接打开了这个对话的会话，要在那里退出 Claude Code；这里的问题会先等着。",
+		EN: "Whoever runs the bot has opened the session of this conversation in a terminal, and is to leave Claude Code there; questions here wait until then.",
+	}
 	HandoffWaits = Phrase{
 		ZH: "这个对话正在终端里继续，收回之后再回答这个问题。",
 		EN: "This conversation goes on in a terminal. The question will be answered when it is back.",
