@@ -56,6 +56,25 @@ func TestThePersonOfAProgramDecides(t *testing.T) {
 	<-done
 }
 
+// What takes several messages to show is decided by the buttons of the last one.
+func TestALongRequestOfAProgramIsDecided(t *testing.T) {
+	r := newRig(t, withPages)
+	r.ask("你好")
+	c := r.tokenOf(programs.Token{Name: "ci", Person: r.user.OpenID})
+	r.calls(bash(strings.Repeat("echo a line of a long command; ", 800)+appendLine("out.txt")), modelsim.Text("做完了"))
+	done := make(chan string, 1)
+	go func() { done <- c.answers("动手吧") }()
+	card := r.personsCard()
+	r.press(card, doAllow)
+	if got := <-done; got != "做完了" {
+		t.Errorf("answer %q", got)
+	}
+	r.checkRuns("out.txt", 1)
+	if n := r.count(`SELECT COUNT(*) FROM persons_asked`); n != 2 {
+		t.Errorf("%d messages", n)
+	}
+}
+
 // presses has the program press a button of the card of which its person is shown a copy, or of one with another ID.
 func (c client) presses(copied feishusim.Message, other string, action any) (status int) {
 	c.Helper()

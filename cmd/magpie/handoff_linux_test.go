@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"magpie/db/programs"
 	"magpie/internal/chat"
 	"magpie/internal/claude/claudetest"
 	"magpie/internal/claude/workspace"
@@ -163,7 +164,7 @@ func (r *chatRig) isWhole(session string, questions ...string) {
 // back, and asked over HTTP and in Feishu again: one session, and each turn once in the History.
 func TestAChatGoesOnInATerminal(t *testing.T) {
 	claudetest.Versions(t, func(t *testing.T, command string) {
-		r := newHandoffRig(t, command)
+		r := newHandoffRig(t, command, withPages)
 		r.ask("asked in Feishu")
 		if out, notes, err := r.piped("--chat", r.chat, "asked at a terminal"); err != nil {
 			t.Fatalf("%v: %q, %q", err, out, notes)
@@ -198,7 +199,11 @@ func TestAChatGoesOnInATerminal(t *testing.T) {
 		}
 		who.exit()
 		r.ask("and on")
-		r.isWhole(session, "asked in Feishu", "asked at a terminal", "typed in the CLI", "typed once more", "asked meanwhile", "and on")
+		program := r.tokenOf(programs.Token{Name: "ci", Chat: chat.FeishuChat(r.chat).Room()})
+		if got := program.answers("asked over HTTP"); !strings.Contains(got, "asked over HTTP") {
+			t.Errorf("answer %q", got)
+		}
+		r.isWhole(session, "asked in Feishu", "asked at a terminal", "typed in the CLI", "typed once more", "asked meanwhile", "and on", "asked over HTTP")
 		if n := r.count(`SELECT COUNT(*) FROM handoffs`); n != 0 {
 			t.Errorf("%d chats are still in a terminal", n)
 		}
