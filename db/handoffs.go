@@ -58,14 +58,22 @@ func (hs handoffStore) Prompts(ctx context.Context, l handoffs.Lease) (list []st
 }
 
 // Import adds turns to the History that have happened without this program, each with its question: a question that is known
-// changes nothing. The chat's session then holds them. It returns how many were added.
-func (hs handoffStore) Import(ctx context.Context, asked []chat.Message, turns []TurnResult) (added int, err error) {
+// changes nothing. The chat's session then holds them, unless that was known and has been given up since, as by a recall. It
+// returns how many were added.
+func (hs handoffStore) Import(ctx context.Context, asked []chat.Message, turns []TurnResult, known bool) (added int, err error) {
 	if len(turns) == 0 {
 		return 0, nil
 	}
 	err = hs.db.anywhereTx(ctx, turns[0].Turn.Key, func(ctx context.Context, tx *sql.Tx) error {
 		added = 0
+		var first int64
+		if err := tx.QueryRowContext(ctx, sessionBegan, turns[0].Turn.Session).Scan(&first); err != nil {
+			return err
+		}
 		for i, r := range turns {
+			if known && first == 0 {
+				r.Turn.Session, r.Session = "", Session{}
+			}
 			fresh, err := hs.importOne(ctx, tx, asked[i], r)
 			if err != nil {
 				return err
@@ -124,7 +132,10 @@ func (hs handoffStore) importOne(ctx context.Context, tx *sql.Tx, q chat.Message
 	if err := e.recordAnswer(ctx); err != nil {
 		return false, err
 	}
-	if err := t.keepSession(ctx, tx, r.Session); err != nil {
+	if r.Session.ID != "" {
+		err = t.keepSession(ctx, tx, r.Session)
+	}
+	if err != nil {
 		return false, err
 	}
 	if _, err := tx.ExecContext(ctx, setTurned, t.Key.String(), millis(ended)); err != nil {

@@ -50,7 +50,7 @@ func TestTurnsOfATerminalJoinTheHistory(t *testing.T) {
 	for round := range 2 { // also after a crash
 		for _, id := range []string{"a", "b"} {
 			asked, turns := typed(l, id, "typed "+id)
-			added, err := rows.Import(t.Context(), asked, turns)
+			added, err := rows.Import(t.Context(), asked, turns, true)
 			if err != nil || added != 1-round {
 				t.Fatalf("%s, round %d: %d added, %v", id, round, added, err)
 			}
@@ -87,6 +87,26 @@ func TestTurnsOfATerminalJoinTheHistory(t *testing.T) {
 		t.Errorf("still in a terminal: %v", err)
 	}
 	finish(t, d, db.TurnResult{Turn: again.Turn, State: convo.Done})
+}
+
+// A session that a recall has given up while it is in a terminal is not resumed, whatever is said there afterwards.
+func TestARecallDuringAHandoffStands(t *testing.T) {
+	d := fresh(t)
+	accept(t, d, say("om_1", "one"))
+	s := db.Session{ID: "s-1", Node: "here", Cwd: "/work"}
+	finish(t, d, db.TurnResult{Turn: claim(t, d, s.ID).Turn, State: convo.Done, Session: s})
+	l := handoffs.Lease{Key: oc, Node: "here", Session: s.ID, Cwd: s.Cwd}
+	recall(t, d, "om_1")
+	asked, turns := typed(l, "a", "typed a")
+	if added, err := d.Handoffs().Import(t.Context(), asked, turns, true); err != nil || added != 1 {
+		t.Fatalf("%d added, %v", added, err)
+	}
+	if c, err := d.Chats().Get(t.Context(), oc); err != nil || c.Session.ID != "" {
+		t.Errorf("session %+v, %v", c.Session, err)
+	}
+	if first, err := d.Turns().FirstTurn(t.Context(), s.ID); err != nil || first != 0 {
+		t.Errorf("the session begins with turn %d, %v", first, err)
+	}
 }
 
 // A session that the chat has resumed after many turns of another one is still known.

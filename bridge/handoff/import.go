@@ -3,7 +3,9 @@ package handoff
 import (
 	"context"
 	"errors"
+	"math"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -37,9 +39,9 @@ func (h *Handoffs) importNew(ctx context.Context, l handoffs.Lease, t *terminal,
 		return nil
 	}
 	began := time.Now()
-	turns, err := h.unknown(ctx, l)
+	turns, known, err := h.unknown(ctx, l)
 	if err == nil {
-		err = h.add(ctx, l, turns, lives)
+		err = h.add(ctx, l, turns, known, lives)
 	}
 	t.next = time.Now().Add(10 * time.Since(began))
 	if err != nil {
@@ -55,17 +57,26 @@ func (h *Handoffs) transcripts(l handoffs.Lease) claude.Transcripts {
 	return h.Pool.Config().Transcripts(l.Key.String())
 }
 
-// unknown lists the turns of a session that are not in the History.
-func (h *Handoffs) unknown(ctx context.Context, l handoffs.Lease) ([]transcript.Turn, error) {
-	known, err := h.DB.Handoffs().Prompts(ctx, l)
+// unknown lists the turns of a session that are not in the History, and reports whether others are, or were until the
+// session was given up.
+func (h *Handoffs) unknown(ctx context.Context, l handoffs.Lease) (turns []transcript.Turn, known bool, err error) {
+	prompts, err := h.DB.Handoffs().Prompts(ctx, l)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
-	return h.transcripts(l).Turns(l.Cwd, l.Session, known)
+	if turns, err = h.transcripts(l).Turns(l.Cwd, l.Session, prompts); err != nil || len(prompts) > 0 {
+		return turns, true, err
+	}
+	newest, err := h.DB.Turns().Prompts(ctx, l.Key, math.MaxInt64)
+	known = slices.ContainsFunc(newest, func(p db.Prompt) bool {
+		return slices.ContainsFunc(turns, func(t transcript.Turn) bool { return t.ID == p.ID })
+	})
+	return turns, known, err
 }
 
-// add adds turns to the History; if the terminal lives, without the last one as long as it goes on.
-func (h *Handoffs) add(ctx context.Context, l handoffs.Lease, turns []transcript.Turn, lives bool) error {
+// add adds turns to the History, of a session that it knows or not; if the terminal lives, without the last one as long as it
+// goes on.
+func (h *Handoffs) add(ctx context.Context, l handoffs.Lease, turns []transcript.Turn, known, lives bool) error {
 	var asked []chat.Message
 	var results []db.TurnResult
 	for i, t := range turns {
@@ -75,7 +86,7 @@ func (h *Handoffs) add(ctx context.Context, l handoffs.Lease, turns []transcript
 		q, r := h.turn(ctx, l, t)
 		asked, results = append(asked, q), append(results, r)
 	}
-	added, err := h.DB.Handoffs().Import(ctx, asked, results)
+	added, err := h.DB.Handoffs().Import(ctx, asked, results, known)
 	if added > 0 {
 		h.Log.Info().Stringer("chat", l.Key).Int("turns", added).Msg("what was said in a terminal is stored")
 	}
@@ -108,7 +119,7 @@ func (h *Handoffs) Adopt(ctx context.Context, key chat.Key, session, dir string)
 		asked, results = append(asked, q), append(results, r)
 	}
 	if err == nil {
-		_, err = h.DB.Handoffs().Import(ctx, asked, results)
+		_, err = h.DB.Handoffs().Import(ctx, asked, results, false)
 	}
 	return err
 }
@@ -221,5 +232,5 @@ func (h *Handoffs) find(ctx context.Context, c db.Claim) (l handoffs.Lease, held
 		return l, false, false, nil
 	}
 	<-h.Pool.Drop(l.Key.String()) // it does not know what was said
-	return l, false, true, h.add(ctx, l, turns, false)
+	return l, false, true, h.add(ctx, l, turns, true, false)
 }
