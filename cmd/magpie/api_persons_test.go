@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"magpie/bridge/access"
+	"magpie/db/dbtest"
 	"magpie/db/programs"
 	"magpie/internal/chat"
 	"magpie/internal/feishusim"
@@ -79,7 +80,7 @@ func TestALongRequestOfAProgramIsDecided(t *testing.T) {
 func (c client) presses(copied feishusim.Message, other string, action any) (status int) {
 	c.Helper()
 	var chat, card string
-	must(c, c.side().QueryRowContext(c.Context(), `SELECT chat_key, id FROM persons_asked WHERE message = ?1`, copied.ID).Scan(&chat, &card))
+	must(c, c.side().QueryRowContext(c.Context(), dbtest.Statement(`SELECT chat_key, id FROM persons_asked WHERE message = ?1`), copied.ID).Scan(&chat, &card))
 	data, err := json.Marshal(map[string]any{"card": card + other, "action": action})
 	must(c, err)
 	status, _ = c.do(http.MethodPost, "/api/chats/"+chat+"/presses", string(data))
