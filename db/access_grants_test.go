@@ -237,4 +237,15 @@ func TestThePrivateChatOfAUser(t *testing.T) {
 	if key, err := d.Chats().PrivateChat(t.Context(), "ou_8"); !errors.Is(err, db.ErrNotFound) {
 		t.Errorf("%v, %v", key, err)
 	}
+	// What came through other doors makes it nobody else's.
+	for i, who := range []string{"cli:1000", "http:1"} {
+		e := say(fmt.Sprintf("cli:t.%d", i), "hello")
+		e.Key, e.Kind, e.Actor.ID = chat.FeishuChat("oc_private"), chat.Private, who
+		accept(t, d, e)
+	}
+	for user, want := range map[string]string{"ou_9": "oc_private", "cli:1000": "", "http:1": ""} {
+		if key, err := d.Chats().PrivateChat(t.Context(), user); key.ID != want || (want == "") != errors.Is(err, db.ErrNotFound) {
+			t.Errorf("of %s: %v, %v", user, key, err)
+		}
+	}
 }

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"magpie/internal/chat"
@@ -113,13 +114,20 @@ func (cs Chats) Get(ctx context.Context, key chat.Key) (Chat, error) {
 // ofChannel matches the keys of a channel.
 const ofChannel = `key >= ?1 || ':' AND key < ?1 || ';'`
 
+// What the owner, or a program, has said in a chat through another door does not make it somebody else's: their IDs begin
+// otherwise, as ?3 says of those of the door, or have no colon.
 const privateChat = `SELECT key FROM chats WHERE ` + ofChannel + ` AND kind = 'p2p' AND ?2 = (
-	SELECT actor_id FROM messages WHERE chat_key = chats.key AND role = 'user' ORDER BY seq DESC LIMIT 1) LIMIT 1`
+	SELECT actor_id FROM messages WHERE chat_key = chats.key AND role = 'user'
+	AND (?3 <> '' AND actor_id LIKE ?3 OR ?3 = '' AND actor_id NOT LIKE '%:%') ORDER BY seq DESC LIMIT 1) LIMIT 1`
 
 // PrivateChat is the private chat of a user with the bot, at the door that the user's ID is of, or [ErrNotFound].
 func (cs Chats) PrivateChat(ctx context.Context, user string) (chat.Key, error) {
 	var key string
-	err := cs.db.read.QueryRowContext(ctx, privateChat, chat.PersonKey(user).Channel, user).Scan(&key)
+	door, like := chat.PersonKey(user).Channel, ""
+	if strings.HasPrefix(user, door+":") {
+		like = door + ":%"
+	}
+	err := cs.db.read.QueryRowContext(ctx, privateChat, door, user, like).Scan(&key)
 	if errors.Is(err, sql.ErrNoRows) {
 		return chat.Key{}, ErrNotFound
 	} else if err != nil {

@@ -15,6 +15,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"magpie/bridge/turncard"
+	"magpie/db/engine"
 	"magpie/db/schedules"
 	"magpie/internal/chat"
 	"magpie/internal/failpoint"
@@ -103,7 +104,7 @@ const (
 func (c *Clock) Run(ctx context.Context) {
 	for ctx.Err() == nil {
 		pause, err := c.look(ctx)
-		if err != nil && ctx.Err() == nil {
+		if err != nil && ctx.Err() == nil && !errors.Is(err, engine.ErrAway) { // which is said once
 			c.log.Error().Err(err).Msg("a schedule did not run; trying again")
 			pause = longest
 		}
