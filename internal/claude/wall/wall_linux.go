@@ -27,8 +27,8 @@ type Gate struct {
 	status, told *os.File // the ends of the pipe for what went wrong
 }
 
-// patience is how long a wall may take. It takes a few milliseconds.
-const patience = 30 * time.Second
+// patience is how long a wall may take. It takes a few milliseconds, and long on a machine that is short of everything.
+const patience = 2 * time.Minute
 
 // Apply changes a command that has not been started, so that it starts behind the wall, by Start and Open of its gate.
 //
