@@ -57,6 +57,7 @@ func (rs *Requests) Recover(ctx context.Context, key chat.Key) error {
 		switch {
 		case needed && a.State == convo.Waiting:
 			rs.keepOpen(ctx, a)
+			defer rs.Reconsider(key) // somebody may have dropped its turn before it was open here
 		case needed && a.Continued >= maxContinued:
 			err = rs.giveUp(ctx, a)
 		case needed:
