@@ -127,11 +127,14 @@ func readState(path string) ([]byte, error) {
 	return data, err
 }
 
-// makeFolder creates a folder of ours. A file or a link to nothing in its place gives way.
+// makeFolder creates a folder of ours. A file or a link to nothing in its place gives way, but nothing that is not seen:
+// others may create the folder at the same time.
 func makeFolder(path string) error {
-	if info, err := os.Stat(path); err != nil || !info.IsDir() {
-		if err := os.RemoveAll(path); err != nil {
-			return err
+	if info, err := os.Lstat(path); err == nil && !info.IsDir() {
+		if to, err := os.Stat(path); err != nil || !to.IsDir() {
+			if err := os.RemoveAll(path); err != nil {
+				return err
+			}
 		}
 	}
 	return os.MkdirAll(path, 0o700)
