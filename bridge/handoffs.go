@@ -84,7 +84,9 @@ func (r *turnRunner) postponeHeld(ctx context.Context, t *turn) bool {
 	}
 	until, changed, err := r.handoffs.Held(ctx, t.Claim)
 	for err != nil && !db.Permanent(err) && ctx.Err() == nil { // two that write would not know of each other
-		log.Error().Err(err).Msg("whether a chat is in a terminal is not known; trying again")
+		if !isUnsure(err) {
+			log.Error().Err(err).Msg("whether a chat is in a terminal is not known; trying again")
+		}
 		workqueue.Sleep(ctx, workqueue.StoreRetry)
 		until, changed, err = r.handoffs.Held(ctx, t.Claim)
 	}
@@ -101,8 +103,9 @@ func (r *turnRunner) postponeHeld(ctx context.Context, t *turn) bool {
 	postpone := func() error { return r.db.Turns().Postpone(context.WithoutCancel(ctx), t.Turn, until, card) }
 	stored := false // perhaps
 	for err = postpone(); err != nil && !db.Permanent(err) && ctx.Err() == nil; err = postpone() {
-		log.Error().Err(err).Msg("a question in a chat that is in a terminal does not wait yet; trying again")
-		stored = stored || isUnsure(err)
+		if stored = stored || isUnsure(err); !isUnsure(err) {
+			log.Error().Err(err).Msg("a question in a chat that is in a terminal does not wait yet; trying again")
+		}
 		workqueue.Sleep(ctx, workqueue.StoreRetry)
 	}
 	if err != nil && !(stored && errors.Is(err, db.ErrNotFound)) {

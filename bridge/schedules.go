@@ -3,7 +3,6 @@ package bridge
 import (
 	"context"
 	"errors"
-	"fmt"
 	"regexp"
 	"slices"
 	"strconv"
@@ -52,8 +51,10 @@ func (cs *commandSet) orderTask(ctx context.Context, o invocation, order schedul
 		Key: o.Key, State: schedules.Active, Rule: order.Rule.String(), Words: i18n.Excerpt(i18n.Visible(order.Words), maxWords),
 		Zone: clock.ZoneName(cs.zoneOf(o.chat)), Task: order.Task, Maker: o.Actor, ReplyTo: o.topicMessage(),
 	}
-	if s.Next, err = clock.FirstTime(s, o.Time); err != nil {
+	if s.Next, err = clock.FirstTime(s, o.Time); errors.Is(err, clock.ErrTooOften) {
 		return o.say(i18n.ScheduleTooOften, int(clock.LeastBetween.Minutes()))
+	} else if err != nil {
+		return commandResult{}, err
 	}
 	return cs.addSchedule(ctx, o, s, func(s schedules.Schedule) string {
 		return i18n.ScheduleMade.Sprintf(o.lang, scheduleWords(s, o)...)
@@ -283,31 +284,18 @@ func (cs *commandSet) Ask(ctx context.Context, q clock.Question) error {
 	})
 }
 
-// Stopped implements [clock.Bridge].
-func (cs *commandSet) Stopped(ctx context.Context, s schedules.Schedule, why i18n.Phrase) error {
-	at := []chat.Key{s.Key}
+// TellOwner implements [clock.Bridge].
+func (cs *commandSet) TellOwner(ctx context.Context, s schedules.Schedule, why i18n.Phrase) error {
 	owner := cs.access.At(s.Key).Approver()
-	if owner != "" {
-		at = append(at, chat.PersonKey(owner))
+	if owner == "" {
+		return nil
 	}
-	for _, key := range at {
-		l, reason := cs.Lang(ctx, s.Key), why
-		if key != s.Key {
-			l = cs.languages.OfUser(ctx, owner)
-			reason = i18n.Phrase{ZH: i18n.ScheduleStoppedAt.Sprintf(i18n.Chinese, why.ZH, s.Key.String()), EN: i18n.ScheduleStoppedAt.Sprintf(i18n.English, why.EN, s.Key.String())}
-		}
-		post := db.Post{Key: key, Idem: fmt.Sprintf("stopped:%s:%s", s.Ref(), uuid.NewString()),
-			Text: i18n.ScheduleStopped.Sprintf(l, s.Number, clock.Words(s), reason.In(l))}
-		if key == s.Key {
-			post.ReplyTo = s.ReplyTo
-		} else {
-			post.Idem += ":owner"
-		}
-		if err := cs.outbox.Enqueue(ctx, post); err != nil {
-			return err
-		}
-	}
-	return nil
+	l := cs.languages.OfUser(ctx, owner)
+	where := i18n.ScheduleStoppedAt.Sprintf(l, why.In(l), s.Key.String())
+	return cs.outbox.Enqueue(ctx, db.Post{
+		Key: chat.PersonKey(owner), Idem: "paused:" + uuid.NewString(),
+		Text: i18n.ScheduleStopped.Sprintf(l, s.Number, clock.Words(s), where),
+	})
 }
 
 // Lang implements [clock.Bridge].

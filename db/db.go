@@ -273,17 +273,5 @@ func openReadOnly(ctx context.Context, c Config, run string) (*DB, error) {
 	return d, nil
 }
 
-// millis converts the zero time to 0, because year 1 in milliseconds would not survive the way back through SQL.
-func millis(t time.Time) int64 {
-	if t.IsZero() {
-		return 0
-	}
-	return t.UnixMilli()
-}
-
-func fromMillis(ms int64) time.Time {
-	if ms == 0 {
-		return time.Time{}
-	}
-	return time.UnixMilli(ms).UTC()
-}
+// How times are stored.
+var millis, fromMillis = engine.Millis, engine.FromMillis

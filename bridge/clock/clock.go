@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/rs/zerolog"
 
 	"magpie/bridge/turncard"
@@ -38,8 +39,8 @@ type Bridge interface {
 	MayAsk(ctx context.Context, s schedules.Schedule) (why i18n.Phrase, err error)
 	// Ask asks. A question that was asked before changes nothing.
 	Ask(ctx context.Context, q Question) error
-	// Stopped tells in the chat, and to the owner, that a schedule was paused.
-	Stopped(ctx context.Context, s schedules.Schedule, why i18n.Phrase) error
+	// TellOwner tells whoever decides about access to a chat that a schedule there was paused.
+	TellOwner(ctx context.Context, s schedules.Schedule, why i18n.Phrase) error
 	// Lang is the language of a chat.
 	Lang(ctx context.Context, key chat.Key) i18n.Lang
 	// Waits reports whether a question whose ID begins so waits to be asked.
@@ -248,17 +249,21 @@ func (c *Clock) stop(ctx context.Context, s schedules.Schedule) (stopped bool, e
 	if err != nil || why == (i18n.Phrase{}) {
 		return false, err
 	}
-	if err := c.bridge.Stopped(ctx, s, why); err != nil {
-		return false, err
-	}
 	is := s
 	is.State, is.Next = schedules.Paused, time.Time{}
-	err = c.store.Make(ctx, s.Key, schedules.Change{Was: s, Is: is})
-	if err == nil || errors.Is(err, schedules.ErrChanged) {
-		c.log.Warn().Stringer("chat", s.Key).Int64("schedule", s.Number).Msg("a schedule is paused: whoever has made it may not ask any more")
+	l := c.bridge.Lang(ctx, s.Key)
+	err = c.store.Make(ctx, s.Key, schedules.Change{Was: s, Is: is, Tells: schedules.Notice{
+		To: chat.Ref{Key: s.Key, ID: s.ReplyTo}, Idem: "paused:" + uuid.NewString(),
+		Text: i18n.ScheduleStopped.Sprintf(l, s.Number, Words(s), why.In(l)),
+	}})
+	if errors.Is(err, schedules.ErrChanged) {
 		return true, nil
+	} else if err != nil {
+		return false, err
 	}
-	return false, err
+	c.log.Warn().Stringer("chat", s.Key).Int64("schedule", s.Number).Msg("a schedule is paused: whoever has made it may not ask any more")
+	c.bridge.Wake(s.Key)
+	return true, c.bridge.TellOwner(ctx, s, why)
 }
 
 // answer asks what a program has called for.

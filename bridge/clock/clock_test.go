@@ -49,7 +49,7 @@ func (a *asker) Ask(ctx context.Context, q Question) error {
 }
 
 func (a *asker) MayAsk(context.Context, schedules.Schedule) (i18n.Phrase, error) { return a.why, nil }
-func (a *asker) Stopped(_ context.Context, s schedules.Schedule, why i18n.Phrase) error {
+func (a *asker) TellOwner(_ context.Context, s schedules.Schedule, why i18n.Phrase) error {
 	a.stopped = append(a.stopped, fmt.Sprint(s.Number, " ", why.EN))
 	return nil
 }

@@ -17,6 +17,7 @@ import (
 	"magpie/bridge/delivery"
 	"magpie/bridge/language"
 	"magpie/db"
+	"magpie/db/engine"
 	"magpie/db/handoffs"
 	"magpie/internal/chat"
 	"magpie/internal/claude"
@@ -214,11 +215,11 @@ func (h *Handoffs) Run(ctx context.Context) {
 	}
 	for ctx.Err() == nil {
 		list, err := h.DB.Handoffs().On(ctx, node)
-		if err != nil && ctx.Err() == nil {
+		if err != nil && ctx.Err() == nil && !errors.Is(err, engine.ErrAway) { // which is said once
 			h.Log.Error().Err(err).Msg("chats in terminals not found; trying again")
 		}
 		for _, l := range list {
-			if err := h.tend(ctx, l); err != nil && ctx.Err() == nil {
+			if err := h.tend(ctx, l); err != nil && ctx.Err() == nil && !errors.Is(err, engine.ErrAway) {
 				h.Log.Error().Err(err).Stringer("chat", l.Key).Msg("what was said in a terminal is not stored; trying again")
 			}
 		}

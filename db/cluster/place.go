@@ -14,6 +14,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"magpie/db/engine"
 	"magpie/db/postgres"
 	"magpie/internal/boottime"
 	"magpie/internal/i18n"
@@ -152,20 +153,8 @@ type querier interface {
 }
 
 // texts runs a query for one column.
-func texts(ctx context.Context, q querier, query string, args ...any) (list []string, err error) {
-	rows, err := q.QueryContext(ctx, query, args...)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, rows.Close()) }()
-	for rows.Next() {
-		var s string
-		if err := rows.Scan(&s); err != nil {
-			return nil, err
-		}
-		list = append(list, s)
-	}
-	return list, rows.Err()
+func texts(ctx context.Context, q engine.Querier, query string, args ...any) ([]string, error) {
+	return engine.All(ctx, q, "bridges", func(rows *sql.Rows) (s string, err error) { return s, rows.Scan(&s) }, query, args...)
 }
 
 // buryOverdue ends the places of bridges that have not renewed them. When the database was away, all are overdue: they are

@@ -7,10 +7,10 @@ package forwarded
 import (
 	"context"
 	"database/sql"
-	"errors"
 	"fmt"
 	"time"
 
+	"magpie/db/engine"
 	"magpie/internal/chat"
 )
 
@@ -85,7 +85,7 @@ func (q Queue) Backlog(ctx context.Context) (events int, age time.Duration, err 
 
 // Rooms are those with events, the one that waits longest first.
 func (q Queue) Rooms(ctx context.Context) ([]chat.Key, error) {
-	return all(ctx, q.Readers, func(rows *sql.Rows) (chat.Key, error) {
+	return engine.All(ctx, q.Readers, "read kept events", func(rows *sql.Rows) (chat.Key, error) {
 		var room string
 		if err := rows.Scan(&room); err != nil {
 			return chat.Key{}, err
@@ -96,7 +96,7 @@ func (q Queue) Rooms(ctx context.Context) ([]chat.Key, error) {
 
 // Events are some of a room's that come after one, oldest first.
 func (q Queue) Events(ctx context.Context, room chat.Key, after int64) ([]Event, error) {
-	return all(ctx, q.Readers, func(rows *sql.Rows) (e Event, err error) {
+	return engine.All(ctx, q.Readers, "read kept events", func(rows *sql.Rows) (e Event, err error) {
 		var age int64
 		err = rows.Scan(&e.ID, &e.Kind, &e.Payload, &age)
 		e.Age = time.Duration(age) * time.Microsecond
@@ -119,21 +119,3 @@ func (q Queue) Remove(ctx context.Context, room chat.Key, id int64) error {
 // Wait calls heard for each new event, and when some may have been missed, until ctx is done. It is a hint: it may not
 // come, or come late.
 func (q Queue) Wait(ctx context.Context, heard func()) { q.Listen(ctx, channel, heard) }
-
-func all[T any](
-	ctx context.Context, from *sql.DB, scan func(*sql.Rows) (T, error), query string, args ...any,
-) (list []T, err error) {
-	rows, err := from.QueryContext(ctx, query, args...)
-	if err != nil {
-		return nil, fmt.Errorf("read kept events: %w", err)
-	}
-	defer func() { err = errors.Join(err, rows.Close()) }()
-	for rows.Next() {
-		one, err := scan(rows)
-		if err != nil {
-			return nil, fmt.Errorf("read a kept event: %w", err)
-		}
-		list = append(list, one)
-	}
-	return list, rows.Err()
-}

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"time"
 
+	"magpie/db/engine"
 	"magpie/internal/chat"
 )
 
@@ -80,20 +81,8 @@ func (s Store) Of(ctx context.Context, key chat.Key) (l Lease, held bool, err er
 }
 
 // On lists the leases of a machine's terminals; without a name, of all.
-func (s Store) On(ctx context.Context, node string) (list []Lease, err error) {
-	rows, err := s.Readers.QueryContext(ctx, selectOn, node)
-	if err != nil {
-		return nil, fmt.Errorf("terminals of %s: %w", node, err)
-	}
-	defer func() { err = errors.Join(err, rows.Close()) }()
-	for rows.Next() {
-		l, err := scan(rows)
-		if err != nil {
-			return nil, fmt.Errorf("terminals of %s: %w", node, err)
-		}
-		list = append(list, l)
-	}
-	return list, rows.Err()
+func (s Store) On(ctx context.Context, node string) ([]Lease, error) {
+	return engine.All(ctx, s.Readers, "terminals of "+node, func(rows *sql.Rows) (Lease, error) { return scan(rows) }, selectOn, node)
 }
 
 // Take stores a lease, or gives one without a terminal to l's. It returns [ErrTaken] with the lease of another terminal, and

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 
+	"magpie/db/engine"
 	"magpie/internal/chat"
 )
 
@@ -41,7 +42,7 @@ func (s Store) Of(ctx context.Context, key chat.Key, message string) (Token, err
 }
 
 func (s Store) token(ctx context.Context, query string, args ...any) (Token, error) {
-	list, err := all(ctx, s.Readers, scanToken, query, args...)
+	list, err := engine.All(ctx, s.Readers, what, scanToken, query, args...)
 	if err == nil && len(list) == 0 {
 		err = ErrUnknown
 	}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"time"
 
+	"magpie/db/engine"
 	"magpie/internal/chat"
 )
 
@@ -62,14 +63,14 @@ const selectShown = `SELECT id, seq, content FROM shown WHERE chat_key = ?1 AND 
 
 // Since lists what has changed in a chat after a number, in that order: a hundred changes at most.
 func (s Store) Since(ctx context.Context, key chat.Key, after int64) ([]Showing, error) {
-	return all(ctx, s.Readers, scanShowing, selectShown, key.String(), after)
+	return engine.All(ctx, s.Readers, what, scanShowing, selectShown, key.String(), after)
 }
 
 const selectShowing = `SELECT id, seq, content FROM shown WHERE chat_key = ?1 AND id = ?2`
 
 // Get returns how something looks now, or [ErrNotShown].
 func (s Store) Get(ctx context.Context, key chat.Key, id string) (Showing, error) {
-	return one(all(ctx, s.Readers, scanShowing, selectShowing, key.String(), id))
+	return one(engine.All(ctx, s.Readers, what, scanShowing, selectShowing, key.String(), id))
 }
 
 func one(list []Showing, err error) (Showing, error) {
@@ -136,7 +137,7 @@ const shownLately = `SELECT id, seq, content FROM shown WHERE chat_key = ?1 AND 
 
 // Latest is the newest of those whose ID begins so, if it was changed after a time, or [ErrNotShown].
 func (s Store) Latest(ctx context.Context, key chat.Key, begins string, after time.Time) (Showing, error) {
-	return one(all(ctx, s.Readers, scanShowing, shownLately, key.String(), begins, begins+"\x7f", after.UnixMilli()))
+	return one(engine.All(ctx, s.Readers, what, scanShowing, shownLately, key.String(), begins, begins+"\x7f", after.UnixMilli()))
 }
 
 const selectAnswer = `SELECT content FROM messages WHERE chat_key = ?1 AND turn_id = ?2 AND turn_id > 0 AND role = 'assistant'

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"time"
 
+	"magpie/db/engine"
 	"magpie/internal/chat"
 )
 
@@ -112,12 +113,12 @@ func (s Store) Revoke(ctx context.Context, name string) error {
 
 // List lists the tokens, oldest first.
 func (s Store) List(ctx context.Context) ([]Token, error) {
-	return all(ctx, s.Readers, scanToken, selectTokens+` ORDER BY created_at, id`)
+	return engine.All(ctx, s.Readers, what, scanToken, selectTokens+` ORDER BY created_at, id`)
 }
 
 // Find returns the token with that hash, or [ErrUnknown], also if it has expired, or [ErrDenied].
 func (s Store) Find(ctx context.Context, hash string) (Token, error) {
-	found, err := all(ctx, s.Readers, scanToken, selectTokens+` WHERE hash = ?1`, hash)
+	found, err := engine.All(ctx, s.Readers, what, scanToken, selectTokens+` WHERE hash = ?1`, hash)
 	if err != nil {
 		return Token{}, err
 	}
@@ -220,20 +221,5 @@ func (s Store) Owns(ctx context.Context, t Token, key chat.Key) (yes bool, err e
 	return yes, nil
 }
 
-func all[T any](
-	ctx context.Context, from *sql.DB, scan func(*sql.Rows) (T, error), query string, args ...any,
-) (list []T, err error) {
-	rows, err := from.QueryContext(ctx, query, args...)
-	if err != nil {
-		return nil, fmt.Errorf("what belongs to programs: %w", err)
-	}
-	defer func() { err = errors.Join(err, rows.Close()) }()
-	for rows.Next() {
-		one, err := scan(rows)
-		if err != nil {
-			return nil, fmt.Errorf("what belongs to programs: %w", err)
-		}
-		list = append(list, one)
-	}
-	return list, rows.Err()
-}
+// what its errors are about.
+const what = "what belongs to programs"

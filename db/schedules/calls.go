@@ -5,6 +5,8 @@ import (
 	"database/sql"
 	"errors"
 	"time"
+
+	"magpie/db/engine"
 )
 
 // Call is what a program has said: that a schedule is to run now.
@@ -51,10 +53,10 @@ func (s Store) Call(ctx context.Context, c Call) error {
 
 // Calls lists the calls that nothing has come of yet, oldest first.
 func (s Store) Calls(ctx context.Context) ([]Call, error) {
-	return all(ctx, s.Readers, func(rows *sql.Rows) (c Call, err error) {
+	return engine.All(ctx, s.Readers, what, func(rows *sql.Rows) (c Call, err error) {
 		var at int64
 		c.Schedule, err = scanAfter(rows, &c.ID, &c.File, &at)
-		c.At = fromMillis(at)
+		c.At = engine.FromMillis(at)
 		return c, err
 	}, openCalls)
 }

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"fmt"
 
+	"magpie/db/engine"
 	"magpie/internal/chat"
 )
 
@@ -26,7 +27,7 @@ const (
 
 // Digests lists all digests.
 func (s Store) Digests(ctx context.Context) ([]Digest, error) {
-	return all(ctx, s.Readers, func(rows *sql.Rows) (d Digest, err error) {
+	return engine.All(ctx, s.Readers, what, func(rows *sql.Rows) (d Digest, err error) {
 		var key string
 		if err := rows.Scan(&key, &d.Minute, &d.Day); err != nil {
 			return d, err

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"time"
 
+	"magpie/db/engine"
 	"magpie/internal/chat"
 	"magpie/internal/schedule"
 )
@@ -102,6 +103,9 @@ func (s Schedule) WithoutOffer() Schedule {
 // Ref names the schedule among those of all chats, for good.
 func (s Schedule) Ref() string { return fmt.Sprintf("%v/%d", s.Key, s.Number) }
 
+// what its errors are about.
+const what = "schedules"
+
 const (
 	columns = `chat_key, number, state, rule, words, zone, task, name, maker, maker_name, reply_to, next_at, offered_at`
 
@@ -118,17 +122,17 @@ const (
 
 // Of lists the schedules of a chat.
 func (s Store) Of(ctx context.Context, key chat.Key) ([]Schedule, error) {
-	return all(ctx, s.Readers, scan, ofChat, key.String())
+	return engine.All(ctx, s.Readers, what, scan, ofChat, key.String())
 }
 
 // Waiting lists the schedules of all chats that are due at some time, the next one first.
 func (s Store) Waiting(ctx context.Context) ([]Schedule, error) {
-	return all(ctx, s.Readers, scan, waiting)
+	return engine.All(ctx, s.Readers, what, scan, waiting)
 }
 
 // Named lists the schedules that programs call by a name: a chat has at most one.
 func (s Store) Named(ctx context.Context, name string) ([]Schedule, error) {
-	return all(ctx, s.Readers, scan, named, name)
+	return engine.All(ctx, s.Readers, what, scan, named, name)
 }
 
 // A question waits in a turn that has not begun.
@@ -165,10 +169,10 @@ func (s Store) MakeIn(ctx context.Context, tx *sql.Tx, c Change) (err error) {
 	switch {
 	case is.Number != 0 && c.Was.Number == 0:
 		err = changed(ErrTaken)(tx.ExecContext(ctx, insert, is.Key.String(), is.Number, is.State, is.Rule, is.Words, is.Zone, is.Task, is.Name,
-			is.Maker.ID, is.Maker.Name, is.ReplyTo, millis(is.Next), millis(is.Offered)))
+			is.Maker.ID, is.Maker.Name, is.ReplyTo, engine.Millis(is.Next), engine.Millis(is.Offered)))
 	case is.Number != 0:
 		err = changed(ErrChanged)(tx.ExecContext(ctx, update, is.Key.String(), is.Number, is.State, is.Task, is.Maker.ID, is.Maker.Name,
-			is.ReplyTo, millis(is.Next), millis(is.Offered), c.Was.State, millis(c.Was.Next), millis(c.Was.Offered)))
+			is.ReplyTo, engine.Millis(is.Next), engine.Millis(is.Offered), c.Was.State, engine.Millis(c.Was.Next), engine.Millis(c.Was.Offered)))
 	}
 	if err == nil && c.Digest.Key != (chat.Key{}) {
 		err = c.Digest.order(ctx, tx)
@@ -208,38 +212,6 @@ func scanAfter(rows *sql.Rows, first ...any) (a Schedule, err error) {
 	if err == nil {
 		a.Key, err = chat.ParseKey(key)
 	}
-	a.Next, a.Offered = fromMillis(next), fromMillis(offered)
+	a.Next, a.Offered = engine.FromMillis(next), engine.FromMillis(offered)
 	return a, err
-}
-
-func millis(t time.Time) int64 {
-	if t.IsZero() {
-		return 0
-	}
-	return t.UnixMilli()
-}
-
-func fromMillis(ms int64) time.Time {
-	if ms == 0 {
-		return time.Time{}
-	}
-	return time.UnixMilli(ms).UTC()
-}
-
-func all[T any](
-	ctx context.Context, from *sql.DB, scan func(*sql.Rows) (T, error), query string, args ...any,
-) (list []T, err error) {
-	rows, err := from.QueryContext(ctx, query, args...)
-	if err != nil {
-		return nil, fmt.Errorf("list schedules: %w", err)
-	}
-	defer func() { err = errors.Join(err, rows.Close()) }()
-	for rows.Next() {
-		a, err := scan(rows)
-		if err != nil {
-			return nil, fmt.Errorf("list schedules: %w", err)
-		}
-		list = append(list, a)
-	}
-	return list, rows.Err()
 }
