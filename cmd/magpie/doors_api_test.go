@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -101,7 +100,7 @@ func (h *apiHouse) gets(path string, header http.Header, body any) (gjson.Result
 func (h *apiHouse) Open(int) doortest.Room {
 	got, err := h.gets("/api/chats", http.Header{}, map[string]string{})
 	must(h.service, err)
-	r := &apiRoom{house: h, path: "/api/chats/" + got.Get("chat").String(), said: map[string]string{}, keys: map[string]string{}}
+	r := &apiRoom{shownThere: shownThere{news: h.news}, house: h, path: "/api/chats/" + got.Get("chat").String(), said: map[string]string{}, keys: map[string]string{}}
 	here := make(chan struct{})
 	go r.listen(here)
 	<-here
@@ -110,10 +109,10 @@ func (h *apiHouse) Open(int) doortest.Room {
 
 // apiRoom is what one program is told of its chat.
 type apiRoom struct {
+	shownThere
 	house      *apiHouse
 	path       string
 	said, keys map[string]string // texts and idempotency keys by ID
-	shown      []terminalItem
 }
 
 // listen reads the events, after a cut from where it was, until the test ends.
@@ -133,44 +132,25 @@ func (r *apiRoom) listen(here chan struct{}) {
 			if id, ok := strings.CutPrefix(lines.Text(), "id: "); ok {
 				header.Set("Last-Event-ID", id)
 			} else if data, ok := strings.CutPrefix(lines.Text(), "data: "); ok {
-				r.show(gjson.Parse(data))
+				r.take(data)
 			}
 		}
 		_ = resp.Body.Close()
 	}
 }
 
-// show takes in an event.
-func (r *apiRoom) show(e gjson.Result) {
-	s := doortest.Shown{ID: e.Get("id").String(), Live: e.Get("live").Bool()}
-	s.Text = strings.TrimSpace(e.Get("status").String() + "\n" + e.Get("text").String())
-	look := []string{e.Get("title").String(), s.Text, e.Get("footer").String()}
-	for _, p := range e.Get("panels").Array() {
-		look = append(look, p.Get("title").String(), p.Get("text").String())
+// take takes in an event.
+func (r *apiRoom) take(event string) {
+	var e api.Event
+	must(r.house.service, json.Unmarshal([]byte(event), &e))
+	var file []byte
+	if e.Kind == api.Sent {
+		resp, err := r.house.call(r.house.Context(), http.MethodGet, e.File.URL, http.Header{}, nil)
+		must(r.house.service, err)
+		file, err = io.ReadAll(resp.Body)
+		must(r.house.service, errors.Join(err, resp.Body.Close()))
 	}
-	for _, b := range e.Get("buttons").Array() {
-		var a chat.Action
-		_ = json.Unmarshal([]byte(b.Get("action").Raw), &a)
-		s.Buttons = append(s.Buttons, chat.Button{Label: b.Get("label").String(), Action: a})
-	}
-	h := r.house
-	if url := e.Get("file.url").String(); url != "" {
-		resp, err := h.call(h.Context(), http.MethodGet, url, http.Header{}, nil)
-		must(h.service, err)
-		s.Data, err = io.ReadAll(resp.Body)
-		must(h.service, errors.Join(err, resp.Body.Close()))
-	}
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	i := slices.IndexFunc(r.shown, func(old terminalItem) bool { return old.ID == s.ID })
-	if i < 0 {
-		i = len(r.shown)
-		r.shown = append(r.shown, terminalItem{to: e.Get("to").String()})
-	}
-	s.Looks = append(slices.Clone(r.shown[i].Looks), strings.Join(look, "\n"))
-	r.shown[i].Shown = s
-	close(h.more)
-	h.more = make(chan struct{})
+	r.show(e, file)
 }
 
 // Say says something. A service that dies meanwhile gets it once more when it runs again; its ID is known by then.
@@ -181,7 +161,7 @@ func (r *apiRoom) Say(_ doortest.Person, text string) string {
 		got, _ := r.house.gets(r.path+"/messages", http.Header{"Idempotency-Key": {key}}, map[string]string{"text": text})
 		stored <- got.Get("id").String() // until the test ends
 	}()
-	id := api.MessageID(key)
+	id := api.MessageID(chat.HTTP, key)
 	select {
 	case got := <-stored:
 		if got != id {
@@ -201,15 +181,4 @@ func (r *apiRoom) Again(id string) {
 func (r *apiRoom) Press(_ doortest.Person, on doortest.Shown, a chat.Action) (string, error) {
 	got, err := r.house.gets(r.path+"/presses", http.Header{}, map[string]any{"card": on.ID, "action": a})
 	return got.Get("says").String(), err
-}
-
-func (r *apiRoom) Answers(id string) (list []doortest.Shown) {
-	r.house.mu.Lock()
-	defer r.house.mu.Unlock()
-	for _, s := range r.shown {
-		if s.to == id {
-			list = append(list, s.Shown)
-		}
-	}
-	return list
 }

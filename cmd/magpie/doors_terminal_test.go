@@ -14,6 +14,7 @@ import (
 
 	"magpie/db/dbtest"
 	"magpie/internal/chat"
+	"magpie/internal/door/api"
 	"magpie/internal/door/doortest"
 	"magpie/internal/door/terminal"
 	"magpie/internal/operator/config"
@@ -87,65 +88,81 @@ func (h terminalHouse) Open(int) doortest.Room {
 	ctx := h.Context()
 	client, err := terminal.Dial(ctx, h.folder, chat.Key{Channel: terminal.Main.Channel, Kind: "chat", ID: uuid.NewString()})
 	must(h.service, err)
-	r := &terminalRoom{Client: client, house: h, said: map[string]string{}}
+	r := &terminalRoom{Client: client, shownThere: shownThere{news: h.news}, house: h, said: map[string]string{}}
 	here, once := make(chan struct{}), sync.Once{}
 	go func() {
-		_ = client.Events(ctx, r.show, func(bool) { once.Do(func() { close(here) }) }) // until the test ends
+		_ = client.Events(ctx, r.take, func(bool) { once.Do(func() { close(here) }) }) // until the test ends
 	}()
 	<-here
 	return r
 }
 
-// terminalRoom is what one terminal shows.
-type terminalRoom struct {
-	*terminal.Client
-	house terminalHouse
-	said  map[string]string // texts by ID
-	shown []terminalItem
+// shownThere is what has been shown in a room.
+type shownThere struct {
+	*news
+	list []shownItem
 }
 
-// terminalItem is something that answers a message.
-type terminalItem struct {
+// shownItem is something that answers a message.
+type shownItem struct {
 	doortest.Shown
 	to string
 }
 
-// show draws an event.
-func (r *terminalRoom) show(e terminal.Event) {
-	if e.Reaction != nil {
+// show takes in an event, with the content of its file.
+func (r *shownThere) show(e api.Event, data []byte) {
+	if e.Kind == api.Message {
 		return
 	}
+	s := doortest.Shown{ID: e.ID, Live: e.Live, Data: data, Text: strings.TrimSpace(e.Status + "\n" + e.Text)}
+	look := []string{e.Title, s.Text, e.Footer}
+	for _, p := range e.Panels {
+		look = append(look, p.Title, p.Text)
+	}
+	for _, b := range e.Buttons {
+		s.Buttons = append(s.Buttons, chat.Button{Label: b.Label, Action: b.Action})
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	i := slices.IndexFunc(r.list, func(old shownItem) bool { return old.ID == s.ID })
+	if i < 0 {
+		i = len(r.list)
+		r.list = append(r.list, shownItem{to: e.To})
+	}
+	s.Looks = append(slices.Clone(r.list[i].Looks), strings.Join(look, "\n"))
+	r.list[i].Shown = s
+	close(r.more)
+	r.more = make(chan struct{})
+}
+
+func (r *shownThere) Answers(id string) (list []doortest.Shown) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, s := range r.list {
+		if s.to == id {
+			list = append(list, s.Shown)
+		}
+	}
+	return list
+}
+
+// terminalRoom is what one terminal shows.
+type terminalRoom struct {
+	*terminal.Client
+	shownThere
+	house terminalHouse
+	said  map[string]string // texts by ID
+}
+
+// take takes in an event.
+func (r *terminalRoom) take(e api.Event) {
 	var file bytes.Buffer
-	if e.File != "" {
-		if err := r.Fetch(r.house.Context(), e.File, &file); err != nil {
+	if e.Kind == api.Sent {
+		if err := r.Fetch(r.house.Context(), *e.File, &file); err != nil {
 			r.house.Errorf("the file: %v", err)
 		}
 	}
-	r.house.mu.Lock()
-	defer r.house.mu.Unlock()
-	i := slices.IndexFunc(r.shown, func(s terminalItem) bool { return s.ID == e.ID })
-	if i < 0 {
-		i = len(r.shown)
-		r.shown = append(r.shown, terminalItem{doortest.Shown{ID: e.ID}, e.To})
-	}
-	s := &r.shown[i].Shown
-	s.Text, s.Data = e.Text, file.Bytes()
-	look := e.Text
-	if c := e.Card; c != nil {
-		parts, looks := []string{}, []string{c.Title}
-		for _, p := range c.Earlier {
-			parts = append(parts, p.Body)
-		}
-		s.Text = strings.TrimSpace(strings.Join(append(parts, c.Status, c.Body), "\n"))
-		for _, p := range c.Panels {
-			looks = append(looks, p.Title, p.Body)
-		}
-		look = strings.Join(append(looks, s.Text, c.Footer, c.Summary), "\n")
-		s.Live, s.Buttons = c.Live && !e.Closed, c.Buttons
-	}
-	s.Looks = append(slices.Clone(s.Looks), look)
-	close(r.house.more)
-	r.house.more = make(chan struct{})
+	r.show(e, file.Bytes())
 }
 
 func (r *terminalRoom) Say(_ doortest.Person, text string) string {
@@ -169,15 +186,4 @@ func (r *terminalRoom) Again(id string) {
 
 func (r *terminalRoom) Press(_ doortest.Person, on doortest.Shown, a chat.Action) (string, error) {
 	return r.Client.Press(r.house.Context(), on.ID, a, nil)
-}
-
-func (r *terminalRoom) Answers(id string) (list []doortest.Shown) {
-	r.house.mu.Lock()
-	defer r.house.mu.Unlock()
-	for _, s := range r.shown {
-		if s.to == id {
-			list = append(list, s.Shown)
-		}
-	}
-	return list
 }

@@ -25,6 +25,7 @@ import (
 	"magpie/internal/claude"
 	"magpie/internal/claude/proctree"
 	"magpie/internal/claude/workspace"
+	"magpie/internal/chat"
 	"magpie/internal/door"
 	"magpie/internal/door/api"
 	"magpie/internal/door/terminal"
@@ -150,7 +151,7 @@ func newProgram(
 		return nil, err
 	}
 	if c.HTTP.HasAPI() {
-		p.api = api.New(p.store.Programs(), log)
+		p.api = api.New(chat.HTTP, p.store.Programs(), log)
 		p.doors = append(p.doors, p.api)
 	}
 	var channels []string
@@ -244,7 +245,7 @@ func (p *program) openTerminal() error {
 	if err != nil {
 		return err
 	}
-	t, err := terminal.New(folder)
+	t, err := terminal.New(folder, p.store.Programs(), p.log)
 	if err == nil {
 		t.Also = p.terminalPages()
 	}

@@ -66,6 +66,16 @@ func (s Store) Since(ctx context.Context, key chat.Key, after int64) ([]Showing,
 	return engine.All(ctx, s.Readers, what, scanShowing, selectShown, key.String(), after)
 }
 
+const newest = `SELECT COALESCE(MAX(seq), 0) FROM shown WHERE chat_key = ?1`
+
+// Newest is the number of the latest change in a chat; 0 = nothing was shown there.
+func (s Store) Newest(ctx context.Context, key chat.Key) (seq int64, err error) {
+	if err := s.Readers.QueryRowContext(ctx, newest, key.String()).Scan(&seq); err != nil {
+		return 0, fmt.Errorf("newest in %v: %w", key, err)
+	}
+	return seq, nil
+}
+
 const selectShowing = `SELECT id, seq, content FROM shown WHERE chat_key = ?1 AND id = ?2`
 
 // Get returns how something looks now, or [ErrNotShown].

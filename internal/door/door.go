@@ -57,8 +57,7 @@ type Health struct {
 // stored. All methods must return within about a second.
 type Handler interface {
 	// HandleMessage receives a message. An error that matches [chat.ErrNoChat], [chat.ErrDenied] or, at a terminal,
-	// [chat.ErrElsewhere] is final: nothing is
-	// stored, and it is up to the door whether the author is told.
+	// [chat.ErrElsewhere] is final: nothing is stored, and it is up to the door whether the author is told.
 	HandleMessage(ctx context.Context, m chat.Incoming) error
 	// HandleEdit receives the new version of a message that its author has edited. The message may be unknown.
 	HandleEdit(ctx context.Context, m chat.Incoming) error

@@ -2,6 +2,8 @@
 // shown to them is stored, and they fetch it; so it does not matter at which bridge they ask, nor whether their connection
 // is cut.
 //
+// Whoever asks at another door by the same API, as at a terminal, is such a program, too.
+//
 // It decides nothing about the agents: who may ask what, and what is answered, is up to the bridge.
 package api
 
@@ -10,6 +12,8 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
+	"maps"
+	"net/http"
 	"slices"
 	"strings"
 	"sync"
@@ -25,8 +29,10 @@ import (
 	"magpie/internal/i18n"
 )
 
-// Door is the door. Its chats are "http:room:" and a UUID: what programs call them never becomes an ID.
+// Door is the door. The chats of HTTP are "http:room:" and a UUID: what programs call them never becomes an ID.
 type Door struct {
+	// Who is who has sent a request, at a door without tokens; every chat is his. Nil = a token says it, and which chats are his.
+	Who func(*http.Request) programs.Token
 	// Every is after how long something that means nothing is written, so that nothing on the way takes a connection for dead,
 	// and the token is looked up again. Tests set it.
 	Every time.Duration
@@ -40,23 +46,26 @@ type Door struct {
 	// Lang is the language of a person.
 	Lang func(ctx context.Context, user string) i18n.Lang
 
-	store programs.Store
-	log   zerolog.Logger
-	began time.Time
-	hub   hub
-	in    atomic.Pointer[door.Handler] // nil = nothing can be taken in
+	channel string
+	store   programs.Store
+	log     zerolog.Logger
+	began   time.Time
+	hub     hub
+	in      atomic.Pointer[door.Handler] // nil = nothing can be taken in
 
 	mu   sync.Mutex
 	next map[string]time.Time // by card, when it may be drawn again
 }
 
-// New makes the door.
-func New(store programs.Store, log zerolog.Logger) *Door {
-	return &Door{Every: 15 * time.Second, store: store, log: log, began: time.Now(), next: map[string]time.Time{}}
+// New makes the door of a channel, such as [chat.HTTP].
+func New(channel string, store programs.Store, log zerolog.Logger) *Door {
+	return &Door{
+		Every: 15 * time.Second, channel: channel, store: store, log: log, began: time.Now(), next: map[string]time.Time{},
+	}
 }
 
 // Channel implements [door.Door].
-func (d *Door) Channel() string { return chat.HTTP }
+func (d *Door) Channel() string { return d.channel }
 
 // Traits implements [door.Door].
 func (d *Door) Traits() door.Traits {
@@ -74,14 +83,16 @@ func (d *Door) Run(ctx context.Context, h door.Handler) error {
 	return nil
 }
 
-// shown is how a text or card looks. An ID that was shown before means the same object again.
+// shown is how a text or card looks, or what becomes of a message, under the ID of that. An ID that was shown before means
+// the same object again.
 type shown struct {
-	To     string     `json:"to,omitempty"` // the message that it answers
-	Text   string     `json:"text,omitempty"`
-	File   string     `json:"file,omitempty"` // its ID
-	Card   *chat.Card `json:"card,omitempty"`
-	Asks   bool       `json:"asks,omitempty"`   // people decide by the card what an agent may do
-	Closed bool       `json:"closed,omitempty"` // this is the card's final state
+	To     string         `json:"to,omitempty"`   // the message that it answers
+	Said   *chat.Reaction `json:"said,omitempty"` // to the message
+	Text   string         `json:"text,omitempty"`
+	File   string         `json:"file,omitempty"` // its ID
+	Card   *chat.Card     `json:"card,omitempty"`
+	Asks   bool           `json:"asks,omitempty"`   // people decide by the card what an agent may do
+	Closed bool           `json:"closed,omitempty"` // this is the card's final state
 }
 
 // Reply implements [door.Door].
@@ -123,16 +134,34 @@ func (d *Door) Ready(ctx context.Context, cardID string) error {
 	return ctx.Err()
 }
 
+// SetReaction implements [door.Reactor]. OpenAI's API shows none.
+func (d *Door) SetReaction(ctx context.Context, to chat.Ref, r chat.Reaction) error {
+	if d.howOf(to.ID) != howPlain {
+		return nil
+	}
+	content, err := json.Marshal(shown{Said: &r})
+	if err == nil {
+		err = d.store.Show(ctx, to.Key, to.ID, string(content))
+	}
+	d.hub.changed(to.Key)
+	return err
+}
+
+// howOf is how a message came in, see [Door.messageID].
+func (d *Door) howOf(message string) string {
+	how, _, _ := strings.Cut(strings.TrimPrefix(message, d.channel+":"), "-")
+	return how
+}
+
 // The ID of what is shown begins with that of its room, so that a card alone says where it is. That of something which
-// answers a message goes on with how the message came in, see [messageID].
-func showingID(to chat.Ref, idem string) string {
-	how, _, _ := strings.Cut(strings.TrimPrefix(to.ID, chat.HTTP+":"), "-")
-	return chat.HTTP + ":" + roomID(to.Key) + "." + how + "-" + uuid.NewSHA1(uuid.Nil, []byte(to.ID+"\x00"+idem)).String()
+// answers a message goes on with how the message came in.
+func (d *Door) showingID(to chat.Ref, idem string) string {
+	return d.channel + ":" + roomID(to.Key) + "." + d.howOf(to.ID) + "-" + uuid.NewSHA1(uuid.Nil, []byte(to.ID+"\x00"+idem)).String()
 }
 
 // roomOf is the room in whose ID of a text or card this is.
 func roomOf(id string) (key chat.Key, how string) {
-	room, rest, _ := strings.Cut(strings.TrimPrefix(id, chat.HTTP+":"), ".")
+	room, rest, _ := strings.Cut(strings.TrimPrefix(id, chat.ChannelOf(id)+":"), ".")
 	how, _, _ = strings.Cut(rest, "-")
 	if given, ok := strings.CutPrefix(room, givenMark); ok {
 		data, _ := hex.DecodeString(given)
@@ -142,7 +171,7 @@ func roomOf(id string) (key chat.Key, how string) {
 	return roomKey(room), how
 }
 
-// givenMark begins what stands for a chat of another door, whose key follows in hex.
+// givenMark begins what stands for a chat that is no room of HTTP, whose key follows in hex.
 const givenMark = "given-"
 
 // roomID stands for a chat in the IDs of what is shown in it.
@@ -157,10 +186,15 @@ func roomKey(id string) chat.Key { return chat.Key{Channel: chat.HTTP, Kind: "ro
 
 // begin shows something new.
 func (d *Door) begin(ctx context.Context, to chat.Ref, idem string, s shown) (id string, err error) {
-	if to.Key.Channel != chat.HTTP && to.ID == "" {
+	if to.Key.Channel != d.channel && to.ID == "" {
 		return "", chat.ErrUnreachable
 	}
-	id, s.To = showingID(to, idem), to.ID
+	if s.Asks && d.Who != nil {
+		if err := d.hub.reaches(to.Key, d.began); err != nil {
+			return "", err
+		}
+	}
+	id, s.To = d.showingID(to, idem), to.ID
 	return id, d.show(ctx, id, s)
 }
 
@@ -185,7 +219,7 @@ func (d *Door) show(ctx context.Context, id string, s shown) error {
 		return err
 	}
 	d.hub.changed(key)
-	if s.Card == nil || !s.Closed || !s.Asks {
+	if d.Who != nil || s.Card == nil || !s.Closed || !s.Asks {
 		return nil
 	}
 	// What it asks is stored by now, or it is decided.
@@ -217,7 +251,7 @@ func (d *Door) refuse(ctx context.Context, key chat.Key, card string, s shown) {
 	asked, err := d.store.ReplyTo(ctx, key, s.To)
 	if err == nil {
 		_, err = (*h).HandlePress(ctx, chat.Press{
-			ID: chat.HTTP + ":" + uuid.NewString(), Key: key, Card: chat.FirstMessage(card), Action: s.Card.Buttons[i].Action,
+			ID: d.channel + ":" + uuid.NewString(), Key: key, Card: chat.FirstMessage(card), Action: s.Card.Buttons[i].Action,
 			Actor: chat.Actor{ID: asked.Actor},
 		})
 	}
@@ -230,6 +264,26 @@ func (d *Door) refuse(ctx context.Context, key chat.Key, card string, s shown) {
 type hub struct {
 	mu      sync.Mutex
 	waiting map[chat.Key]map[chan struct{}]bool
+	left    map[chat.Key]time.Time // when the last one has left, a short while ago
+}
+
+// grace is how long somebody who is not connected is expected back.
+const grace = 30 * time.Second
+
+var errNobody = errors.New("nobody is connected at the moment")
+
+// reaches returns [chat.ErrUnreachable] if nobody waits at this bridge for something in a chat, or another error if somebody
+// may be back in a moment.
+func (h *hub) reaches(key chat.Key, began time.Time) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	switch left, ok := h.left[key]; {
+	case len(h.waiting[key]) > 0:
+		return nil
+	case ok && time.Since(left) < grace, !ok && time.Since(began) < grace:
+		return errNobody
+	}
+	return chat.ErrUnreachable
 }
 
 // watch returns a channel that gets a value after each change in a chat at this bridge; several may become one.
@@ -238,7 +292,7 @@ func (h *hub) watch(key chat.Key) (changes <-chan struct{}, leave func()) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.waiting == nil {
-		h.waiting = map[chat.Key]map[chan struct{}]bool{}
+		h.waiting, h.left = map[chat.Key]map[chan struct{}]bool{}, map[chat.Key]time.Time{}
 	}
 	if h.waiting[key] == nil {
 		h.waiting[key] = map[chan struct{}]bool{}
@@ -249,6 +303,8 @@ func (h *hub) watch(key chat.Key) (changes <-chan struct{}, leave func()) {
 		defer h.mu.Unlock()
 		if delete(h.waiting[key], c); len(h.waiting[key]) == 0 {
 			delete(h.waiting, key)
+			maps.DeleteFunc(h.left, func(_ chat.Key, left time.Time) bool { return time.Since(left) > grace })
+			h.left[key] = time.Now()
 		}
 	}
 }

@@ -228,14 +228,14 @@ func (d *Door) place(ctx context.Context, t programs.Token, r *http.Request, c c
 	}
 	switch {
 	case idem != "":
-		s.id = messageID(howOpenAI, idem, "0")
+		s.id = messageID(chat.HTTP, howOpenAI, idem, "0")
 	case isRetry && s.id == "":
 		if s.id, err = d.sentBefore(ctx, s.key, body); err != nil {
 			return s, err
 		}
 	}
 	if s.id == "" {
-		s.id = messageID(howOpenAI, string(body), uuid.NewString())
+		s.id = messageID(chat.HTTP, howOpenAI, string(body), uuid.NewString())
 	}
 	s.after, err = d.store.Note(ctx, s.key, s.id)
 	return s, err
@@ -243,7 +243,7 @@ func (d *Door) place(ctx context.Context, t programs.Token, r *http.Request, c c
 
 // sentBefore is the ID of the message that the same request has brought a short while ago; empty = it has not.
 func (d *Door) sentBefore(ctx context.Context, key chat.Key, body []byte) (id string, err error) {
-	before, err := d.store.Latest(ctx, key, messageID(howOpenAI, string(body), ""), time.Now().Add(-retried))
+	before, err := d.store.Latest(ctx, key, messageID(chat.HTTP, howOpenAI, string(body), ""), time.Now().Add(-retried))
 	if errors.Is(err, programs.ErrNotShown) {
 		return "", nil
 	}
@@ -251,8 +251,8 @@ func (d *Door) sentBefore(ctx context.Context, key chat.Key, body []byte) (id st
 }
 
 // messageID is the ID of a message: how it came in, what it is, and which one of these.
-func messageID(how, what, number string) string {
-	return chat.HTTP + ":" + how + "-" + hashOf(what)[:32] + "." + number
+func messageID(channel, how, what, number string) string {
+	return channel + ":" + how + "-" + hashOf(what)[:32] + "." + number
 }
 
 // complete answers a question. Once it is taken in, no status is one after which a client would ask again.

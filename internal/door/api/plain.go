@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -15,10 +16,14 @@ import (
 
 	"magpie/db/programs"
 	"magpie/internal/chat"
+	"magpie/internal/door"
 )
 
-// howPlain begins the IDs of messages that came in through the plain API; see [messageID].
-const howPlain = "api"
+// The beginnings of the IDs of what came in through the plain API; see [messageID].
+const (
+	howPlain = "api"
+	howPress = "press"
+)
 
 // chatHandler handles a request about one of the program's own chats.
 type chatHandler func(w http.ResponseWriter, r *http.Request, t programs.Token, key chat.Key) error
@@ -40,8 +45,10 @@ func (d *Door) ofChats() map[string]chatHandler {
 func (d *Door) inChat(handle chatHandler) handler {
 	return func(w http.ResponseWriter, r *http.Request, t programs.Token) error {
 		key, err := chat.ParseKey(r.PathValue("chat"))
-		if err != nil {
+		if err != nil || key.Validate() != nil || key.IsPerson() {
 			return errNoChat
+		} else if d.Who != nil {
+			return handle(w, r, t, key)
 		}
 		switch own, err := d.store.Owns(r.Context(), t, key); {
 		case err != nil:
@@ -106,11 +113,7 @@ func (d *Door) stop(w http.ResponseWriter, r *http.Request, t programs.Token, ke
 func (d *Door) takePlain(
 	w http.ResponseWriter, r *http.Request, t programs.Token, key chat.Key, text string, files []attached,
 ) error {
-	what := r.Header.Get("Idempotency-Key")
-	if what == "" {
-		what = uuid.NewString()
-	}
-	id := MessageID(what)
+	id := MessageID(d.channel, idempotencyKey(r))
 	if err := d.take(r.Context(), t, key, id, text, files); err != nil {
 		return err
 	}
@@ -120,8 +123,13 @@ func (d *Door) takePlain(
 	return nil
 }
 
-// MessageID is the ID of a message with that Idempotency-Key.
-func MessageID(key string) string { return messageID(howPlain, key, "0") }
+// idempotencyKey is that of a request; without one it is one of its own.
+func idempotencyKey(r *http.Request) string {
+	return cmp.Or(r.Header.Get("Idempotency-Key"), uuid.NewString())
+}
+
+// MessageID is the ID of a message with that Idempotency-Key, at the door of a channel.
+func MessageID(channel, key string) string { return messageID(channel, howPlain, key, "0") }
 
 // history lists the latest messages.
 func (d *Door) history(w http.ResponseWriter, r *http.Request, _ programs.Token, key chat.Key) error {
@@ -161,101 +169,145 @@ func offers(s shown, action chat.Action) bool {
 	return slices.ContainsFunc(buttons, func(b chat.Button) bool { return b.Action == action })
 }
 
-// press presses a button of a card.
-func (d *Door) press(w http.ResponseWriter, r *http.Request, t programs.Token, key chat.Key) error {
-	var asked struct {
-		Card   string              `json:"card"`
-		Action chat.Action         `json:"action"`
-		Values map[string][]string `json:"values"`
-	}
-	if err := decode(w, r, &asked); err != nil {
-		return err
-	}
-	h := d.in.Load()
-	if h == nil {
-		return errAway
-	}
-	if at, _ := roomOf(asked.Card); at != key {
+// mayPress returns the problem if a program cannot press a button. The bridge tells people why not.
+func (d *Door) mayPress(ctx context.Context, t programs.Token, key chat.Key, card string, action chat.Action) error {
+	if at, _ := roomOf(card); at != key {
 		return errNoCard
 	}
-	switch s, err := d.get(r.Context(), key, asked.Card); {
-	case errors.Is(err, programs.ErrNotShown), err == nil && !offers(s, asked.Action):
+	switch s, err := d.get(ctx, key, card); {
+	case errors.Is(err, programs.ErrNotShown), err == nil && !offers(s, action):
 		return errNoCard
 	case err != nil:
 		return err
 	case s.Asks && t.Person != "":
 		return &problem{http.StatusForbidden, "permission_error", "permission_denied", "The person of this token decides."}
 	}
-	toast, err := (*h).HandlePress(r.Context(), chat.Press{
-		ID: chat.HTTP + ":" + uuid.NewString(), Key: key, Card: chat.FirstMessage(asked.Card), Actor: chat.Actor{ID: t.ID, Name: t.Name},
-		Action: asked.Action, Values: asked.Values,
-	})
-	if err != nil {
-		d.log.Error().Err(err).Stringer("chat", key).Msg("a press over HTTP failed")
-		return &problem{http.StatusServiceUnavailable, "server_error", "unavailable", toast}
-	}
-	writeJSON(w, map[string]any{"says": toast})
 	return nil
 }
 
-// event is a text or a card as it looks now. The same ID again is the same one, which has changed.
-type event struct {
-	ID      string   `json:"id"`
-	To      string   `json:"to,omitempty"` // the message that it answers
-	Title   string   `json:"title,omitempty"`
-	State   string   `json:"state,omitempty"`
-	Status  string   `json:"status,omitempty"`
-	Text    string   `json:"text"`
-	File    *named   `json:"file,omitempty"`
-	Panels  []panel  `json:"panels,omitempty"`
-	Footer  string   `json:"footer,omitempty"`
-	Fields  []field  `json:"fields,omitempty"` // whose values go with the press of a button that submits
-	Buttons []button `json:"buttons,omitempty"`
-	Asks    bool     `json:"asks,omitempty"` // somebody is to decide what the agent may do
-	Live    bool     `json:"live,omitempty"` // it will change
+// press presses a button of a card. The same Idempotency-Key is the same press.
+func (d *Door) press(w http.ResponseWriter, r *http.Request, t programs.Token, key chat.Key) error {
+	var asked Press
+	if err := decode(w, r, &asked); err != nil {
+		return err
+	}
+	if d.Who == nil {
+		if err := d.mayPress(r.Context(), t, key, asked.Card, asked.Action); err != nil {
+			return err
+		}
+	}
+	var toast string
+	err := d.pass(key, func(h door.Handler) (err error) {
+		toast, err = h.HandlePress(r.Context(), chat.Press{
+			ID: messageID(d.channel, howPress, idempotencyKey(r), "0"), Key: key, Card: chat.FirstMessage(asked.Card),
+			Actor: chat.Actor{ID: t.ID, Name: t.Name}, Action: asked.Action, Values: asked.Values,
+		})
+		return err
+	})
+	if p := problemOf(err); err != nil {
+		return &problem{p.status, p.kind, p.code, cmp.Or(toast, p.detail)}
+	}
+	writeJSON(w, Pressed{toast})
+	return nil
 }
 
-// named is a file, and where it is.
-type named struct {
+// Press is the request to press a button of a card.
+type Press struct {
+	Card   string              `json:"card"` // its ID
+	Action chat.Action         `json:"action"`
+	Values map[string][]string `json:"values,omitempty"` // of the fields, if the button submits them
+}
+
+// Pressed is what whoever has pressed a button is told; empty = nothing.
+type Pressed struct {
+	Says string `json:"says"`
+}
+
+// The kinds of what is shown.
+const (
+	Message Kind = "message" // that somebody has sent: State tells whether it is answered; empty = not any more
+	Text    Kind = "text"
+	Card    Kind = "card"
+	Sent    Kind = "file"
+)
+
+// Kind is what is shown.
+type Kind string
+
+// Event is something that is shown, as it looks now. The same ID again is the same one, which has changed.
+type Event struct {
+	ID      string         `json:"id"`
+	Kind    Kind           `json:"kind"`
+	To      string         `json:"to,omitempty"` // the message that it answers
+	Title   string         `json:"title,omitempty"`
+	State   chat.CardState `json:"state,omitempty"`
+	Status  string         `json:"status,omitempty"`
+	Text    string         `json:"text"`
+	File    *File          `json:"file,omitempty"`
+	Panels  []Panel        `json:"panels,omitempty"`
+	Footer  string         `json:"footer,omitempty"`
+	Fields  []Field        `json:"fields,omitempty"` // whose values go with the press of a button that submits
+	Buttons []Button       `json:"buttons,omitempty"`
+	Asks    bool           `json:"asks,omitempty"` // somebody is to decide what the agent may do
+	Live    bool           `json:"live,omitempty"` // it will change
+}
+
+// File is a file, and where it is.
+type File struct {
 	Name string `json:"name"`
 	URL  string `json:"url"`
 }
 
-type panel struct {
+// Panel is a part of a card that people open.
+type Panel struct {
 	Title string `json:"title"`
 	Text  string `json:"text"`
+	Last  bool   `json:"last,omitempty"` // it stands below the text
 }
 
-type field struct {
-	Name     string   `json:"name"`
-	Label    string   `json:"label,omitempty"`
-	Kind     string   `json:"kind"` // one, many or words
-	Options  []option `json:"options,omitempty"`
-	Required bool     `json:"required,omitempty"`
+// Field is a field of a form.
+type Field struct {
+	Name     string         `json:"name"`
+	Label    string         `json:"label,omitempty"`
+	Hint     string         `json:"hint,omitempty"`
+	Kind     chat.FieldKind `json:"kind"` // one, many or words
+	Options  []Option       `json:"options,omitempty"`
+	Required bool           `json:"required,omitempty"`
 }
 
-type option struct {
+// Option is something to choose in a field.
+type Option struct {
 	Value string `json:"value"`
 	Label string `json:"label"`
 }
 
-type button struct {
+// Button is a button of a card.
+type Button struct {
 	Label   string      `json:"label"`
 	Action  chat.Action `json:"action"`
-	Submits bool        `json:"submits,omitempty"`
+	Submits bool        `json:"submits,omitempty"` // it takes the values of the fields
+}
+
+// states are those of messages.
+var states = map[chat.Reaction]chat.CardState{
+	chat.Working: chat.CardRunning, chat.Finished: chat.CardDone, chat.Failed: chat.CardFailed,
 }
 
 // eventOf is what a program is told about something that is shown; nil = nothing.
-func eventOf(row programs.Showing) (*event, error) {
+func eventOf(row programs.Showing) (*Event, error) {
 	var s shown
 	if err := json.Unmarshal([]byte(row.Content), &s); err != nil {
 		return nil, err
 	}
-	e := &event{ID: row.ID, To: s.To, Text: words(s), Asks: s.Asks}
+	e := &Event{ID: row.ID, Kind: Text, To: s.To, Text: words(s), Asks: s.Asks}
 	c := s.Card
+	if s.Said != nil {
+		e.Kind, e.State = Message, states[*s.Said]
+		return e, nil
+	}
 	if s.File != "" {
 		key, _ := roomOf(row.ID)
-		e.File = &named{nameOf(s.File), fileURL(key, s.File)}
+		e.Kind, e.File = Sent, &File{nameOf(s.File), fileURL(key, s.File)}
 	}
 	if c == nil {
 		if s.Text == "" && s.File == "" { // it only notes that a message came
@@ -263,49 +315,55 @@ func eventOf(row programs.Showing) (*event, error) {
 		}
 		return e, nil
 	}
-	e.Title, e.State, e.Status, e.Footer, e.Live = c.Title, string(c.State), c.Status, c.Footer, c.Live && !s.Closed
+	e.Kind = Card
+	e.Title, e.State, e.Status, e.Footer, e.Live = c.Title, c.State, c.Status, c.Footer, (c.Live || s.Asks) && !s.Closed
 	for _, p := range c.Panels {
-		e.Panels = append(e.Panels, panel{p.Title, p.Body})
+		e.Panels = append(e.Panels, Panel{p.Title, p.Body, p.Last})
 	}
 	for _, b := range c.Buttons {
-		e.Buttons = append(e.Buttons, button{b.Label, b.Action, false})
+		e.Buttons = append(e.Buttons, Button{b.Label, b.Action, false})
 	}
 	if c.Form == nil {
 		return e, nil
 	}
 	for _, f := range c.Form.Fields {
-		one := field{f.Name, f.Label, string(f.Kind), nil, f.Required}
+		one := Field{f.Name, f.Label, f.Hint, f.Kind, nil, f.Required}
 		for _, o := range f.Options {
-			one.Options = append(one.Options, option{o.Value, o.Label})
+			one.Options = append(one.Options, Option{o.Value, o.Label})
 		}
 		e.Fields = append(e.Fields, one)
 	}
 	for _, b := range c.Form.Buttons {
-		e.Buttons = append(e.Buttons, button{b.Label, b.Action, true})
+		e.Buttons = append(e.Buttons, Button{b.Label, b.Action, true})
 	}
 	return e, nil
 }
 
-// events tells what is shown, as it changes, after the event that the program has seen last.
+// events tells what is shown, as it changes, after the event that the program has seen last, or from now on.
 func (d *Door) events(w http.ResponseWriter, r *http.Request, _ programs.Token, key chat.Key) error {
 	after, err := strconv.ParseInt(r.Header.Get("Last-Event-ID"), 10, 64)
-	if err != nil && r.Header.Get("Last-Event-ID") != "" {
+	switch {
+	case err == nil:
+	case r.Header.Get("Last-Event-ID") != "":
 		return badRequest("Last-Event-ID must be the ID of an event.")
+	case r.FormValue("from") == "now":
+		if after, err = d.store.Newest(r.Context(), key); err != nil {
+			return err
+		}
 	}
 	changes, leave := d.hub.watch(key)
 	defer leave()
 	out := http.NewResponseController(w)
 	_ = out.SetReadDeadline(time.Time{}) // it was read
 	w.Header().Set("Content-Type", "text/event-stream")
-	write := func(text string) {
+	write := func(text string) bool {
 		_ = out.SetWriteDeadline(time.Now().Add(writeLimit))
-		if _, err := w.Write([]byte(text)); err != nil { // the program has gone
-			return
-		}
-		_ = out.Flush()
+		_, err := w.Write([]byte(text))
+		return err == nil && out.Flush() == nil
 	}
-	write(": here\n\n")
-	for alive, checked := time.Now(), time.Now(); ; {
+	// Who is cut off before the first event goes on from here, too.
+	there := write(fmt.Sprintf("id: %d\n\n", after))
+	for alive, checked := time.Now(), time.Now(); there; { // otherwise the program has gone, or reads nothing
 		list, err := d.store.Since(r.Context(), key, after)
 		if err != nil {
 			return d.cut(r.Context(), key, err)
@@ -319,13 +377,13 @@ func (d *Door) events(w http.ResponseWriter, r *http.Request, _ programs.Token, 
 				continue
 			}
 			data, _ := json.Marshal(e) // texts and numbers
-			write(fmt.Sprintf("id: %d\ndata: %s\n\n", row.Seq, data))
+			there = there && write(fmt.Sprintf("id: %d\ndata: %s\n\n", row.Seq, data))
 		}
 		if len(list) > 0 {
 			alive = time.Now()
 		} else if time.Since(alive) > d.Every {
 			alive = time.Now()
-			write(": waiting\n\n")
+			there = write(": waiting\n\n")
 		}
 		if time.Since(checked) > d.Every {
 			if checked = time.Now(); d.still(r) != nil {
@@ -342,6 +400,7 @@ func (d *Door) events(w http.ResponseWriter, r *http.Request, _ programs.Token, 
 			return nil
 		}
 	}
+	return nil
 }
 
 // still reports why a token does not let in any more.

@@ -53,13 +53,17 @@ type handler func(w http.ResponseWriter, r *http.Request, t programs.Token) erro
 
 // handlers are the addresses in the form of OpenAI's API, and the others.
 func (d *Door) handlers() (openAI, plain map[string]handler) {
-	openAI = map[string]handler{
-		"POST /v1/chat/completions": d.complete, "GET /v1/models": d.listModels, "GET /v1/models/{id...}": d.showModel,
-	}
-	plain = map[string]handler{"POST /api/chats": d.openChat}
+	plain = map[string]handler{}
 	for pattern, handle := range d.ofChats() {
 		plain[pattern] = d.inChat(handle)
 	}
+	if d.Who != nil {
+		return nil, plain
+	}
+	openAI = map[string]handler{
+		"POST /v1/chat/completions": d.complete, "GET /v1/models": d.listModels, "GET /v1/models/{id...}": d.showModel,
+	}
+	plain["POST /api/chats"] = d.openChat
 	for _, list := range []map[string]handler{openAI, plain} {
 		for pattern, handle := range list {
 			list[pattern] = anything(handle)
@@ -74,7 +78,9 @@ func (d *Door) Handler() http.Handler {
 	mux := http.NewServeMux()
 	nothing := func(http.ResponseWriter, *http.Request, programs.Token) error { return errNothing }
 	openAI, plain := d.handlers()
-	openAI["/v1/"], plain["/api/"] = nothing, nothing
+	if plain["/api/"] = nothing; openAI != nil {
+		openAI["/v1/"] = nothing
+	}
 	for pattern, handle := range openAI {
 		mux.HandleFunc(pattern, d.authenticated(handle, fail))
 	}
@@ -153,11 +159,15 @@ func (d *Door) authenticated(handle handler, fail func(http.ResponseWriter, erro
 var (
 	errNoToken = &problem{http.StatusUnauthorized, "authentication_error", "invalid_api_key",
 		"The token is missing, unknown, revoked or expired: send Authorization: Bearer mgp_..., made by magpie token new."}
-	errDenied = &problem{http.StatusForbidden, "permission_error", "permission_denied", "An admin of the bot has denied this token access."}
+	errDenied    = &problem{http.StatusForbidden, "permission_error", "permission_denied", "An admin of the bot has denied this token access."}
+	errElsewhere = &problem{http.StatusConflict, "invalid_request_error", "elsewhere", "A bridge on another machine has this chat."}
 )
 
 // tokenOf is the token of a request.
 func (d *Door) tokenOf(r *http.Request) (programs.Token, error) {
+	if d.Who != nil {
+		return d.Who(r), nil
+	}
 	how, secret, _ := strings.Cut(r.Header.Get("Authorization"), " ")
 	if !strings.EqualFold(how, "Bearer") || !strings.HasPrefix(secret, secretPrefix) {
 		return programs.Token{}, errNoToken
@@ -191,21 +201,29 @@ func readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 
 // take passes a message on, which is stored then.
 func (d *Door) take(ctx context.Context, t programs.Token, key chat.Key, id, text string, files []attached) error {
+	m := chat.Incoming{
+		Key: key, Kind: chat.Private, ID: id, Actor: chat.Actor{ID: t.ID, Name: t.Name}, Text: text, Time: time.Now(), ToBot: true,
+	}
+	if err := d.attach(ctx, &m, files); err != nil {
+		return err
+	}
+	return d.pass(key, func(h door.Handler) error { return h.HandleMessage(ctx, m) })
+}
+
+// pass passes something on. It returns the problem if that fails for good.
+func (d *Door) pass(key chat.Key, on func(door.Handler) error) error {
 	h := d.in.Load()
 	if h == nil {
 		return errAway
 	}
-	m := chat.Incoming{
-		Key: key, Kind: chat.Private, ID: id, Actor: chat.Actor{ID: t.ID, Name: t.Name}, Text: text, Time: time.Now(), ToBot: true,
+	err := on(*h)
+	for final, p := range map[error]*problem{chat.ErrNoChat: errNoChat, chat.ErrDenied: errDenied, chat.ErrElsewhere: errElsewhere} {
+		if errors.Is(err, final) {
+			return p
+		}
 	}
-	err := d.attach(ctx, &m, files)
-	if err == nil {
-		err = (*h).HandleMessage(ctx, m)
-	}
-	if errors.Is(err, chat.ErrDenied) || errors.Is(err, chat.ErrNoChat) {
-		return errDenied
-	} else if err != nil {
-		d.log.Error().Err(err).Stringer("chat", key).Msg("a message over HTTP is not stored")
+	if err != nil {
+		d.log.Error().Err(err).Stringer("chat", key).Msg("a message or press over HTTP is not stored")
 	}
 	return err
 }
@@ -214,4 +232,5 @@ var (
 	_ door.Pacer    = (*Door)(nil)
 	_ door.Attacher = (*Door)(nil)
 	_ door.Fetcher  = (*Door)(nil)
+	_ door.Reactor  = (*Door)(nil)
 )

@@ -8,8 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/google/uuid"
-
 	"magpie/db/programs"
 	"magpie/db/schedules"
 	"magpie/internal/chat"
@@ -54,11 +52,7 @@ func (d *Door) trigger(w http.ResponseWriter, r *http.Request, t programs.Token)
 	if err != nil {
 		return err
 	}
-	what := r.Header.Get("Idempotency-Key")
-	if what == "" {
-		what = uuid.NewString()
-	}
-	call := schedules.Call{Schedule: s, ID: chat.HTTP + ":" + hashOf(what)[:32], At: time.Now()}
+	call := schedules.Call{Schedule: s, ID: chat.HTTP + ":" + hashOf(idempotencyKey(r))[:32], At: time.Now()}
 	if len(strings.TrimSpace(string(data))) > 0 {
 		call.File = fileID("call "+s.Ref()+"\x00"+call.ID, schedules.FileName)
 		if err := d.store.AddFile(r.Context(), s.Key, call.File, data); err != nil {

@@ -1,7 +1,9 @@
 package terminal
 
 import (
+	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -10,22 +12,24 @@ import (
 	"net"
 	"net/http"
 	"net/url"
-	"os"
-	"sync/atomic"
+	"strings"
+	"sync"
 	"time"
 
 	"github.com/cenkalti/backoff/v5"
 	"github.com/google/uuid"
 
 	"magpie/internal/chat"
+	"magpie/internal/door/api"
 )
 
 // Client is a terminal. Its methods wait for a service that is being restarted.
 type Client struct {
-	id, folder string
-	chat       chat.Key
-	http       *http.Client
-	said       atomic.Uint64 // messages and presses so far
+	chat chat.Key
+	http *http.Client
+
+	mu   sync.Mutex
+	said map[string]string // Idempotency-Keys by the IDs of what was said
 }
 
 // ErrRefused means that the service does not take a request, however often it is repeated.
@@ -45,41 +49,59 @@ func Dial(ctx context.Context, folder string, key chat.Key) (*Client, error) {
 		return nil, err
 	}
 	c := &http.Client{Transport: &http.Transport{DialContext: connect}}
-	return &Client{id: uuid.NewString(), folder: folder, chat: key, http: c}, probe.Close()
+	return &Client{chat: key, http: c, said: map[string]string{}}, probe.Close()
 }
 
-// NextID is the ID of a new message or press.
+// NextID is the ID of a new message.
 func (c *Client) NextID() string {
-	return fmt.Sprintf("%s:%s.%d", channel, c.id, c.said.Add(1))
+	key := uuid.NewString()
+	id := api.MessageID(channel, key)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.said[id] = key
+	return id
+}
+
+// isShown reports whether something is for this terminal: it is about what was said here, or about nothing that was said at
+// a terminal.
+func (c *Client) isShown(e api.Event) bool {
+	about := e.To
+	if e.Kind == api.Message {
+		about = e.ID
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	_, here := c.said[about]
+	return here || c.chat.Channel == channel && (about == "" || chat.ChannelOf(about) != channel)
 }
 
 // Say says something, until the service has stored it. The same ID is the same message. An error that matches
 // [chat.ErrNoChat], [chat.ErrDenied], [chat.ErrElsewhere] or [ErrRefused] is final.
 func (c *Client) Say(ctx context.Context, id, text string) error {
-	_, err := c.send(ctx, said{ID: id, Chat: c.chat.String(), Text: text})
-	return err
+	c.mu.Lock()
+	key := c.said[id]
+	c.mu.Unlock()
+	return c.send(ctx, "messages", key, map[string]string{"text": text}, &struct{}{})
 }
 
 // Press presses a button of a card.
-func (c *Client) Press(ctx context.Context, card string, a chat.Action, values map[string][]string) (string, error) {
-	return c.send(ctx, said{ID: c.NextID(), Chat: c.chat.String(), Card: card, Action: a, Values: values})
+func (c *Client) Press(ctx context.Context, card string, a chat.Action, values map[string][]string) (toast string, err error) {
+	var got api.Pressed
+	err = c.send(ctx, "presses", uuid.NewString(), api.Press{Card: card, Action: a, Values: values}, &got)
+	return got.Says, err
 }
 
 // send sends something until it is answered.
-func (c *Client) send(ctx context.Context, s said) (toast string, err error) {
-	data, err := json.Marshal(s)
-	if err != nil {
-		return "", err
-	}
-	return backoff.Retry(ctx, func() (string, error) {
-		body, err := c.do(ctx, http.MethodPost, "said", data)
-		if err != nil {
-			return "", err
-		}
-		defer body.Close() //nolint:errcheck // read only
-		toast, err := io.ReadAll(body)
-		return string(toast), err
+func (c *Client) send(ctx context.Context, path, idem string, in, out any) error {
+	_, err := backoff.Retry(ctx, func() (bool, error) {
+		return true, c.call(ctx, http.MethodPost, c.path(path), http.Header{"Idempotency-Key": {idem}}, in, out)
 	}, backoff.WithBackOff(waits()), backoff.WithMaxElapsedTime(0))
+	return err
+}
+
+// path is an address of the chat.
+func (c *Client) path(of string) string {
+	return "/api/chats/" + url.PathEscape(c.chat.String()) + "/" + of
 }
 
 // waits are the waits for a service.
@@ -89,39 +111,42 @@ func waits() backoff.BackOff {
 	return b
 }
 
+// The statuses of errors after which a terminal does not try again.
+var refusals = map[int]error{
+	http.StatusNotFound: chat.ErrNoChat, http.StatusForbidden: chat.ErrDenied, http.StatusConflict: chat.ErrElsewhere,
+}
+
 // do sends one request. An error that is not permanent can be retried.
-func (c *Client) do(ctx context.Context, method, path string, data []byte) (io.ReadCloser, error) {
-	r, err := http.NewRequestWithContext(ctx, method, "http://magpie/v1/"+path, bytes.NewReader(data))
+func (c *Client) do(ctx context.Context, method, path string, header http.Header, in any) (io.ReadCloser, error) {
+	data, err := json.Marshal(in)
 	if err != nil {
 		return nil, backoff.Permanent(err)
 	}
+	r, err := http.NewRequestWithContext(ctx, method, "http://magpie"+path, bytes.NewReader(data))
+	if err != nil {
+		return nil, backoff.Permanent(err)
+	}
+	r.Header = header
 	got, err := c.http.Do(r)
 	if err != nil {
 		return nil, err
-	} else if got.StatusCode == http.StatusOK {
+	} else if got.StatusCode < http.StatusMultipleChoices {
 		return got.Body, nil
 	}
 	defer got.Body.Close() //nolint:errcheck // read only
-	text, _ := io.ReadAll(io.LimitReader(got.Body, maxBytes))
-	err = fmt.Errorf("%w: %s", ErrRefused, bytes.TrimSpace(text))
-	for refusal, status := range refusals {
-		if status == got.StatusCode {
-			err = refusal
-		}
-	}
+	text, _ := io.ReadAll(io.LimitReader(got.Body, 1<<20))
+	var problem struct{ Detail string }
+	_ = json.Unmarshal(text, &problem) // or else it is a text
+	err = cmp.Or(refusals[got.StatusCode], fmt.Errorf("%w: %s", ErrRefused, cmp.Or(problem.Detail, strings.TrimSpace(string(text)))))
 	if got.StatusCode < http.StatusInternalServerError {
 		return nil, backoff.Permanent(err)
 	}
 	return nil, err
 }
 
-// Call sends a request to [Door.Also] once, in as JSON, and reads the answer into out.
-func (c *Client) Call(ctx context.Context, method, path string, in, out any) error {
-	data, err := json.Marshal(in)
-	if err != nil {
-		return err
-	}
-	body, err := c.do(ctx, method, path, data)
+// call sends one request, in as JSON, and reads the answer into out.
+func (c *Client) call(ctx context.Context, method, path string, header http.Header, in, out any) error {
+	body, err := c.do(ctx, method, path, header, in)
 	if err != nil {
 		return err
 	}
@@ -129,31 +154,47 @@ func (c *Client) Call(ctx context.Context, method, path string, in, out any) err
 	return json.NewDecoder(body).Decode(out)
 }
 
+// Call sends a request to [Door.Also] once, in as JSON, and reads the answer into out.
+func (c *Client) Call(ctx context.Context, method, path string, in, out any) error {
+	return c.call(ctx, method, "/v1/"+path, nil, in, out)
+}
+
+// longestEvent is the size of the longest event, in bytes.
+const longestEvent = 64 << 20
+
 // Events passes on what is to be shown until ctx is done, or the service refuses. When the service is there, and when it
 // is not there any more, status is called.
-func (c *Client) Events(ctx context.Context, show func(Event), status func(connected bool)) error {
-	query := url.Values{"terminal": {c.id}, "chat": {c.chat.String()}}.Encode()
+func (c *Client) Events(ctx context.Context, show func(api.Event), status func(connected bool)) error {
+	path, header := c.path("events?from=now"), http.Header{}
 	wait, there := waits(), true
 	_, err := backoff.Retry(ctx, func() (bool, error) {
-		body, err := c.do(ctx, http.MethodGet, "events?"+query, nil)
+		body, err := c.do(ctx, http.MethodGet, path, header, nil)
 		if err != nil {
 			return false, err
 		}
 		defer body.Close() //nolint:errcheck // read only
-		events := json.NewDecoder(body)
-		for first := true; ; first = false {
-			var e Event
-			if err := events.Decode(&e); err != nil {
-				return false, err
+		wait.Reset()
+		lines := bufio.NewScanner(body)
+		lines.Buffer(nil, longestEvent)
+		for here := false; lines.Scan(); {
+			if id, ok := strings.CutPrefix(lines.Text(), "id: "); ok {
+				header.Set("Last-Event-ID", id)
 			}
-			if !first {
-				show(e)
-				continue
+			if !here { // the first line says from where on
+				here, there = true, true
+				status(true)
 			}
-			wait.Reset()
-			there = true
-			status(true)
+			if data, ok := strings.CutPrefix(lines.Text(), "data: "); ok {
+				var e api.Event
+				if err := json.Unmarshal([]byte(data), &e); err != nil {
+					return false, backoff.Permanent(err)
+				}
+				if c.isShown(e) {
+					show(e)
+				}
+			}
 		}
+		return false, cmp.Or(lines.Err(), io.EOF)
 	}, backoff.WithBackOff(wait), backoff.WithMaxElapsedTime(0), backoff.WithNotify(func(error, time.Duration) {
 		if there {
 			there = false
@@ -163,13 +204,13 @@ func (c *Client) Events(ctx context.Context, show func(Event), status func(conne
 	return err
 }
 
-// Fetch writes a file to w. It is in the service's folder, which whoever may open the socket may read.
-func (c *Client) Fetch(_ context.Context, key string, w io.Writer) error {
-	f, err := os.OpenInRoot(filesIn(c.folder), key)
+// Fetch writes a file that was shown to w.
+func (c *Client) Fetch(ctx context.Context, file api.File, w io.Writer) error {
+	body, err := c.do(ctx, http.MethodGet, file.URL, nil, nil)
 	if err != nil {
 		return err
 	}
-	defer f.Close() //nolint:errcheck // read only
-	_, err = io.Copy(w, f)
+	defer body.Close() //nolint:errcheck // read only
+	_, err = io.Copy(w, body)
 	return err
 }

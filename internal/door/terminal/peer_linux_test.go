@@ -10,6 +10,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"magpie/internal/door/api"
 )
 
 // A process of another user, who says something at the socket in this folder.
@@ -31,7 +33,7 @@ func sayAsForeigner(folder string) error {
 		return err
 	}
 	said := c.Say(ctx, c.NextID(), "hello")
-	return errors.Join(said, c.Events(ctx, func(Event) {}, func(bool) { stop() }))
+	return errors.Join(said, c.Events(ctx, func(api.Event) {}, func(bool) { stop() }))
 }
 
 // Another user of the machine is refused by the kernel while the folder is closed, and by the service if somebody has

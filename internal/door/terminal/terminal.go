@@ -1,32 +1,31 @@
 // Package terminal is the door for whoever may run commands as the service's user: people at a terminal of the same
-// machine, or programs that pipe a question in. Its [Door] is the service's side, a private unix socket; [Client] is the
-// side of the terminal.
+// machine, or programs that pipe a question in. Its [Door] is the service's side, a private unix socket with the plain API
+// of programs; [Client] is the side of the terminal.
 //
 // It neither draws nor reads what people type.
 package terminal
 
 import (
-	"cmp"
 	"context"
 	"errors"
-	"fmt"
-	"maps"
+	"io/fs"
+	"net"
 	"net/http"
 	"os"
+	"os/user"
 	"path/filepath"
 	"slices"
 	"strconv"
-	"strings"
-	"sync"
 	"sync/atomic"
 	"time"
 
-	"github.com/google/uuid"
+	"github.com/rs/zerolog"
 
+	"magpie/db/programs"
 	"magpie/internal/chat"
 	"magpie/internal/door"
+	"magpie/internal/door/api"
 	"magpie/internal/i18n"
-	"magpie/internal/safepath"
 )
 
 // channel is that of the door.
@@ -35,51 +34,42 @@ const channel = chat.Terminal
 // Main is the chat in which a terminal talks if it names no other.
 var Main = chat.Key{Channel: channel, Kind: "chat", ID: "main"}
 
-// Event is something that a terminal is to show; one of Text, Card, Reaction, File is set. An ID that was shown before
-// means the same object again.
-type Event struct {
-	To       string         `json:"to,omitempty"` // the message that it answers, or the card that is redrawn
-	ID       string         `json:"id,omitempty"` // of the text, card or file
-	Text     string         `json:"text,omitempty"`
-	Card     *chat.Card     `json:"card,omitempty"`
-	Asks     bool           `json:"asks,omitempty"`     // people decide by the card what an agent may do
-	Closed   bool           `json:"closed,omitempty"`   // this is the card's final state
-	Reaction *chat.Reaction `json:"reaction,omitempty"` // to the message To
-	File     string         `json:"file,omitempty"`     // the key with which it is fetched
-	Name     string         `json:"name,omitempty"`     // of the file
-}
-
-// Door is the service's side. A terminal chooses an ID, with which those of all its messages begin, and those of what
-// answers them: after a restart it follows from an ID alone which terminal is meant.
+// Door is the service's side.
 type Door struct {
+	*api.Door
+
 	// Also serves other requests of whoever may use the socket, below /v1/; nil = nothing.
 	Also http.Handler
 
 	folder string
-	began  time.Time
 	health atomic.Pointer[door.Health]
-
-	mu        sync.Mutex
-	terminals map[string]*view // by their IDs
 }
 
 // New makes the door whose socket is in this folder, which is its own. The agents must not reach it.
-func New(folder string) (*Door, error) {
+func New(folder string, store programs.Store, log zerolog.Logger) (*Door, error) {
 	if err := checkPath(SocketPath(folder)); err != nil {
 		return nil, err
 	}
-	d := &Door{folder: folder, began: time.Now(), terminals: map[string]*view{}}
+	d := &Door{Door: api.New(channel, store, log), folder: folder}
+	d.Who = owner
 	d.health.Store(&door.Health{})
 	return d, nil
+}
+
+// owner is who sends a request: of a user of the machine it is known who he is.
+func owner(r *http.Request) programs.Token {
+	uid := UserOf(r)
+	who := programs.Token{ID: actorID(uid)}
+	if u, err := user.LookupId(strconv.Itoa(uid)); err == nil {
+		who.Name = u.Username
+	}
+	return who
 }
 
 // OwnerIDs are the IDs of those who may use the socket: the user that runs the service, and root.
 func OwnerIDs() []string { return slices.Compact([]string{actorID(os.Geteuid()), actorID(0)}) }
 
 func actorID(uid int) string { return channel + ":" + strconv.Itoa(uid) }
-
-// Channel implements [door.Door].
-func (d *Door) Channel() string { return channel }
 
 // Traits implements [door.Door].
 func (d *Door) Traits() door.Traits {
@@ -89,129 +79,94 @@ func (d *Door) Traits() door.Traits {
 // Health implements [door.Door].
 func (d *Door) Health() door.Health { return *d.health.Load() }
 
-// Reply implements [door.Door].
-func (d *Door) Reply(_ context.Context, to chat.Ref, text, idem string) (string, error) {
-	return d.show(to, idem, Event{Text: text})
-}
-
-// Post implements [door.Door].
-func (d *Door) Post(_ context.Context, to chat.Ref, card chat.Card, idem string) (string, error) {
-	return d.show(to, idem, Event{Card: &card, Asks: card.Asks})
-}
-
-// Edit implements [door.Door].
-func (d *Door) Edit(_ context.Context, cardID string, card chat.Card) error {
-	_, err := d.show(chat.Ref{ID: cardID}, "", Event{ID: cardID, Card: &card, Asks: card.Asks})
+// Run implements [door.Door]. It answers terminals until ctx is done.
+func (d *Door) Run(ctx context.Context, h door.Handler) error {
+	l, err := listen(d.folder)
+	if err != nil {
+		return i18n.Mistakef("终端入口：%v", "the terminal: %v", err)
+	}
+	ctx, end := context.WithCancel(ctx)
+	defer end()
+	go func() { _ = d.Door.Run(ctx, h) }() // without an error
+	mux := http.NewServeMux()
+	mux.Handle("/api/", d.Handler())
+	if d.Also != nil {
+		mux.Handle("/v1/", d.Also)
+	}
+	server := &http.Server{
+		Handler: onlyOwners(mux), ReadHeaderTimeout: 10 * time.Second, ConnContext: withPeer,
+		BaseContext: func(net.Listener) context.Context { return ctx },
+	}
+	defer context.AfterFunc(ctx, func() { _ = server.Close() })() // this ends Serve in any case
+	d.health.Store(&door.Health{Connected: true, Since: time.Now()})
+	err = server.Serve(l)
+	d.health.Store(&door.Health{Since: time.Now(), LastError: err})
+	if errors.Is(err, http.ErrServerClosed) {
+		return nil
+	}
 	return err
 }
 
-// Close implements [door.Door].
-func (d *Door) Close(_ context.Context, cardID string, card chat.Card) error {
-	_, err := d.show(chat.Ref{ID: cardID}, "", Event{ID: cardID, Card: &card, Asks: card.Asks, Closed: true})
-	return err
+// SocketPath is the path of the socket in its folder.
+func SocketPath(folder string) string { return filepath.Join(folder, "socket") }
+
+// longestPath is what every system takes as the address of a socket, without the final zero.
+const longestPath = 103
+
+func checkPath(path string) error {
+	if len(path) > longestPath {
+		return i18n.Mistakef(
+			"终端入口：套接字的路径有 %d 字节，系统最多接受 %d 字节，请把数据库放到更短的路径：%s",
+			"the terminal: the path of its socket has %d bytes, and systems take %d; put the database at a shorter path: %s",
+			len(path), longestPath, path)
+	}
+	return nil
 }
 
-// pace is the time between two drawings of a growing answer.
-const pace = 100 * time.Millisecond
-
-// Ready implements [door.Pacer]. The first drawing waits for nothing.
-func (d *Door) Ready(ctx context.Context, cardID string) error {
-	d.mu.Lock()
-	v := d.terminals[terminalOf(cardID)]
-	d.mu.Unlock()
-	if v == nil { // the drawing fails
-		return ctx.Err()
+// listen makes the socket, for this user alone. One that is there was left by a killed service: only one opens the
+// database beside it.
+func listen(folder string) (net.Listener, error) {
+	path := SocketPath(folder)
+	if err := errors.Join(os.MkdirAll(folder, 0o700), os.Chmod(folder, 0o700)); err != nil { // it may be older
+		return nil, err
 	}
-	select {
-	case <-time.After(v.untilNext()):
-	case <-ctx.Done():
+	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
 	}
-	return ctx.Err()
+	l, err := net.Listen("unix", path)
+	if err != nil {
+		return nil, err
+	}
+	return l, os.Chmod(path, 0o600)
 }
 
-// SetReaction implements [door.Reactor].
-func (d *Door) SetReaction(_ context.Context, to chat.Ref, r chat.Reaction) error {
-	_, err := d.show(to, "", Event{Reaction: &r})
-	return err
+// peerKey is the key of a connection's user in its context.
+type peerKey struct{}
+
+// withPeer notes who has opened a connection, as the kernel says.
+func withPeer(ctx context.Context, c net.Conn) context.Context {
+	raw, err := c.(*net.UnixConn).SyscallConn()
+	if err != nil {
+		return ctx
+	}
+	var uid int
+	var failed error
+	if raw.Control(func(fd uintptr) { uid, failed = userOf(fd) }) != nil || failed != nil {
+		return ctx
+	}
+	return context.WithValue(ctx, peerKey{}, uid)
 }
 
-// kept is how long files stay for terminals that have not fetched them yet.
-const kept = time.Hour
+// UserOf is the user who has sent a request to [Door.Also].
+func UserOf(r *http.Request) (uid int) { return r.Context().Value(peerKey{}).(int) }
 
-func filesIn(folder string) string { return filepath.Join(folder, "files") }
-
-// Upload implements [door.Attacher]: the terminal reads the file from there.
-func (d *Door) Upload(_ context.Context, _ chat.Ref, u chat.Upload) (name string, err error) {
-	folder := filesIn(d.folder)
-	if err := os.MkdirAll(folder, 0o700); err != nil {
-		return "", err
-	}
-	old, _ := os.ReadDir(folder)
-	for _, e := range old {
-		if info, err := e.Info(); err == nil && time.Since(info.ModTime()) > kept {
-			_ = os.Remove(filepath.Join(folder, e.Name()))
+// onlyOwners answers nobody but the user that runs the service, and root, even if the socket's folder lets others in.
+func onlyOwners(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if uid, ok := r.Context().Value(peerKey{}).(int); !ok || uid != 0 && uid != os.Geteuid() {
+			http.Error(w, "the socket belongs to another user", http.StatusUnauthorized)
+			return
 		}
-	}
-	name = uuid.NewString() + "-" + cmp.Or(safepath.FileName(u.Name), "file")
-	return name, os.WriteFile(filepath.Join(folder, name), u.Data, 0o600)
-}
-
-// Attach implements [door.Attacher].
-func (d *Door) Attach(_ context.Context, to chat.Ref, name, caption, idem string) (string, error) {
-	own := name[min(len(name), len(uuid.Nil.String())+1):]
-	return d.show(to, idem, Event{File: name, Name: own, Text: caption})
-}
-
-// show shows an event in the terminal of the message or card that it is about, or without one in all that talk in the
-// chat. It returns the ID of what is shown: of something new, the same for the same idempotency key, also in a later
-// process.
-func (d *Door) show(to chat.Ref, idem string, e Event) (id string, err error) {
-	e.To = to.ID
-	list, err := d.viewsOf(to)
-	shown := false
-	for terminal, v := range list {
-		if e.ID == "" && idem != "" {
-			e.ID = fmt.Sprintf("%s:%s.%s", channel, terminal, uuid.NewSHA1(uuid.Nil, []byte(to.ID+"\x00"+idem)))
-		}
-		if err = v.write(e); err == nil {
-			shown = true
-		}
-	}
-	if shown { // somewhere
-		err = nil
-	}
-	return e.ID, err
-}
-
-// terminalOf is the terminal in whose ID of a message or a card this is.
-func terminalOf(id string) string {
-	_, rest, _ := strings.Cut(id, channel+":")
-	terminal, _, _ := strings.Cut(rest, ".")
-	return terminal
-}
-
-// grace is how long a terminal that is not connected is expected back.
-const grace = 30 * time.Second
-
-var errAway = errors.New("the terminal is not connected at the moment")
-
-// viewsOf are the connected terminals that show something, by their IDs. They are none only with an error.
-func (d *Door) viewsOf(to chat.Ref) (map[string]*view, error) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	terminal, last := terminalOf(to.ID), d.began
-	list := maps.Clone(d.terminals)
-	maps.DeleteFunc(list, func(id string, v *view) bool {
-		return !v.left.IsZero() || to.ID != "" && id != terminal || to.ID == "" && v.chat != to.Key
+		next.ServeHTTP(w, r)
 	})
-	if v := d.terminals[terminal]; v != nil {
-		last = v.left
-	}
-	switch {
-	case len(list) > 0:
-		return list, nil
-	case to.ID != "" && time.Since(last) < grace:
-		return nil, errAway
-	}
-	return nil, chat.ErrUnreachable
 }

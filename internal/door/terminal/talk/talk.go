@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"magpie/internal/chat"
+	"magpie/internal/door/api"
 	"magpie/internal/door/terminal"
 	"magpie/internal/i18n"
 	"magpie/internal/safepath"
@@ -60,7 +61,7 @@ func (t *Talk) run(ctx context.Context, said string, stop <-chan os.Signal) erro
 	greeted := false
 	go func() {
 		err := t.Client.Events(ctx,
-			func(e terminal.Event) { t.later(ctx, func() error { return t.show(ctx, e) }) },
+			func(e api.Event) { t.later(ctx, func() error { return t.show(ctx, e) }) },
 			func(there bool) {
 				t.later(ctx, func() error {
 					if !there {
@@ -127,7 +128,7 @@ func (t *Talk) stop(ctx context.Context) error {
 }
 
 // press presses a button, and then tells what came of it.
-func (t *Talk) press(ctx context.Context, card string, b chat.Button, values map[string][]string) {
+func (t *Talk) press(ctx context.Context, card string, b api.Button, values map[string][]string) {
 	go func() {
 		toast, err := t.Client.Press(ctx, card, b.Action, values)
 		t.later(ctx, func() error {
@@ -138,7 +139,7 @@ func (t *Talk) press(ctx context.Context, card string, b chat.Button, values map
 }
 
 // show shows what has happened.
-func (t *Talk) show(ctx context.Context, e terminal.Event) error {
+func (t *Talk) show(ctx context.Context, e api.Event) error {
 	about := t.answer.take(e)
 	if t.typing != nil {
 		t.typing.show(ctx, e)
@@ -159,11 +160,11 @@ func (t *Talk) show(ctx context.Context, e terminal.Event) error {
 		return nil
 	}
 	last := t.answer.last
-	if c := last.Card; c != nil && slices.Contains(failures, c.State) {
-		t.note(strings.Join([]string{c.Title, c.Status, words(last)}, "\n"))
+	if slices.Contains(failures, last.State) {
+		t.note(strings.Join([]string{last.Title, last.Status, last.Text}, "\n"))
 		return ErrNoAnswer
 	}
-	_, err := fmt.Fprintln(t.Out, text.ForTerminal(words(last)))
+	_, err := fmt.Fprintln(t.Out, text.ForTerminal(last.Text))
 	return cmp.Or(err, errOver)
 }
 
@@ -187,66 +188,51 @@ var failures = []chat.CardState{chat.CardQueued, chat.CardFailed, chat.CardNeeds
 
 // answer is what is known of the answer to a message.
 type answer struct {
-	to       string         // the message
-	last     terminal.Event // its newest state: a card or a text
-	reaction chat.Reaction
+	to    string         // the message
+	last  api.Event      // its newest state: a card or a text
+	state chat.CardState // of the message
 }
 
 // take notes an event if it is about the answer, and reports whether it is.
-func (a *answer) take(e terminal.Event) bool {
+func (a *answer) take(e api.Event) bool {
 	switch {
-	case a == nil || e.File != "" || e.Asks || e.To != a.to && e.To != a.last.ID:
+	case a == nil:
 		return false
-	case e.Reaction != nil:
-		a.reaction = *e.Reaction
-	case e.Card != nil || a.last.Card == nil:
+	case e.Kind == api.Message && e.ID == a.to:
+		a.state = e.State
+		return true
+	case e.To != a.to || e.Asks:
+		return false
+	case e.Kind == api.Card, e.Kind == api.Text && a.last.Kind != api.Card: // a text may be a note during the turn
 		a.last = e
-	default:
-		return false // a note during the turn
+		return true
 	}
-	return true
+	return false
 }
 
 // isOver reports whether the answer is complete. A turn that the service was stopped in goes on when it is back.
 func (a *answer) isOver() bool {
-	c := a.last.Card
-	if c == nil {
-		return a.last.Text != ""
-	}
-	return !c.Live && (c.State != chat.CardQueued || a.reaction != chat.Working)
+	return a.last.ID != "" && !a.last.Live && (a.last.State != chat.CardQueued || a.state != chat.CardRunning)
 }
 
 // isElsewhere reports whether the message has become part of another question, which is answered.
 func (a *answer) isElsewhere() bool {
-	return a.last.ID == "" && (a.reaction == chat.Finished || a.reaction == chat.Failed)
-}
-
-// words are the words of a text, or of a card with its earlier parts.
-func words(e terminal.Event) string {
-	if e.Card == nil {
-		return e.Text
-	}
-	parts := []string{}
-	for _, p := range e.Card.Earlier {
-		parts = append(parts, p.Body)
-	}
-	parts = append(parts, e.Card.Body)
-	return strings.Join(slices.DeleteFunc(parts, func(s string) bool { return s == "" }), "\n\n")
+	return a.last.ID == "" && (a.state == chat.CardDone || a.state == chat.CardFailed)
 }
 
 // aside takes what is not the answer itself: it saves files and refuses what is asked.
-func (t *Talk) aside(ctx context.Context, e terminal.Event) {
+func (t *Talk) aside(ctx context.Context, e api.Event) {
 	switch {
-	case e.File != "":
+	case e.Kind == api.Sent:
 		t.save(ctx, e)
-	case e.Asks && e.Closed && e.Card.State == chat.CardNeedsYou:
-		for _, b := range e.Card.Buttons {
+	case e.Asks && !e.Live && e.State == chat.CardNeedsYou:
+		for _, b := range e.Buttons {
 			if b.Action.Do == chat.DoRefuse {
-				t.note(e.Card.Title + "\n" + e.Card.Body + "\n" + i18n.TerminalNobodyDecides.In(t.Lang))
+				t.note(e.Title + "\n" + e.Text + "\n" + i18n.TerminalNobodyDecides.In(t.Lang))
 				t.press(ctx, e.ID, b, nil)
 			}
 		}
-	case !e.Asks:
+	case e.Kind == api.Text:
 		t.note(e.Text)
 	}
 }
@@ -265,8 +251,8 @@ func (t *Talk) note(s string) {
 }
 
 // save saves a file in the folder, under its name or with a number before its extension, without overwriting one.
-func (t *Talk) save(ctx context.Context, e terminal.Event) {
-	name := cmp.Or(safepath.FileName(e.Name), "file")
+func (t *Talk) save(ctx context.Context, e api.Event) {
+	name := cmp.Or(safepath.FileName(e.File.Name), "file")
 	path, ext := filepath.Join(t.Folder, name), filepath.Ext(name)
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	for n := 1; errors.Is(err, os.ErrExist) && n < 1000; n++ {
@@ -274,7 +260,7 @@ func (t *Talk) save(ctx context.Context, e terminal.Event) {
 		f, err = os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	}
 	if err == nil {
-		err = errors.Join(t.Client.Fetch(ctx, e.File, f), f.Close())
+		err = errors.Join(t.Client.Fetch(ctx, *e.File, f), f.Close())
 	}
 	if err != nil {
 		t.note(i18n.TerminalFileFailed.Sprintf(t.Lang, path, err))

@@ -13,7 +13,7 @@ import (
 	"golang.org/x/term"
 
 	"magpie/internal/chat"
-	"magpie/internal/door/terminal"
+	"magpie/internal/door/api"
 	"magpie/internal/text"
 )
 
@@ -23,7 +23,7 @@ type typing struct {
 	line   *liner.State
 	prompt string            // of the line that is being typed; empty = none is
 	cards  map[string]*drawn // cards, texts and files, by their IDs
-	asks   []terminal.Event  // cards that wait for a decision, oldest first
+	asks   []api.Event       // cards that wait for a decision, oldest first
 	form   *filled           // a form that is being filled in; nil = none
 	open   string            // a line that was begun, and grows
 	broken bool              // that line was ended before its text
@@ -40,8 +40,8 @@ type drawn struct {
 // filled is a form with the values so far.
 type filled struct {
 	card   string
-	button chat.Button
-	fields []chat.Field // that are still to be asked for
+	button api.Button
+	fields []api.Field // that are still to be asked for
 	values map[string][]string
 }
 
@@ -95,25 +95,17 @@ func (v *typing) take(ctx context.Context, words string) {
 			v.form.fields = v.form.fields[1:]
 		}
 		v.fill(ctx)
-	case len(v.asks) > 0 && len(words) == 1 && words[0] >= 'a' && int(words[0]-'a') < len(buttonsOf(v.asks[0])):
+	case len(v.asks) > 0 && len(words) == 1 && words[0] >= 'a' && int(words[0]-'a') < len(v.asks[0].Buttons):
 		card := v.asks[0]
-		v.form = &filled{card: card.ID, button: buttonsOf(card)[words[0]-'a'], values: map[string][]string{}}
-		if f := card.Card.Form; f != nil && slices.Contains(f.Buttons, v.form.button) {
-			v.form.fields = f.Fields
+		v.form = &filled{card: card.ID, button: card.Buttons[words[0]-'a'], values: map[string][]string{}}
+		if v.form.button.Submits {
+			v.form.fields = card.Fields
 		}
 		v.fill(ctx)
 	case words != "":
 		v.line.AppendHistory(words)
 		v.ask(ctx, words)
 	}
-}
-
-// buttonsOf are the choices of a card.
-func buttonsOf(e terminal.Event) []chat.Button {
-	if e.Card.Form == nil {
-		return e.Card.Buttons
-	}
-	return slices.Concat(e.Card.Buttons, e.Card.Form.Buttons)
 }
 
 // fill offers the options of the next field, or after the last one presses the button. The card is drawn anew then, with
@@ -133,14 +125,14 @@ func (v *typing) fill(ctx context.Context) {
 
 // forget asks no more for a decision about a card.
 func (v *typing) forget(card string) {
-	v.asks = slices.DeleteFunc(v.asks, func(e terminal.Event) bool { return e.ID == card })
+	v.asks = slices.DeleteFunc(v.asks, func(e api.Event) bool { return e.ID == card })
 	if v.form != nil && v.form.card == card {
 		v.form = nil
 	}
 }
 
 // valuesOf are the values of a field for what was typed: options are numbers.
-func valuesOf(f chat.Field, typed string) (values []string, ok bool) {
+func valuesOf(f api.Field, typed string) (values []string, ok bool) {
 	if f.Kind == chat.Words && typed != "" {
 		return []string{typed}, true
 	}
@@ -155,42 +147,45 @@ func valuesOf(f chat.Field, typed string) (values []string, ok bool) {
 }
 
 // show shows what has happened.
-func (v *typing) show(ctx context.Context, e terminal.Event) {
+func (v *typing) show(ctx context.Context, e api.Event) {
+	if e.Kind == api.Message {
+		return
+	}
 	d, known := v.cards[e.ID]
-	if !known && e.Reaction == nil {
+	if !known {
 		d = &drawn{lines: map[string]int{}}
 		v.cards[e.ID] = d
 	}
 	switch {
-	case e.Reaction != nil, known && e.Card == nil:
-	case e.File != "":
+	case e.Kind == api.Sent && known:
+	case e.Kind == api.Sent:
 		v.save(ctx, e)
 	case e.Asks:
 		v.decide(e)
-	case e.Card != nil:
-		v.draw(d, e)
 	default:
-		v.writeAll(e.Text)
+		if !known {
+			v.endLine()
+		}
+		v.draw(d, e)
 	}
 }
 
 // decide shows what people are to decide, or how it was decided.
-func (v *typing) decide(e terminal.Event) {
-	c := e.Card
-	waits := c.State == chat.CardNeedsYou && len(buttonsOf(e)) > 0
-	if waits && !e.Closed {
+func (v *typing) decide(e api.Event) {
+	waits := e.State == chat.CardNeedsYou && len(e.Buttons) > 0
+	if waits && e.Live {
 		return // it is drawn again in a moment
 	}
 	v.forget(e.ID)
 	if !waits {
-		v.print(dim, c.Title+" · "+c.Status)
+		v.print(dim, e.Title+" · "+e.Status)
 		return
 	}
-	v.print(bold, c.Title)
-	v.writeAll(words(e))
-	v.print(dim, endPanels(c)+c.Footer)
+	v.print(bold, e.Title)
+	v.writeAll(e.Text)
+	v.print(dim, endPanels(e)+e.Footer)
 	var choices []string
-	for i, b := range buttonsOf(e) {
+	for i, b := range e.Buttons {
 		choices = append(choices, fmt.Sprintf("[%c] %s", 'a'+i, b.Label))
 	}
 	v.print(bold, strings.Join(choices, "   "))
@@ -198,10 +193,10 @@ func (v *typing) decide(e terminal.Event) {
 }
 
 // endPanels are the panels at the end of a card: details that people open in a chat.
-func endPanels(c *chat.Card) (s string) {
-	for _, p := range c.Panels {
+func endPanels(e api.Event) (s string) {
+	for _, p := range e.Panels {
 		if p.Last {
-			s += p.Title + "\n" + p.Body + "\n"
+			s += p.Title + "\n" + p.Text + "\n"
 		}
 	}
 	return s
@@ -209,41 +204,41 @@ func endPanels(c *chat.Card) (s string) {
 
 // draw prints what is new on a card: its text as it grows, a line for each step that has ended, and in a line that is
 // overwritten what is being done.
-func (v *typing) draw(d *drawn, e terminal.Event) {
-	c, runs, seen := e.Card, "", map[string]int{}
+func (v *typing) draw(d *drawn, e api.Event) {
+	runs, seen := "", map[string]int{}
 	once := func(style, line string) {
 		if seen[line]++; seen[line] > d.lines[line] {
 			d.lines[line]++
 			v.print(style, line)
 		}
 	}
-	for _, step := range stepsOf(c) {
+	for _, step := range stepsOf(e) {
 		if strings.HasPrefix(step, chat.StepRuns) {
 			runs = step
 		} else {
 			once(dim, step)
 		}
 	}
-	v.grow(d, words(e), c.Live)
-	if c.Live {
-		v.setStatus(runs, c.Status)
+	v.grow(d, e.Text, e.Live)
+	if e.Live {
+		v.setStatus(runs, e.Status)
 		return
 	}
 	v.writeAll("")
-	if c.State != chat.CardDone {
-		if c.State != "" {
-			once(bold, strings.Trim(c.Title+" · "+c.Status, " ·"))
+	if e.State != chat.CardDone {
+		if e.State != "" {
+			once(bold, strings.Trim(e.Title+" · "+e.Status, " ·"))
 		}
-		once(dim, endPanels(c))
+		once(dim, endPanels(e))
 	}
-	once(dim, c.Footer)
+	once(dim, e.Footer)
 }
 
 // stepsOf are the lines of the steps on a card's panels.
-func stepsOf(c *chat.Card) (steps []string) {
-	for _, p := range c.Panels {
+func stepsOf(e api.Event) (steps []string) {
+	for _, p := range e.Panels {
 		code := false
-		for line := range strings.Lines(p.Body) {
+		for line := range strings.Lines(p.Text) {
 			code = code != strings.HasPrefix(line, "```")
 			mark, _, _ := strings.Cut(line, " ")
 			if !code && slices.Contains([]string{chat.StepRuns, chat.StepDone, chat.StepFailed}, mark) {

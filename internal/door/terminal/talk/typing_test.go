@@ -8,7 +8,7 @@ import (
 	"pgregory.net/rapid"
 
 	"magpie/internal/chat"
-	"magpie/internal/door/terminal"
+	"magpie/internal/door/api"
 	"magpie/internal/i18n"
 )
 
@@ -27,10 +27,11 @@ func newTypist(t interface{ Setenv(string, string) }) typist {
 }
 
 // sees draws a card, and returns what is new on the terminal.
-func (y typist) sees(t *testing.T, c chat.Card) string {
+func (y typist) sees(t *testing.T, e api.Event) string {
 	t.Helper()
 	y.shown.Reset()
-	if err := y.Talk.show(t.Context(), terminal.Event{ID: "cli:t.card", To: "cli:t.1", Card: &c, Closed: !c.Live}); err != nil {
+	e.ID, e.Kind, e.To = "cli:t.card", api.Card, "cli:t.1"
+	if err := y.Talk.show(t.Context(), e); err != nil {
 		t.Fatal(err)
 	}
 	return strings.ReplaceAll(y.shown.String(), "\r\x1b[K", "⌫")
@@ -49,7 +50,7 @@ func TestALineGrows(t *testing.T) {
 		{"Once upon " + long + "\n\nAnd then.", " then.\n3s\n", true},
 		{"Once upon " + long + "\n\nAnd then.", "", true},
 	} {
-		c := chat.Card{Body: step.body, Live: !step.ended, Status: "Thinking", State: chat.CardRunning}
+		c := api.Event{Text: step.body, Live: !step.ended, Status: "Thinking", State: chat.CardRunning}
 		if step.ended {
 			c.Status, c.State, c.Footer = "", chat.CardDone, "3s"
 		}
@@ -62,7 +63,7 @@ func TestALineGrows(t *testing.T) {
 // A text that is written anew is printed again from the line that differs.
 func TestATextIsWrittenAnew(t *testing.T) {
 	y := newTypist(t)
-	live := func(body string) chat.Card { return chat.Card{Body: body, Live: true, State: chat.CardRunning} }
+	live := func(body string) api.Event { return api.Event{Text: body, Live: true, State: chat.CardRunning} }
 	for _, step := range []struct{ body, want string }{
 		{"one\ntwo\nthr", "one\ntwo\nthr"}, {"", ""}, {"one\nt", ""}, {"one\ntwo\nTHREE", "\n…\nTHREE"},
 	} {
@@ -76,23 +77,23 @@ func TestATextIsWrittenAnew(t *testing.T) {
 // looks like.
 func TestStepsAreLines(t *testing.T) {
 	y := newTypist(t)
-	panel := func(steps ...string) []chat.Panel {
-		return []chat.Panel{{Title: "steps", Body: strings.Join(steps, "\n\n")}, {Title: "Thoughts", Body: "Hm."}}
+	panel := func(steps ...string) []api.Panel {
+		return []api.Panel{{Title: "steps", Text: strings.Join(steps, "\n\n")}, {Title: "Thoughts", Text: "Hm."}}
 	}
 	ran := "✓ **Command** `ls` 1s\n```\na\n\n✓ no step\n```"
 	for _, step := range []struct {
 		name string
-		card chat.Card
+		card api.Event
 		want string
 	}{
-		{"a step runs", chat.Card{Body: "I look", Live: true, Status: "Running 5s", Panels: panel("▸ **Command** `ls`")},
+		{"a step runs", api.Event{Text: "I look", Live: true, Status: "Running 5s", Panels: panel("▸ **Command** `ls`")},
 			"I look\n▸ Command `ls` · Running 5s"},
-		{"it has ended", chat.Card{Body: "I look", Live: true, Status: "Thinking", Panels: panel(ran)},
+		{"it has ended", api.Event{Text: "I look", Live: true, Status: "Thinking", Panels: panel(ran)},
 			"⌫✓ Command `ls` 1s\nThinking"},
-		{"the same once more", chat.Card{Body: "I look", Live: true, Status: "Thinking",
+		{"the same once more", api.Event{Text: "I look", Live: true, Status: "Thinking",
 			Panels: panel(ran, "✓ **Command** `ls` 1s", "✗ **Read** `x`")}, "⌫✓ Command `ls` 1s\n✗ Read `x`\nThinking"},
-		{"the text goes on", chat.Card{Body: "I look\n\nIt is a", State: chat.CardDone, Footer: "3s",
-			Panels: append(panel(ran, "✓ **Command** `ls` 1s", "✗ **Read** `x`"), chat.Panel{Title: "Details", Body: "9 tokens", Last: true})},
+		{"the text goes on", api.Event{Text: "I look\n\nIt is a", State: chat.CardDone, Footer: "3s",
+			Panels: append(panel(ran, "✓ **Command** `ls` 1s", "✗ **Read** `x`"), api.Panel{Title: "Details", Text: "9 tokens", Last: true})},
 			"⌫\nIt is a\n3s\n"},
 	} {
 		if got := y.sees(t, step.card); got != step.want {
@@ -105,7 +106,7 @@ func TestStepsAreLines(t *testing.T) {
 func TestPanelsArePrinted(t *testing.T) {
 	for _, state := range []chat.CardState{"", chat.CardFailed} {
 		y := newTypist(t)
-		got := y.sees(t, chat.Card{State: state, Body: "Costs", Panels: []chat.Panel{{Title: "By time", Body: "- Monday", Last: true}}})
+		got := y.sees(t, api.Event{State: state, Text: "Costs", Panels: []api.Panel{{Title: "By time", Text: "- Monday", Last: true}}})
 		if !strings.HasPrefix(got, "Costs\n") || !strings.HasSuffix(got, "By time\n- Monday\n") {
 			t.Errorf("%q: drawn as %q", state, got)
 		}
@@ -121,7 +122,7 @@ func TestAGrowingTextStandsThereOnce(t *testing.T) {
 		said, printed := 0, ""
 		for _, cut := range append(cuts, len([]rune(all))) {
 			said = max(said, cut)
-			printed += y.sees(t, chat.Card{Body: string([]rune(all)[:said]), Live: true})
+			printed += y.sees(t, api.Event{Text: string([]rune(all)[:said]), Live: true})
 		}
 		if printed != all {
 			r.Fatalf("%q is drawn as %q", all, printed)
@@ -130,7 +131,7 @@ func TestAGrowingTextStandsThereOnce(t *testing.T) {
 }
 
 func TestWhatIsTypedIntoAField(t *testing.T) {
-	options := []chat.Option{{Value: "x"}, {Value: "y"}}
+	options := []api.Option{{Value: "x"}, {Value: "y"}}
 	for _, tc := range []struct {
 		kind     chat.FieldKind
 		required bool
@@ -143,7 +144,7 @@ func TestWhatIsTypedIntoAField(t *testing.T) {
 		{chat.Many, true, "3", "", false}, {chat.Many, false, "one", "", false},
 		{chat.Words, true, "some words", "some words", true}, {chat.Words, true, "", "", false}, {chat.Words, false, "", "", true},
 	} {
-		got, ok := valuesOf(chat.Field{Kind: tc.kind, Required: tc.required, Options: options}, tc.typed)
+		got, ok := valuesOf(api.Field{Kind: tc.kind, Required: tc.required, Options: options}, tc.typed)
 		if ok != tc.ok || ok && strings.Join(got, " ") != tc.want {
 			t.Errorf("%+v: %q, %v", tc, got, ok)
 		}
