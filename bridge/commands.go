@@ -26,6 +26,7 @@ import (
 	"magpie/bridge/workqueue"
 	"magpie/contextmgr"
 	"magpie/db"
+	"magpie/db/schedules"
 	"magpie/internal/chat"
 	"magpie/internal/claude"
 	"magpie/internal/i18n"
@@ -111,6 +112,7 @@ type commandSet struct {
 	languages language.Chooser
 	pool      *claude.Pool
 	history   historyWriter
+	schedules schedules.Store
 	files     *attachment.Store
 	turns     *turnQueue
 	busy      *busyChats

@@ -50,7 +50,7 @@ func (cs *commandSet) digest(ctx context.Context, o invocation) (commandResult, 
 }
 
 func (cs *commandSet) showDigest(ctx context.Context, o invocation) (commandResult, error) {
-	list, err := cs.db.Schedules().Digests(ctx)
+	list, err := cs.schedules.Digests(ctx)
 	if err != nil {
 		return commandResult{}, err
 	}

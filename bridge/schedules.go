@@ -88,7 +88,7 @@ func (cs *commandSet) addSchedule(ctx context.Context, o invocation, s schedules
 		return o.say(i18n.ScheduleCommand)
 	}
 	var err error
-	if s.Number, err = clock.Number(ctx, cs.db.Schedules(), o.Key, s.State); errors.Is(err, clock.ErrTooMany) {
+	if s.Number, err = clock.Number(ctx, cs.schedules, o.Key, s.State); errors.Is(err, clock.ErrTooMany) {
 		return o.say(i18n.ScheduleTooMany, clock.MaxSchedules)
 	} else if err != nil {
 		return commandResult{}, err
@@ -107,7 +107,7 @@ func (cs *commandSet) trigger(ctx context.Context, o invocation) (commandResult,
 	if task == "" || !triggerName.MatchString(name) {
 		return o.say(i18n.TriggerUsage)
 	}
-	list, err := cs.db.Schedules().Named(ctx, name)
+	list, err := cs.schedules.Named(ctx, name)
 	if err != nil {
 		return commandResult{}, err
 	} else if slices.ContainsFunc(list, func(s schedules.Schedule) bool { return s.Key == o.Key }) {
@@ -132,7 +132,7 @@ var scheduleVerbs = map[string]string{
 // schedule is the command /schedule.
 func (cs *commandSet) schedule(ctx context.Context, o invocation) (commandResult, error) {
 	words := strings.Fields(o.args)
-	list, err := cs.db.Schedules().Of(ctx, o.Key)
+	list, err := cs.schedules.Of(ctx, o.Key)
 	switch {
 	case err != nil:
 		return commandResult{}, err
@@ -305,7 +305,7 @@ func (cs *commandSet) Lang(ctx context.Context, key chat.Key) i18n.Lang {
 
 // Waits implements [clock.Bridge].
 func (cs *commandSet) Waits(ctx context.Context, key chat.Key, id string) (bool, error) {
-	return cs.db.Schedules().Waits(ctx, key, db.PressID(id))
+	return cs.schedules.Waits(ctx, key, db.PressID(id))
 }
 
 // Wake implements [clock.Bridge].

@@ -77,21 +77,7 @@ func New(config Config, store *db.DB, pool *claude.Pool, messenger delivery.Mess
 		Pool: pool, Out: out, Jobs: aside, Log: log, Patience: login.Patience, LoggedIn: limits.loggedIn,
 	}
 	authorizer := access.NewAuthorizer(cfg.Access, store.Access(), cfg.Departments, cfg.Waits.Departments, log)
-	app := access.App{
-		ID: cfg.App, Channel: cfg.AppChannel, Founder: cfg.Founder, Found: cfg.Found, Lang: languages.OfOwner,
-		Leads: store.Place().Leads, Place: store.Place(),
-	}
-	var further []*access.Ownership
-	for _, a := range cfg.Apps {
-		a.Lang, a.Leads, a.Place, a.Named = languages.OfUser, store.Place().Leads, store.Place(), true
-		further = append(further, access.NewOwnership(a, store.Access(), out, authorizer, log))
-	}
-	control := access.Control{
-		Apps:       further,
-		Authorizer: authorizer,
-		Ownership:  access.NewOwnership(app, store.Access(), out, authorizer, log),
-		Requests:   access.NewRequests(authorizer, store, outbox, languages, cfg.Secrets, log),
-	}
+	control := newControl(cfg, store, out, outbox, authorizer, languages, log)
 	overheard := overheard.New(
 		cfg.Groups, store, authorizer, cfg.Context, cfg.Waits.Overheard, cfg.redactForHistory)
 	cutOff := &cutOffTurns{
@@ -116,10 +102,10 @@ func New(config Config, store *db.DB, pool *claude.Pool, messenger delivery.Mess
 	commands := &commandSet{
 		cfg: cfg, places: places, db: store, log: log, context: manager, zone: zone, access: authorizer, languages: languages,
 		pool: pool, history: history, files: files, turns: turns, busy: busy, asks: approvals, cutOff: cutOff,
-		outbox: outbox, reactions: reactions, upkeep: upkeep, ahead: ahead, budget: budget, limits: limits,
+		schedules: store.Schedules(), outbox: outbox, reactions: reactions, upkeep: upkeep, ahead: ahead, budget: budget, limits: limits,
 		servers: servers, logins: logins, jobs: aside,
 	}
-	commands.clock = clock.New(store.Schedules(), commands, store.Place().Require, log)
+	commands.clock = clock.New(commands.schedules, commands, store.Place().Require, log)
 	runner := &turnRunner{
 		cfg: cfg, places: places, db: store, pool: pool, context: manager, history: history, busy: busy, display: display,
 		budget: budget, access: authorizer, approvals: approvals, overheard: overheard, files: files, specs: specs,
@@ -153,4 +139,25 @@ func New(config Config, store *db.DB, pool *claude.Pool, messenger delivery.Mess
 	b.SetBudget(cfg.Budget)
 	b.SetAccess(cfg.Access)
 	return b
+}
+
+// newControl makes what decides who may do what. Each app has an owner.
+func newControl(
+	cfg *Config, store *db.DB, out delivery.RedactingMessenger, outbox *delivery.Outbox, authorizer *access.Authorizer,
+	languages language.Chooser, log zerolog.Logger,
+) access.Control {
+	app := access.App{
+		ID: cfg.App, Channel: cfg.AppChannel, Founder: cfg.Founder, Found: cfg.Found, Lang: languages.OfOwner,
+		Leads: store.Place().Leads, Place: store.Place(),
+	}
+	control := access.Control{
+		Authorizer: authorizer,
+		Ownership:  access.NewOwnership(app, store.Access(), out, authorizer, log),
+		Requests:   access.NewRequests(authorizer, store, outbox, languages, cfg.Secrets, log),
+	}
+	for _, a := range cfg.Apps {
+		a.Lang, a.Leads, a.Place, a.Named = languages.OfUser, store.Place().Leads, store.Place(), true
+		control.Apps = append(control.Apps, access.NewOwnership(a, store.Access(), out, authorizer, log))
+	}
+	return control
 }
