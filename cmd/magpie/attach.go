@@ -35,7 +35,6 @@ type attachCmd struct {
 type (
 	attachRequest struct {
 		Chat string
-		Pid  int
 		Lang i18n.Lang
 	}
 	attachAnswer struct {
@@ -80,26 +79,28 @@ func (p *program) attach(w http.ResponseWriter, r *http.Request) {
 		session, key, keyErr = asked.Chat, terminal.Main, nil
 		key.ID = session
 	}
-	if err != nil || keyErr != nil || asked.Pid <= 1 {
+	if err != nil || keyErr != nil {
 		http.Error(w, "no request for a chat", http.StatusBadRequest)
 		return
 	}
-	got := attachAnswer{Problem: attachOtherUser}
-	if terminal.UserOf(r) == os.Geteuid() { // otherwise its files would belong to root
+	got, peer := attachAnswer{Problem: attachOtherUser}, terminal.PeerOf(r)
+	if peer.PID == 0 {
+		got.Problem = attachUnseen
+	} else if peer.UID == os.Geteuid() { // otherwise its files would belong to root
 		if session != "" {
 			got = p.adopt(r.Context(), key, session, asked.Lang)
 		} else {
 			got.Problem = ""
 		}
 		if got.Problem == "" {
-			got = p.attachTo(r.Context(), key, asked)
+			got = p.attachTo(r.Context(), key, peer.PID, asked.Lang)
 		}
 	}
 	_ = json.NewEncoder(w).Encode(got) // fails only if the command has gone
 }
 
-func (p *program) attachTo(ctx context.Context, key chat.Key, asked attachRequest) attachAnswer {
-	l, launch, err := p.bridge.Attach(ctx, key, asked.Pid)
+func (p *program) attachTo(ctx context.Context, key chat.Key, pid int, lang i18n.Lang) attachAnswer {
+	l, launch, err := p.bridge.Attach(ctx, key, pid)
 	switch lost := new(claude.LostError); {
 	case err == nil:
 		return attachAnswer{Path: launch.Cmd.Path, Args: launch.Cmd.Args, Env: launch.Env, Dir: launch.Cmd.Dir}
@@ -116,7 +117,7 @@ func (p *program) attachTo(ctx context.Context, key chat.Key, asked attachReques
 	case errors.Is(err, handoff.ErrUnseen):
 		return attachAnswer{Problem: attachUnseen}
 	}
-	return p.refuse(key, asked.Lang, err)
+	return p.refuse(key, lang, err)
 }
 
 // errNoTerminal means that there is nobody to type.
@@ -150,7 +151,7 @@ func (c attachCmd) Run(ctx context.Context) error {
 		return err
 	}
 	var got attachAnswer
-	err = client.Call(ctx, http.MethodPost, "attach", attachRequest{key, os.Getpid(), userLang()}, &got)
+	err = client.Call(ctx, http.MethodPost, "attach", attachRequest{key, userLang()}, &got)
 	if err != nil {
 		return i18n.Mistakef("服务没有照办：%v", "the service has not done it: %v", err)
 	}

@@ -2,11 +2,12 @@ package terminal
 
 import "golang.org/x/sys/unix"
 
-// userOf is the user at the other end of a unix socket.
-func userOf(fd uintptr) (uid int, err error) {
+// peerOf is the process at the other end of a unix socket.
+func peerOf(fd uintptr) (p Peer, err error) {
 	peer, err := unix.GetsockoptXucred(int(fd), unix.SOL_LOCAL, unix.LOCAL_PEERCRED)
 	if err != nil {
-		return 0, err
+		return p, err
 	}
-	return int(peer.Uid), nil
+	pid, err := unix.GetsockoptInt(int(fd), unix.SOL_LOCAL, unix.LOCAL_PEERPID)
+	return Peer{int(peer.Uid), pid}, err
 }

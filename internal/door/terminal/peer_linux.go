@@ -2,11 +2,11 @@ package terminal
 
 import "golang.org/x/sys/unix"
 
-// userOf is the user at the other end of a unix socket.
-func userOf(fd uintptr) (uid int, err error) {
+// peerOf is the process at the other end of a unix socket.
+func peerOf(fd uintptr) (p Peer, err error) {
 	peer, err := unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED)
 	if err != nil {
-		return 0, err
+		return p, err
 	}
-	return int(peer.Uid), nil
+	return Peer{int(peer.Uid), int(peer.Pid)}, nil
 }

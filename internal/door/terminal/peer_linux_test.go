@@ -2,8 +2,10 @@ package terminal
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -18,7 +20,10 @@ import (
 const foreignerEnv = "MAGPIE_TEST_FOREIGNER"
 
 func TestMain(m *testing.M) {
-	if folder := os.Getenv(foreignerEnv); folder != "" {
+	if folder := os.Getenv(foreignerEnv); folder != "" && os.Getpid() == 1 {
+		fmt.Println(seenInContainer(folder))
+		return
+	} else if folder != "" {
 		fmt.Println(sayAsForeigner(folder))
 		return
 	}
@@ -34,6 +39,37 @@ func sayAsForeigner(folder string) error {
 	}
 	said := c.Say(ctx, c.NextID(), "hello")
 	return errors.Join(said, c.Events(ctx, func(api.Event) {}, func(bool) { stop() }))
+}
+
+// seenInContainer is as which process the service sees this one.
+func seenInContainer(folder string) (p Peer, err error) {
+	c, err := Dial(context.Background(), folder, Main)
+	if err != nil {
+		return p, err
+	}
+	return p, c.Call(context.Background(), http.MethodGet, "peer", nil, &p)
+}
+
+// A process says nothing of its own number, which can be another one where it runs.
+func TestTheKernelSaysWhichProcessThereIs(t *testing.T) {
+	r := newRig(t)
+	r.kill()
+	r.also = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { _ = json.NewEncoder(w).Encode(PeerOf(r)) })
+	r.start()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command("unshare", "--user", "--map-root-user", "--pid", "--fork", self)
+	cmd.Env = []string{foreignerEnv + "=" + r.folder}
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Skipf("no namespaces here: %v: %s", err, out)
+	}
+	var p Peer
+	if _, err := fmt.Sscanf(string(out), "{%d %d} <nil>", &p.UID, &p.PID); err != nil || p.PID <= 1 || p.UID != os.Geteuid() {
+		t.Errorf("the first process of a container is seen as %s", out)
+	}
 }
 
 // Another user of the machine is refused by the kernel while the folder is closed, and by the service if somebody has

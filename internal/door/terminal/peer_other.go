@@ -4,5 +4,5 @@ package terminal
 
 import "os"
 
-// userOf takes everybody for this user: only the folder keeps others out.
-func userOf(uintptr) (uid int, err error) { return os.Geteuid(), nil }
+// peerOf takes everybody for this user: only the folder keeps others out.
+func peerOf(uintptr) (p Peer, err error) { return Peer{UID: os.Geteuid()}, nil }

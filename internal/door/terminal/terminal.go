@@ -58,7 +58,7 @@ func New(folder string, store programs.Store, log zerolog.Logger) (*Door, error)
 
 // owner is who sends a request: of a user of the machine it is known who he is.
 func owner(r *http.Request) programs.Token {
-	uid := UserOf(r)
+	uid := PeerOf(r).UID
 	who := programs.Token{ID: actorID(uid)}
 	if u, err := user.LookupId(strconv.Itoa(uid)); err == nil {
 		who.Name = u.Username
@@ -140,7 +140,13 @@ func listen(folder string) (net.Listener, error) {
 	return l, os.Chmod(path, 0o600)
 }
 
-// peerKey is the key of a connection's user in its context.
+// Peer is a process that has connected, as the kernel says. It may become another program without a new number.
+type Peer struct {
+	UID int
+	PID int // 0 = this process cannot see it, as one outside of its container, or the system does not tell
+}
+
+// peerKey is the key of a connection's peer in its context.
 type peerKey struct{}
 
 // withPeer notes who has opened a connection, as the kernel says.
@@ -149,21 +155,21 @@ func withPeer(ctx context.Context, c net.Conn) context.Context {
 	if err != nil {
 		return ctx
 	}
-	var uid int
+	var peer Peer
 	var failed error
-	if raw.Control(func(fd uintptr) { uid, failed = userOf(fd) }) != nil || failed != nil {
+	if raw.Control(func(fd uintptr) { peer, failed = peerOf(fd) }) != nil || failed != nil {
 		return ctx
 	}
-	return context.WithValue(ctx, peerKey{}, uid)
+	return context.WithValue(ctx, peerKey{}, peer)
 }
 
-// UserOf is the user who has sent a request to [Door.Also].
-func UserOf(r *http.Request) (uid int) { return r.Context().Value(peerKey{}).(int) }
+// PeerOf is who has sent a request to [Door.Also].
+func PeerOf(r *http.Request) Peer { return r.Context().Value(peerKey{}).(Peer) }
 
 // onlyOwners answers nobody but the user that runs the service, and root, even if the socket's folder lets others in.
 func onlyOwners(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if uid, ok := r.Context().Value(peerKey{}).(int); !ok || uid != 0 && uid != os.Geteuid() {
+		if p, ok := r.Context().Value(peerKey{}).(Peer); !ok || p.UID != 0 && p.UID != os.Geteuid() {
 			http.Error(w, "the socket belongs to another user", http.StatusUnauthorized)
 			return
 		}

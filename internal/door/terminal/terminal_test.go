@@ -69,6 +69,7 @@ type rig struct {
 	store  *db.DB
 	door   *Door
 	h      *handler
+	also   http.Handler
 	kill   func()
 }
 
@@ -97,7 +98,7 @@ func (r *rig) start() {
 	if err != nil {
 		r.Fatal(err)
 	}
-	r.door = d
+	r.door, d.Also = d, r.also
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() { done <- d.Run(ctx, r.h) }()
