@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"magpie/db/dbtest"
 	"magpie/db/programs"
 	"magpie/internal/chat"
 	"magpie/internal/claude/claudetest"
@@ -42,10 +43,14 @@ func hasTyped(t *testing.T) func(*config.Config) {
 func newHandoffRig(t *testing.T, command string, change ...func(*config.Config)) *chatRig {
 	t.Helper()
 	r := newChatRig(t, append([]func(*config.Config){func(c *config.Config) { c.Claude.Command = command }}, change...)...)
+	r.letUserAdminister()
+	return r
+}
+
+func (r *rig) letUserAdminister() {
 	rules := r.cfg.Access
 	rules.Admins = []string{r.user.OpenID}
 	r.setAccess(rules)
-	return r
 }
 
 // attach is magpie attach of the private chat.
@@ -208,6 +213,44 @@ func TestAChatGoesOnInATerminal(t *testing.T) {
 			t.Errorf("%d chats are still in a terminal", n)
 		}
 	})
+}
+
+// The terminal is at the machine of another bridge than the one where everything arrives: that one stores what is typed and
+// ends it. When it has gone, nobody there could take the chat back; it goes on without the terminal.
+func TestATerminalAtAnotherBridge(t *testing.T) {
+	dbtest.OfPostgres(t)
+	r := newHandoffRig(t, claudetest.Command(t))
+	r.ask("asked in Feishu")
+	session := r.chatNow().Session.ID
+	b := &chatRig{r.beside(), r.config}
+	b.letUserAdminister()
+	who := r.attached()
+	r.types(who, "typed in the CLI")
+	waits := r.sim.Say(r.chat, r.user, "asked meanwhile")
+	r.shows(r.chat, waits, "goes on in a terminal")
+	r.sim.Say(r.chat, r.user, "/handoff back")
+	if got := visibleText(r.answer(r.chat, waits)); !strings.Contains(got, "asked meanwhile") {
+		t.Errorf("answer %q", got)
+	}
+	who.exit()
+	r.isWhole(session, "asked in Feishu", "typed in the CLI", "asked meanwhile")
+
+	who = r.attached()
+	r.types(who, "typed before the bridge ended")
+	r.until("what was typed to be in the History", func() bool {
+		return r.count(`SELECT COUNT(*) FROM messages WHERE content = 'typed before the bridge ended'`) == 1
+	})
+	terminal := r.terminalPid()
+	r.stop()
+	waits = b.sim.Say(b.chat, b.user, "asked when it has gone")
+	b.shows(b.chat, waits, "goes on in a terminal")
+	b.sim.Say(b.chat, b.user, "/handoff back")
+	if got := visibleText(b.answer(b.chat, waits)); !strings.Contains(got, "asked when it has gone") {
+		t.Errorf("answer %q", got)
+	}
+	r.isOnce("asked in Feishu", "typed in the CLI", "asked meanwhile", "typed before the bridge ended", "asked when it has gone")
+	must(t, syscall.Kill(terminal, syscall.SIGTERM))
+	who.exit()
 }
 
 // A chat that a program has begun over HTTP goes on at both kinds of terminal, and over HTTP again.
