@@ -148,6 +148,7 @@ func TestTheAPIIsAsDescribed(t *testing.T) {
 	d.call("POST", "/v1/chat/completions", asks)
 	r.sql(`UPDATE grants SET state = 'ignored' WHERE subject LIKE 'http:%'`)
 	d.call("POST", "/v1/chat/completions", asks)
+	d.call("POST", room+"/presses", press)
 	for path, item := range doc.Paths.Map() {
 		for method, op := range item.Operations() {
 			for status := range op.Responses.Map() {

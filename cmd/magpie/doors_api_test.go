@@ -144,7 +144,7 @@ func (r *apiRoom) take(event string) {
 	var e api.Event
 	must(r.house.service, json.Unmarshal([]byte(event), &e))
 	var file []byte
-	if e.Kind == api.Sent {
+	if e.Kind == api.KindFile {
 		resp, err := r.house.call(r.house.Context(), http.MethodGet, e.File.URL, http.Header{}, nil)
 		must(r.house.service, err)
 		file, err = io.ReadAll(resp.Body)
@@ -161,7 +161,7 @@ func (r *apiRoom) Say(_ doortest.Person, text string) string {
 		got, _ := r.house.gets(r.path+"/messages", http.Header{"Idempotency-Key": {key}}, map[string]string{"text": text})
 		stored <- got.Get("id").String() // until the test ends
 	}()
-	id := api.MessageID(chat.HTTP, key)
+	id := api.MessageID(chat.HTTP, key, "")
 	select {
 	case got := <-stored:
 		if got != id {

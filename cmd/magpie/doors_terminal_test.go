@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"os"
 	"path/filepath"
@@ -88,7 +87,7 @@ func (h terminalHouse) Open(int) doortest.Room {
 	ctx := h.Context()
 	client, err := terminal.Dial(ctx, h.folder, chat.Key{Channel: terminal.Main.Channel, Kind: "chat", ID: uuid.NewString()})
 	must(h.service, err)
-	r := &terminalRoom{Client: client, shownThere: shownThere{news: h.news}, house: h, said: map[string]string{}}
+	r := &terminalRoom{Client: client, shownThere: shownThere{news: h.news}, house: h, said: map[string]string{}, keys: map[string]string{}}
 	here, once := make(chan struct{}), sync.Once{}
 	go func() {
 		_ = client.Events(ctx, r.take, func(bool) { once.Do(func() { close(here) }) }) // until the test ends
@@ -111,7 +110,7 @@ type shownItem struct {
 
 // show takes in an event, with the content of its file.
 func (r *shownThere) show(e api.Event, data []byte) {
-	if e.Kind == api.Message {
+	if e.Kind == api.KindMessage {
 		return
 	}
 	s := doortest.Shown{ID: e.ID, Live: e.Live, Data: data, Text: strings.TrimSpace(e.Status + "\n" + e.Text)}
@@ -150,28 +149,30 @@ func (r *shownThere) Answers(id string) (list []doortest.Shown) {
 type terminalRoom struct {
 	*terminal.Client
 	shownThere
-	house terminalHouse
-	said  map[string]string // texts by ID
+	house      terminalHouse
+	said, keys map[string]string // texts and idempotency keys by ID
 }
 
 // take takes in an event.
 func (r *terminalRoom) take(e api.Event) {
-	var file bytes.Buffer
-	if e.Kind == api.Sent {
-		if err := r.Fetch(r.house.Context(), *e.File, &file); err != nil {
+	var file []byte
+	if e.Kind == api.KindFile {
+		var err error
+		if file, err = r.Fetch(r.house.Context(), *e.File); err != nil {
 			r.house.Errorf("the file: %v", err)
 		}
 	}
-	r.show(e, file.Bytes())
+	r.show(e, file)
 }
 
 func (r *terminalRoom) Say(_ doortest.Person, text string) string {
-	id := r.NextID()
-	r.said[id] = text
+	key := uuid.NewString()
+	id := r.ID(key)
+	r.said[id], r.keys[id] = text, key
 	stored, died := make(chan struct{}), r.house.done
 	go func() {
 		defer close(stored)
-		_ = r.Client.Say(r.house.Context(), id, text) // until the test ends
+		_ = r.Client.Say(r.house.Context(), key, text) // until the test ends
 	}()
 	select {
 	case <-stored:
@@ -181,7 +182,7 @@ func (r *terminalRoom) Say(_ doortest.Person, text string) string {
 }
 
 func (r *terminalRoom) Again(id string) {
-	must(r.house.service, r.Client.Say(r.house.Context(), id, r.said[id]))
+	must(r.house.service, r.Client.Say(r.house.Context(), r.keys[id], r.said[id]))
 }
 
 func (r *terminalRoom) Press(_ doortest.Person, on doortest.Shown, a chat.Action) (string, error) {

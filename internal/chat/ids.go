@@ -94,8 +94,8 @@ func ChannelOf(id string) string {
 	return feishu
 }
 
-// IsLocal reports whether what a channel brings comes from one machine and can be shown only there, as at its terminal.
-// Feishu delivers to all machines, and what is shown over HTTP goes through the database.
+// IsLocal reports whether what a channel brings comes from people of one machine, as at its terminal: those of another
+// machine may have the same IDs. Feishu delivers to all machines, and tokens of HTTP are known to all.
 func IsLocal(channel string) bool { return channel == Terminal }
 
 // Channel is the channel at which something is shown: an answer goes where its question came from, whatever the chat's

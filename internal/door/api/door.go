@@ -147,16 +147,29 @@ func (d *Door) SetReaction(ctx context.Context, to chat.Ref, r chat.Reaction) er
 	return err
 }
 
-// howOf is how a message came in, see [Door.messageID].
+// howOf is how a message came in, see [messageID].
 func (d *Door) howOf(message string) string {
 	how, _, _ := strings.Cut(strings.TrimPrefix(message, d.channel+":"), "-")
 	return how
 }
 
 // The ID of what is shown begins with that of its room, so that a card alone says where it is. That of something which
-// answers a message goes on with how the message came in.
+// answers something goes on with how that came in, and ends with its terminal if there is one.
 func (d *Door) showingID(to chat.Ref, idem string) string {
-	return d.channel + ":" + roomID(to.Key) + "." + d.howOf(to.ID) + "-" + uuid.NewSHA1(uuid.Nil, []byte(to.ID+"\x00"+idem)).String()
+	id := d.channel + ":" + roomID(to.Key) + "." + d.howOf(to.ID) + "-" + uuid.NewSHA1(uuid.Nil, []byte(to.ID+"\x00"+idem)).String()
+	if terminal := TerminalOf(to.ID); terminal != "" {
+		id += "." + terminal
+	}
+	return id
+}
+
+// TerminalOf is the terminal at which a message was written, or what answers it is shown; empty = none. Terminals are UUIDs.
+func TerminalOf(id string) string {
+	last := id[strings.LastIndexByte(id, '.')+1:]
+	if chat.ChannelOf(id) != chat.Terminal || uuid.Validate(last) != nil {
+		return ""
+	}
+	return last
 }
 
 // roomOf is the room in whose ID of a text or card this is.
@@ -190,7 +203,7 @@ func (d *Door) begin(ctx context.Context, to chat.Ref, idem string, s shown) (id
 		return "", chat.ErrUnreachable
 	}
 	if s.Asks && d.Who != nil {
-		if err := d.hub.reaches(to.Key, d.began); err != nil {
+		if err := d.hub.reaches(watcher{to.Key, TerminalOf(to.ID)}, d.began); err != nil {
 			return "", err
 		}
 	}
@@ -263,8 +276,14 @@ func (d *Door) refuse(ctx context.Context, key chat.Key, card string, s shown) {
 // hub tells who waits for something that it has changed.
 type hub struct {
 	mu      sync.Mutex
-	waiting map[chat.Key]map[chan struct{}]bool
-	left    map[chat.Key]time.Time // when the last one has left, a short while ago
+	waiting map[chat.Key]map[chan struct{}]string // the terminal; empty = none
+	left    map[watcher]time.Time                 // when it has left, a short while ago; without a terminal, when any has
+}
+
+// watcher is a terminal in a chat; without one, anybody there.
+type watcher struct {
+	key      chat.Key
+	terminal string
 }
 
 // grace is how long somebody who is not connected is expected back.
@@ -272,14 +291,17 @@ const grace = 30 * time.Second
 
 var errNobody = errors.New("nobody is connected at the moment")
 
-// reaches returns [chat.ErrUnreachable] if nobody waits at this bridge for something in a chat, or another error if somebody
-// may be back in a moment.
-func (h *hub) reaches(key chat.Key, began time.Time) error {
+// reaches returns [chat.ErrUnreachable] if a watcher is not connected to this bridge, or another error if it may be back in a
+// moment.
+func (h *hub) reaches(w watcher, began time.Time) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	switch left, ok := h.left[key]; {
-	case len(h.waiting[key]) > 0:
-		return nil
+	for _, terminal := range h.waiting[w.key] {
+		if terminal == w.terminal || w.terminal == "" {
+			return nil
+		}
+	}
+	switch left, ok := h.left[w]; {
 	case ok && time.Since(left) < grace, !ok && time.Since(began) < grace:
 		return errNobody
 	}
@@ -287,25 +309,25 @@ func (h *hub) reaches(key chat.Key, began time.Time) error {
 }
 
 // watch returns a channel that gets a value after each change in a chat at this bridge; several may become one.
-func (h *hub) watch(key chat.Key) (changes <-chan struct{}, leave func()) {
+func (h *hub) watch(key chat.Key, terminal string) (changes <-chan struct{}, leave func()) {
 	c := make(chan struct{}, 1)
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.waiting == nil {
-		h.waiting, h.left = map[chat.Key]map[chan struct{}]bool{}, map[chat.Key]time.Time{}
+		h.waiting, h.left = map[chat.Key]map[chan struct{}]string{}, map[watcher]time.Time{}
 	}
 	if h.waiting[key] == nil {
-		h.waiting[key] = map[chan struct{}]bool{}
+		h.waiting[key] = map[chan struct{}]string{}
 	}
-	h.waiting[key][c] = true
+	h.waiting[key][c] = terminal
 	return c, func() {
 		h.mu.Lock()
 		defer h.mu.Unlock()
 		if delete(h.waiting[key], c); len(h.waiting[key]) == 0 {
 			delete(h.waiting, key)
-			maps.DeleteFunc(h.left, func(_ chat.Key, left time.Time) bool { return time.Since(left) > grace })
-			h.left[key] = time.Now()
 		}
+		maps.DeleteFunc(h.left, func(_ watcher, left time.Time) bool { return time.Since(left) > grace })
+		h.left[watcher{key, terminal}], h.left[watcher{key: key}] = time.Now(), time.Now()
 	}
 }
 

@@ -139,5 +139,5 @@ func (d *Door) file(w http.ResponseWriter, r *http.Request, _ programs.Token, ke
 
 // fileURL is where a program gets a file.
 func fileURL(key chat.Key, id string) string {
-	return "/api/chats/" + key.String() + "/files/" + url.PathEscape(id)
+	return "/api/chats/" + url.PathEscape(key.String()) + "/files/" + url.PathEscape(id)
 }

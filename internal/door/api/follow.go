@@ -29,7 +29,7 @@ const poll = 500 * time.Millisecond
 // follow waits for the answer to a message, and calls grow with the text so far whenever it has changed. What was shown in
 // the chat up to the number after does not count.
 func (d *Door) follow(ctx context.Context, key chat.Key, message string, after int64, grow func(text string)) (answer, error) {
-	changes, leave := d.hub.watch(key)
+	changes, leave := d.hub.watch(key, "")
 	defer leave()
 	var last string
 	var failing, ended time.Time // since when

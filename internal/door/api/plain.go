@@ -45,7 +45,7 @@ func (d *Door) ofChats() map[string]chatHandler {
 func (d *Door) inChat(handle chatHandler) handler {
 	return func(w http.ResponseWriter, r *http.Request, t programs.Token) error {
 		key, err := chat.ParseKey(r.PathValue("chat"))
-		if err != nil || key.Validate() != nil || key.IsPerson() {
+		if err != nil || key.Validate() != nil || key.IsPerson() || key.Channel == chat.Terminal && key.Kind != "chat" {
 			return errNoChat
 		} else if d.Who != nil {
 			return handle(w, r, t, key)
@@ -113,7 +113,7 @@ func (d *Door) stop(w http.ResponseWriter, r *http.Request, t programs.Token, ke
 func (d *Door) takePlain(
 	w http.ResponseWriter, r *http.Request, t programs.Token, key chat.Key, text string, files []attached,
 ) error {
-	id := MessageID(d.channel, idempotencyKey(r))
+	id := MessageID(d.channel, idempotencyKey(r), d.terminalOf(r))
 	if err := d.take(r.Context(), t, key, id, text, files); err != nil {
 		return err
 	}
@@ -128,8 +128,19 @@ func idempotencyKey(r *http.Request) string {
 	return cmp.Or(r.Header.Get("Idempotency-Key"), uuid.NewString())
 }
 
-// MessageID is the ID of a message with that Idempotency-Key, at the door of a channel.
-func MessageID(channel, key string) string { return messageID(channel, howPlain, key, "0") }
+// terminalOf is the terminal that sends a request; empty = it is none. Nobody else's words become part of an ID.
+func (d *Door) terminalOf(r *http.Request) string {
+	id, err := uuid.Parse(r.URL.Query().Get("terminal"))
+	if d.Who == nil || err != nil {
+		return ""
+	}
+	return id.String()
+}
+
+// MessageID is the ID of a message with that Idempotency-Key, at the door of a channel; see [TerminalOf].
+func MessageID(channel, key, terminal string) string {
+	return messageID(channel, howPlain, key, cmp.Or(terminal, "0"))
+}
 
 // history lists the latest messages.
 func (d *Door) history(w http.ResponseWriter, r *http.Request, _ programs.Token, key chat.Key) error {
@@ -171,7 +182,7 @@ func offers(s shown, action chat.Action) bool {
 
 // mayPress returns the problem if a program cannot press a button. The bridge tells people why not.
 func (d *Door) mayPress(ctx context.Context, t programs.Token, key chat.Key, card string, action chat.Action) error {
-	if at, _ := roomOf(card); at != key {
+	if at, _ := roomOf(card); at != key || chat.ChannelOf(card) != d.channel {
 		return errNoCard
 	}
 	switch s, err := d.get(ctx, key, card); {
@@ -199,7 +210,8 @@ func (d *Door) press(w http.ResponseWriter, r *http.Request, t programs.Token, k
 	var toast string
 	err := d.pass(key, func(h door.Handler) (err error) {
 		toast, err = h.HandlePress(r.Context(), chat.Press{
-			ID: messageID(d.channel, howPress, idempotencyKey(r), "0"), Key: key, Card: chat.FirstMessage(asked.Card),
+			ID:  messageID(d.channel, howPress, t.ID+"\x00"+key.String()+"\x00"+idempotencyKey(r), "0"),
+			Key: key, Card: chat.FirstMessage(asked.Card),
 			Actor: chat.Actor{ID: t.ID, Name: t.Name}, Action: asked.Action, Values: asked.Values,
 		})
 		return err
@@ -225,10 +237,10 @@ type Pressed struct {
 
 // The kinds of what is shown.
 const (
-	Message Kind = "message" // that somebody has sent: State tells whether it is answered; empty = not any more
-	Text    Kind = "text"
-	Card    Kind = "card"
-	Sent    Kind = "file"
+	KindMessage Kind = "message" // that somebody has sent: State tells whether it is being answered; empty = not any more
+	KindText    Kind = "text"
+	KindCard    Kind = "card"
+	KindFile    Kind = "file"
 )
 
 // Kind is what is shown.
@@ -293,21 +305,23 @@ var states = map[chat.Reaction]chat.CardState{
 	chat.Working: chat.CardRunning, chat.Finished: chat.CardDone, chat.Failed: chat.CardFailed,
 }
 
-// eventOf is what a program is told about something that is shown; nil = nothing.
-func eventOf(row programs.Showing) (*Event, error) {
+// eventOf is what a program is told about something that is shown; nil = nothing, as of what is shown at another door.
+func (d *Door) eventOf(row programs.Showing) (*Event, error) {
 	var s shown
-	if err := json.Unmarshal([]byte(row.Content), &s); err != nil {
+	if chat.ChannelOf(row.ID) != d.channel {
+		return nil, nil
+	} else if err := json.Unmarshal([]byte(row.Content), &s); err != nil {
 		return nil, err
 	}
-	e := &Event{ID: row.ID, Kind: Text, To: s.To, Text: words(s), Asks: s.Asks}
+	e := &Event{ID: row.ID, Kind: KindText, To: s.To, Text: words(s), Asks: s.Asks}
 	c := s.Card
 	if s.Said != nil {
-		e.Kind, e.State = Message, states[*s.Said]
+		e.Kind, e.State = KindMessage, states[*s.Said]
 		return e, nil
 	}
 	if s.File != "" {
 		key, _ := roomOf(row.ID)
-		e.Kind, e.File = Sent, &File{nameOf(s.File), fileURL(key, s.File)}
+		e.Kind, e.File = KindFile, &File{nameOf(s.File), fileURL(key, s.File)}
 	}
 	if c == nil {
 		if s.Text == "" && s.File == "" { // it only notes that a message came
@@ -315,7 +329,7 @@ func eventOf(row programs.Showing) (*Event, error) {
 		}
 		return e, nil
 	}
-	e.Kind = Card
+	e.Kind = KindCard
 	e.Title, e.State, e.Status, e.Footer, e.Live = c.Title, c.State, c.Status, c.Footer, (c.Live || s.Asks) && !s.Closed
 	for _, p := range c.Panels {
 		e.Panels = append(e.Panels, Panel{p.Title, p.Body, p.Last})
@@ -346,13 +360,17 @@ func (d *Door) events(w http.ResponseWriter, r *http.Request, _ programs.Token, 
 	case err == nil:
 	case r.Header.Get("Last-Event-ID") != "":
 		return badRequest("Last-Event-ID must be the ID of an event.")
-	case r.FormValue("from") == "now":
+	case r.URL.Query().Get("from") == "now":
 		if after, err = d.store.Newest(r.Context(), key); err != nil {
 			return err
 		}
 	}
-	changes, leave := d.hub.watch(key)
+	changes, leave := d.hub.watch(key, d.terminalOf(r))
 	defer leave()
+	list, err := d.store.Since(r.Context(), key, after)
+	if err != nil {
+		return err
+	}
 	out := http.NewResponseController(w)
 	_ = out.SetReadDeadline(time.Time{}) // it was read
 	w.Header().Set("Content-Type", "text/event-stream")
@@ -364,12 +382,8 @@ func (d *Door) events(w http.ResponseWriter, r *http.Request, _ programs.Token, 
 	// Who is cut off before the first event goes on from here, too.
 	there := write(fmt.Sprintf("id: %d\n\n", after))
 	for alive, checked := time.Now(), time.Now(); there; { // otherwise the program has gone, or reads nothing
-		list, err := d.store.Since(r.Context(), key, after)
-		if err != nil {
-			return d.cut(r.Context(), key, err)
-		}
 		for _, row := range list {
-			e, err := eventOf(row)
+			e, err := d.eventOf(row)
 			if err != nil {
 				return d.cut(r.Context(), key, err)
 			}
@@ -390,14 +404,16 @@ func (d *Door) events(w http.ResponseWriter, r *http.Request, _ programs.Token, 
 				return nil // the next request is told why
 			}
 		}
-		if len(list) > 0 {
-			continue
+		if len(list) == 0 {
+			select {
+			case <-changes:
+			case <-time.After(poll):
+			case <-r.Context().Done():
+				return nil
+			}
 		}
-		select {
-		case <-changes:
-		case <-time.After(poll):
-		case <-r.Context().Done():
-			return nil
+		if list, err = d.store.Since(r.Context(), key, after); err != nil {
+			return d.cut(r.Context(), key, err)
 		}
 	}
 	return nil

@@ -9,11 +9,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"net/url"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/cenkalti/backoff/v5"
@@ -21,15 +21,17 @@ import (
 
 	"magpie/internal/chat"
 	"magpie/internal/door/api"
+	"magpie/internal/i18n"
 )
 
 // Client is a terminal. Its methods wait for a service that is being restarted.
 type Client struct {
+	// Alone leaves out what is about nothing that was said here.
+	Alone bool
+
+	id   string
 	chat chat.Key
 	http *http.Client
-
-	mu   sync.Mutex
-	said map[string]string // Idempotency-Keys by the IDs of what was said
 }
 
 // ErrRefused means that the service does not take a request, however often it is repeated.
@@ -49,39 +51,27 @@ func Dial(ctx context.Context, folder string, key chat.Key) (*Client, error) {
 		return nil, err
 	}
 	c := &http.Client{Transport: &http.Transport{DialContext: connect}}
-	return &Client{chat: key, http: c, said: map[string]string{}}, probe.Close()
+	return &Client{id: uuid.NewString(), chat: key, http: c}, probe.Close()
 }
 
-// NextID is the ID of a new message.
-func (c *Client) NextID() string {
-	key := uuid.NewString()
-	id := api.MessageID(channel, key)
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.said[id] = key
-	return id
-}
+// ID is the ID of a message with that Idempotency-Key.
+func (c *Client) ID(key string) string { return api.MessageID(channel, key, c.id) }
 
-// isShown reports whether something is for this terminal: it is about what was said here, or about nothing that was said at
-// a terminal.
+// isShown reports whether something is for this terminal: it is about what was said or shown here, or in a chat of terminals
+// about nothing of a terminal.
 func (c *Client) isShown(e api.Event) bool {
 	about := e.To
-	if e.Kind == api.Message {
+	if e.Kind == api.KindMessage {
 		about = e.ID
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	_, here := c.said[about]
-	return here || c.chat.Channel == channel && (about == "" || chat.ChannelOf(about) != channel)
+	at := api.TerminalOf(about)
+	return at == c.id || at == "" && !c.Alone && c.chat.Channel == channel
 }
 
-// Say says something, until the service has stored it. The same ID is the same message. An error that matches
+// Say says something, until the service has stored it. The same key is the same message. An error that matches
 // [chat.ErrNoChat], [chat.ErrDenied], [chat.ErrElsewhere] or [ErrRefused] is final.
-func (c *Client) Say(ctx context.Context, id, text string) error {
-	c.mu.Lock()
-	key := c.said[id]
-	c.mu.Unlock()
-	return c.send(ctx, "messages", key, map[string]string{"text": text}, &struct{}{})
+func (c *Client) Say(ctx context.Context, key, text string) error {
+	return c.send(ctx, "messages?terminal="+c.id, key, map[string]string{"text": text}, &struct{}{})
 }
 
 // Press presses a button of a card.
@@ -118,15 +108,19 @@ var refusals = map[int]error{
 
 // do sends one request. An error that is not permanent can be retried.
 func (c *Client) do(ctx context.Context, method, path string, header http.Header, in any) (io.ReadCloser, error) {
-	data, err := json.Marshal(in)
+	var body io.Reader
+	if in != nil {
+		data, err := json.Marshal(in)
+		if err != nil {
+			return nil, backoff.Permanent(err)
+		}
+		body = bytes.NewReader(data)
+	}
+	r, err := http.NewRequestWithContext(ctx, method, "http://magpie"+path, body)
 	if err != nil {
 		return nil, backoff.Permanent(err)
 	}
-	r, err := http.NewRequestWithContext(ctx, method, "http://magpie"+path, bytes.NewReader(data))
-	if err != nil {
-		return nil, backoff.Permanent(err)
-	}
-	r.Header = header
+	maps.Copy(r.Header, header)
 	got, err := c.http.Do(r)
 	if err != nil {
 		return nil, err
@@ -136,8 +130,14 @@ func (c *Client) do(ctx context.Context, method, path string, header http.Header
 	defer got.Body.Close() //nolint:errcheck // read only
 	text, _ := io.ReadAll(io.LimitReader(got.Body, 1<<20))
 	var problem struct{ Detail string }
-	_ = json.Unmarshal(text, &problem) // or else it is a text
-	err = cmp.Or(refusals[got.StatusCode], fmt.Errorf("%w: %s", ErrRefused, cmp.Or(problem.Detail, strings.TrimSpace(string(text)))))
+	switch isProblem := json.Unmarshal(text, &problem) == nil; { // or else it is a text
+	case isProblem:
+		err = cmp.Or(refusals[got.StatusCode], fmt.Errorf("%w: %s", ErrRefused, problem.Detail))
+	case got.StatusCode == http.StatusNotFound:
+		err = i18n.Mistakef("正在运行的服务和这个命令版本不同：请重启服务", "the service that runs is another version than this command: restart it")
+	default:
+		err = fmt.Errorf("%w: %s", ErrRefused, strings.TrimSpace(string(text)))
+	}
 	if got.StatusCode < http.StatusInternalServerError {
 		return nil, backoff.Permanent(err)
 	}
@@ -165,7 +165,7 @@ const longestEvent = 64 << 20
 // Events passes on what is to be shown until ctx is done, or the service refuses. When the service is there, and when it
 // is not there any more, status is called.
 func (c *Client) Events(ctx context.Context, show func(api.Event), status func(connected bool)) error {
-	path, header := c.path("events?from=now"), http.Header{}
+	path, header := c.path("events?from=now&terminal="+c.id), http.Header{}
 	wait, there := waits(), true
 	_, err := backoff.Retry(ctx, func() (bool, error) {
 		body, err := c.do(ctx, http.MethodGet, path, header, nil)
@@ -204,13 +204,14 @@ func (c *Client) Events(ctx context.Context, show func(api.Event), status func(c
 	return err
 }
 
-// Fetch writes a file that was shown to w.
-func (c *Client) Fetch(ctx context.Context, file api.File, w io.Writer) error {
-	body, err := c.do(ctx, http.MethodGet, file.URL, nil, nil)
-	if err != nil {
-		return err
-	}
-	defer body.Close() //nolint:errcheck // read only
-	_, err = io.Copy(w, body)
-	return err
+// Fetch returns the content of a file that was shown.
+func (c *Client) Fetch(ctx context.Context, file api.File) ([]byte, error) {
+	return backoff.Retry(ctx, func() ([]byte, error) {
+		body, err := c.do(ctx, http.MethodGet, file.URL, nil, nil)
+		if err != nil {
+			return nil, err
+		}
+		defer body.Close() //nolint:errcheck // read only
+		return io.ReadAll(body)
+	}, backoff.WithBackOff(waits()), backoff.WithMaxElapsedTime(0))
 }

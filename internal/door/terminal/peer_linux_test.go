@@ -37,7 +37,7 @@ func sayAsForeigner(folder string) error {
 	if err != nil {
 		return err
 	}
-	said := c.Say(ctx, c.NextID(), "hello")
+	said := c.Say(ctx, "1", "hello")
 	return errors.Join(said, c.Events(ctx, func(api.Event) {}, func(bool) { stop() }))
 }
 

@@ -163,7 +163,7 @@ func withPeer(ctx context.Context, c net.Conn) context.Context {
 	return context.WithValue(ctx, peerKey{}, peer)
 }
 
-// PeerOf is who has sent a request to [Door.Also].
+// PeerOf is who has sent a request on the socket.
 func PeerOf(r *http.Request) Peer { return r.Context().Value(peerKey{}).(Peer) }
 
 // onlyOwners answers nobody but the user that runs the service, and root, even if the socket's folder lets others in.

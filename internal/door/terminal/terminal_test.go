@@ -1,7 +1,6 @@
 package terminal
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"net"
@@ -150,11 +149,10 @@ func (r *rig) connect(key chat.Key) *seen {
 // say says something and returns the reference to it.
 func (s *seen) say(t *testing.T, text string) chat.Ref {
 	t.Helper()
-	id := s.NextID()
-	if err := s.Say(t.Context(), id, text); err != nil {
+	if err := s.Say(t.Context(), text, text); err != nil {
 		t.Fatal(err)
 	}
-	return chat.Ref{Key: s.chat, ID: id}
+	return chat.Ref{Key: s.chat, ID: s.ID(text)}
 }
 
 func TestAConversationInATerminal(t *testing.T) {
@@ -198,11 +196,11 @@ func TestAConversationInATerminal(t *testing.T) {
 		{"the edit", func() error { return r.door.Edit(t.Context(), card, chat.Card{Body: "Antwort", Live: true}) },
 			func(e api.Event) bool { return e.ID == card && e.Text == "Antwort" && !e.Asks && e.Live }},
 		{"the reaction", func() error { return r.door.SetReaction(t.Context(), to, chat.Finished) },
-			func(e api.Event) bool { return e.Kind == api.Message && e.ID == to.ID && e.State == chat.CardDone }},
+			func(e api.Event) bool { return e.Kind == api.KindMessage && e.ID == to.ID && e.State == chat.CardDone }},
 		{"the end", func() error { return r.door.Close(t.Context(), card, chat.Card{Body: "Antwort."}) },
 			func(e api.Event) bool { return e.ID == card && e.Text == "Antwort." && !e.Live }},
 		{"the note", func() error { _, err := r.door.Reply(t.Context(), to, "a note", "note"); return err },
-			func(e api.Event) bool { return e.Kind == api.Text && e.To == to.ID && e.Text == "a note" }},
+			func(e api.Event) bool { return e.Kind == api.KindText && e.To == to.ID && e.Text == "a note" }},
 	} {
 		if err := step.do(); err != nil {
 			t.Fatal(err)
@@ -233,7 +231,7 @@ func TestAMessageIsRepeatedUntilItIsStored(t *testing.T) {
 		before := len(r.h.got)
 		r.h.err = tc.err
 		s := r.connect(tc.key)
-		if err := s.Say(t.Context(), s.NextID(), "x"); !errors.Is(err, tc.err) || len(r.h.got) != before+1 {
+		if err := s.Say(t.Context(), "1", "x"); !errors.Is(err, tc.err) || len(r.h.got) != before+1 {
 			t.Errorf("%v: %v, tried %d times", tc.err, err, len(r.h.got)-before)
 		}
 		if m := r.h.got[before]; m.Key != tc.key || m.Actor.ID != OwnerIDs()[0] {
@@ -280,34 +278,39 @@ func TestATerminalSurvivesTheService(t *testing.T) {
 	}
 }
 
-// A terminal shows what answers it, and what is for all in its own chat, but nothing that another one has asked, and nothing
-// of what was before.
+// A terminal shows what answers it and what answers that, and what is for all in its own chat, but nothing that another one
+// has asked, and nothing of what was before. In a pipe it shows nothing for all.
 func TestEachTerminalShowsItsOwn(t *testing.T) {
 	r := newRig(t)
-	if _, err := r.door.Reply(t.Context(), chat.Ref{Key: Main}, "long ago", "x"); err != nil {
-		t.Fatal(err)
-	}
-	a, b, oc := r.connect(Main), r.connect(Main), r.connect(chat.FeishuChat("oc_x"))
-	to := a.say(t, "x")
-	for _, err := range []error{
-		r.door.SetReaction(t.Context(), to, chat.Working),
-		func() error { _, err := r.door.Reply(t.Context(), to, "to one", "x"); return err }(),
-		func() error { _, err := r.door.Reply(t.Context(), oc.say(t, "y"), "there", "x"); return err }(),
-		func() error { _, err := r.door.Reply(t.Context(), chat.Ref{Key: Main}, "to all", "digest"); return err }(),
-		func() error {
-			_, err := r.door.Reply(t.Context(), chat.Ref{Key: Main, ID: "press:schedule:1:2"}, "a run", "run")
-			return err
-		}(),
-	} {
+	reply := func(to chat.Ref, text string) (id string) {
+		t.Helper()
+		id, err := r.door.Reply(t.Context(), to, text, "x")
 		if err != nil {
 			t.Fatal(err)
 		}
+		return id
 	}
+	reply(chat.Ref{Key: Main}, "long ago")
+	a, b, pipe, oc := r.connect(Main), r.connect(Main), r.connect(Main), r.connect(chat.FeishuChat("oc_x"))
+	pipe.Alone = true
+	to := a.say(t, "x")
+	if err := r.door.SetReaction(t.Context(), to, chat.Working); err != nil {
+		t.Fatal(err)
+	}
+	reply(chat.Ref{Key: Main, ID: reply(to, "to one")}, "about that")
+	reply(oc.say(t, "y"), "there")
+	reply(chat.Ref{Key: Main, ID: reply(chat.Ref{Key: Main}, "to all")}, "about that, too")
+	reply(chat.Ref{Key: Main, ID: "press:schedule:1:2"}, "a run")
+	reply(pipe.say(t, "z"), "into the pipe")
 	for _, tc := range []struct {
 		what string
 		s    *seen
 		want []string
-	}{{"the one", a, []string{"", "to one", "to all", "a run"}}, {"the other", b, []string{"to all", "a run"}}, {"a chat", oc, []string{"there"}}} {
+	}{
+		{"the one", a, []string{"", "to one", "about that", "to all", "about that, too", "a run"}},
+		{"the other", b, []string{"to all", "about that, too", "a run"}}, {"a chat", oc, []string{"there"}},
+		{"a pipe", pipe, []string{"into the pipe"}},
+	} {
 		for _, want := range tc.want {
 			if e := <-tc.s.events; e.Text != want {
 				t.Errorf("%s is shown %+v, want %q", tc.what, e, want)
@@ -319,10 +322,10 @@ func TestEachTerminalShowsItsOwn(t *testing.T) {
 	}
 }
 
-// Who has gone decides nothing any more, so what an agent asks is refused, unless the terminal may be back in a moment.
+// Who has gone decides nothing any more, also if another terminal is in the chat.
 func TestWhoCannotBeAsked(t *testing.T) {
 	r := newRig(t)
-	s := r.connect(Main)
+	s, _ := r.connect(Main), r.connect(Main)
 	to := s.say(t, "x")
 	asks := func() error {
 		_, err := r.door.Post(t.Context(), to, chat.Card{Asks: true}, "approval:1")
@@ -345,6 +348,41 @@ func TestWhoCannotBeAsked(t *testing.T) {
 	}
 }
 
+// Idempotency-Keys are those of one asker in one chat.
+func TestTheSamePress(t *testing.T) {
+	r := newRig(t)
+	a, b := r.connect(Main), r.connect(chat.Key{Channel: channel, Kind: "chat", ID: "other"})
+	for _, s := range []*seen{a, a, b} {
+		if err := s.send(t.Context(), "presses", "1", api.Press{Card: "x"}, &struct{}{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if p := r.h.pressed; p[0].ID != p[1].ID || p[0].ID == p[2].ID {
+		t.Errorf("the presses are %q, %q and %q", p[0].ID, p[1].ID, p[2].ID)
+	}
+}
+
+// While the database is away, a terminal waits as for the service.
+func TestATerminalWithoutADatabase(t *testing.T) {
+	r := newRig(t)
+	s := r.connect(Main)
+	if err := r.store.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if <-s.connected {
+		t.Error("the terminal does not wait")
+	}
+	for range 3 {
+		err := s.call(t.Context(), http.MethodGet, s.path("events"), nil, nil, &struct{}{})
+		if err == nil || !errors.Is(err, ErrRefused) {
+			t.Errorf("events without a database: %v", err)
+		}
+	}
+	if len(s.connected) > 0 {
+		t.Error("the service is back, and away again")
+	}
+}
+
 func TestFilesForATerminal(t *testing.T) {
 	r := newRig(t)
 	s := r.connect(Main)
@@ -357,16 +395,16 @@ func TestFilesForATerminal(t *testing.T) {
 		t.Fatal(err)
 	}
 	e := <-s.events
-	if e.Kind != api.Sent || e.File.Name != "Bericht 报告.md" || e.Text != "caption" {
+	if e.Kind != api.KindFile || e.File.Name != "Bericht 报告.md" || e.Text != "caption" {
 		t.Fatalf("shown: %+v", e)
 	}
 	r.kill()
-	r.start() // what was uploaded outlives the service
-	var got bytes.Buffer
-	if err := s.Fetch(t.Context(), *e.File, &got); err != nil || got.String() != "content" {
-		t.Errorf("fetched %q: %v", &got, err)
+	again := time.AfterFunc(300*time.Millisecond, r.start) // what was uploaded outlives the service, which is waited for
+	defer again.Stop()
+	if got, err := s.Fetch(t.Context(), *e.File); err != nil || string(got) != "content" {
+		t.Errorf("fetched %q: %v", got, err)
 	}
-	if err := s.Fetch(t.Context(), api.File{URL: s.path("files/other")}, &got); err == nil {
+	if _, err := s.Fetch(t.Context(), api.File{URL: s.path("files/other")}); err == nil {
 		t.Error("a file that is not there can be fetched")
 	}
 }
@@ -394,9 +432,9 @@ func TestWhatIsNoRequestOfATerminal(t *testing.T) {
 		{"/api/chats/main/messages", map[string]string{"text": "x"}, chat.ErrNoChat},
 		{"/api/chats/feishu:chat:a%00b/messages", map[string]string{"text": "x"}, chat.ErrNoChat},
 		{"/api/chats/cli:user:1000/messages", map[string]string{"text": "x"}, chat.ErrNoChat},
+		{"/api/chats/cli:room:x/messages", map[string]string{"text": "x"}, chat.ErrNoChat},
 		{"/api/chats", map[string]string{}, chat.ErrNoChat},
 		{"/api/triggers/x", map[string]string{}, chat.ErrNoChat},
-		{"/v1/models", map[string]string{}, chat.ErrNoChat},
 		{s.path("messages"), map[string]string{}, ErrRefused},
 		{s.path("messages"), "text", ErrRefused},
 		{s.path("messages"), map[string]string{"text": strings.Repeat("x", 17<<20)}, ErrRefused},

@@ -16,6 +16,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/google/uuid"
+
 	"magpie/internal/chat"
 	"magpie/internal/door/api"
 	"magpie/internal/door/terminal"
@@ -35,6 +37,8 @@ type Talk struct {
 	happens chan func() error // what happens, one thing after another; an error ends the conversation
 	typing  *typing           // nil = nobody types
 	answer  *answer           // what is waited for; nil = nothing
+	saving  int               // files
+	over    error             // how it ends when they are saved; nil = it does not
 	stops   int               // how often its end was asked for
 }
 
@@ -47,6 +51,7 @@ var errOver = errors.New("over")
 // Ask asks one question and writes the answer to Out, and nothing else. Nobody can decide there what an agent may do, so
 // everything is refused. The first of stop ends the turn, the second one the wait.
 func (t *Talk) Ask(ctx context.Context, question string, stop <-chan os.Signal) error {
+	t.Client.Alone = true
 	if err := t.run(ctx, question, stop); !errors.Is(err, errOver) {
 		return err
 	}
@@ -86,6 +91,9 @@ func (t *Talk) run(ctx context.Context, said string, stop <-chan os.Signal) erro
 		case <-stop:
 			err = t.stop(ctx)
 		}
+		if err == nil && t.saving == 0 {
+			err = t.over
+		}
 		if err != nil {
 			return err
 		}
@@ -102,13 +110,13 @@ func (t *Talk) later(ctx context.Context, do func() error) {
 
 // say says something, and returns its ID. A service that is away gets it when it is back.
 func (t *Talk) say(ctx context.Context, words string) (id string) {
-	id = t.Client.NextID()
+	key := uuid.NewString()
 	go func() {
-		if err := t.Client.Say(ctx, id, words); err != nil {
+		if err := t.Client.Say(ctx, key, words); err != nil {
 			t.later(ctx, func() error { return err })
 		}
 	}()
-	return id
+	return t.Client.ID(key)
 }
 
 // ask says something whose answer is waited for, unless there is one already.
@@ -162,10 +170,12 @@ func (t *Talk) show(ctx context.Context, e api.Event) error {
 	last := t.answer.last
 	if slices.Contains(failures, last.State) {
 		t.note(strings.Join([]string{last.Title, last.Status, last.Text}, "\n"))
-		return ErrNoAnswer
+		t.over = ErrNoAnswer
+		return nil
 	}
 	_, err := fmt.Fprintln(t.Out, text.ForTerminal(last.Text))
-	return cmp.Or(err, errOver)
+	t.over = errOver
+	return err
 }
 
 // giveUp ends the wait for an answer that is given elsewhere, and in a pipe the conversation.
@@ -198,12 +208,12 @@ func (a *answer) take(e api.Event) bool {
 	switch {
 	case a == nil:
 		return false
-	case e.Kind == api.Message && e.ID == a.to:
+	case e.Kind == api.KindMessage && e.ID == a.to:
 		a.state = e.State
 		return true
 	case e.To != a.to || e.Asks:
 		return false
-	case e.Kind == api.Card, e.Kind == api.Text && a.last.Kind != api.Card: // a text may be a note during the turn
+	case e.Kind == api.KindCard, e.Kind == api.KindText && a.last.Kind != api.KindCard: // a text may be a note during the turn
 		a.last = e
 		return true
 	}
@@ -223,7 +233,7 @@ func (a *answer) isElsewhere() bool {
 // aside takes what is not the answer itself: it saves files and refuses what is asked.
 func (t *Talk) aside(ctx context.Context, e api.Event) {
 	switch {
-	case e.Kind == api.Sent:
+	case e.Kind == api.KindFile:
 		t.save(ctx, e)
 	case e.Asks && !e.Live && e.State == chat.CardNeedsYou:
 		for _, b := range e.Buttons {
@@ -232,7 +242,7 @@ func (t *Talk) aside(ctx context.Context, e api.Event) {
 				t.press(ctx, e.ID, b, nil)
 			}
 		}
-	case e.Kind == api.Text:
+	case e.Kind == api.KindText:
 		t.note(e.Text)
 	}
 }
@@ -252,19 +262,40 @@ func (t *Talk) note(s string) {
 
 // save saves a file in the folder, under its name or with a number before its extension, without overwriting one.
 func (t *Talk) save(ctx context.Context, e api.Event) {
-	name := cmp.Or(safepath.FileName(e.File.Name), "file")
-	path, ext := filepath.Join(t.Folder, name), filepath.Ext(name)
+	t.saving++
+	go func() {
+		data, err := t.Client.Fetch(ctx, *e.File)
+		t.later(ctx, func() error {
+			t.saving--
+			path := filepath.Join(t.Folder, cmp.Or(safepath.FileName(e.File.Name), "file"))
+			if err == nil {
+				path, err = write(path, data)
+			}
+			if err != nil {
+				t.note(i18n.TerminalFileFailed.Sprintf(t.Lang, path, err))
+				return nil
+			}
+			t.note(i18n.TerminalFileSaved.Sprintf(t.Lang, path) + "\n" + e.Text)
+			return nil
+		})
+	}()
+}
+
+// write writes a file that is not there yet, and returns its path. Of a file that could not be written nothing is left.
+func write(path string, data []byte) (string, error) {
+	ext := filepath.Ext(path)
+	begin := strings.TrimSuffix(path, ext)
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	for n := 1; errors.Is(err, os.ErrExist) && n < 1000; n++ {
-		path = filepath.Join(t.Folder, fmt.Sprintf("%s (%d)%s", strings.TrimSuffix(name, ext), n, ext))
+		path = fmt.Sprintf("%s (%d)%s", begin, n, ext)
 		f, err = os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	}
-	if err == nil {
-		err = errors.Join(t.Client.Fetch(ctx, *e.File, f), f.Close())
-	}
 	if err != nil {
-		t.note(i18n.TerminalFileFailed.Sprintf(t.Lang, path, err))
-		return
+		return path, err
 	}
-	t.note(i18n.TerminalFileSaved.Sprintf(t.Lang, path) + "\n" + e.Text)
+	_, err = f.Write(data)
+	if err = errors.Join(err, f.Close()); err != nil {
+		_ = os.Remove(path)
+	}
+	return path, err
 }

@@ -148,7 +148,7 @@ func valuesOf(f api.Field, typed string) (values []string, ok bool) {
 
 // show shows what has happened.
 func (v *typing) show(ctx context.Context, e api.Event) {
-	if e.Kind == api.Message {
+	if e.Kind == api.KindMessage {
 		return
 	}
 	d, known := v.cards[e.ID]
@@ -157,8 +157,8 @@ func (v *typing) show(ctx context.Context, e api.Event) {
 		v.cards[e.ID] = d
 	}
 	switch {
-	case e.Kind == api.Sent && known:
-	case e.Kind == api.Sent:
+	case e.Kind == api.KindFile && known:
+	case e.Kind == api.KindFile:
 		v.save(ctx, e)
 	case e.Asks:
 		v.decide(e)

@@ -30,7 +30,7 @@ func newTypist(t interface{ Setenv(string, string) }) typist {
 func (y typist) sees(t *testing.T, e api.Event) string {
 	t.Helper()
 	y.shown.Reset()
-	e.ID, e.Kind, e.To = "cli:t.card", api.Card, "cli:t.1"
+	e.ID, e.Kind, e.To = "cli:t.card", api.KindCard, "cli:t.1"
 	if err := y.Talk.show(t.Context(), e); err != nil {
 		t.Fatal(err)
 	}
