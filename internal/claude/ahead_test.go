@@ -11,6 +11,19 @@ import (
 	"magpie/internal/claude/claudetest"
 )
 
+// Whoever drops the process of a chat can wait for its end, also if it was dropped before: it still writes in its folder.
+func TestAProcessIsDroppedTwice(t *testing.T) {
+	r := newRig(t)
+	r.turn(t.Context(), "a", withDir(fresh(), r.cfg.Project), "hello")
+	gone := r.pool.Drop("a")
+	<-r.pool.Drop("a")
+	select {
+	case <-gone:
+	default:
+		t.Error("it has not ended yet")
+	}
+}
+
 // A process that is started ahead of a turn resumes the session, which is verified as usual. Before the turn it makes
 // no request and writes nothing. The turn then uses it, and no other process is started.
 func TestAProcessIsStartedAheadOfItsTurn(t *testing.T) { claudetest.Versions(t, startedAhead) }

@@ -309,7 +309,7 @@ func (pl *Pool) DropUnfit(owner string, spec Spec) error {
 }
 
 // Drop ends owner's idle process, if any, because its chat starts a new session. It does not wait; gone is closed when
-// the process has ended.
+// the process has ended, also one that was to end before.
 func (pl *Pool) Drop(owner string) (gone <-chan struct{}) {
 	return pl.drop(owner, EndReplaced, func(*Process) bool { return true })
 }
@@ -331,8 +331,11 @@ func (pl *Pool) StopFor(owner, someone string) {
 func (pl *Pool) drop(owner string, why UnaskedEnd, like func(*Process) bool) (gone <-chan struct{}) {
 	pl.mu.Lock()
 	defer pl.mu.Unlock()
-	e := pl.idleOf(owner)
-	if e == nil || !like(e.p) {
+	e := pl.of(owner)
+	if e != nil && e.state == ending {
+		return e.gone
+	}
+	if e == nil || e.state != idle || !like(e.p) {
 		none := make(chan struct{})
 		close(none)
 		return none
