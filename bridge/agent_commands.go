@@ -32,8 +32,8 @@ func (cs *commandSet) forwardCommand(ctx context.Context, o invocation) (command
 		return o.say(i18n.NotPassed, name, "`//"+strings.Join(own, "` `//")+"`")
 	}
 	// A command of the CLI cannot be queued: it acts on the session as it is when it arrives.
-	if busy, err := cs.turns.isBusy(ctx, o.Key); err != nil || busy {
-		return commandResult{reply: i18n.Busy.In(o.lang)}, err
+	if why, err := cs.turns.isBusy(ctx, o.Key); err != nil || why != (i18n.Phrase{}) {
+		return commandResult{reply: why.In(o.lang)}, err
 	}
 	return commandResult{ask: strings.TrimSpace(o.Text)}, nil
 }

@@ -8,26 +8,29 @@ import (
 	"github.com/rs/zerolog"
 
 	"magpie/bridge/access"
+	"magpie/bridge/handoff"
 	"magpie/bridge/upkeep"
 	"magpie/bridge/workqueue"
 	"magpie/db"
 	"magpie/internal/chat"
 	"magpie/internal/claude"
+	"magpie/internal/i18n"
 )
 
 // aheadStarts starts a chat's process when a question seems likely, so that the user does not wait for the start and
 // for the session to resume.
 type aheadStarts struct {
-	cfg     *Config
-	preview *Preview
-	db      *db.DB
-	access  *access.Authorizer
-	pool    *claude.Pool
-	specs   processSpecs
-	upkeep  *upkeep.Keeper // knows which signs have counted, and whether a summary is made before the next turn
-	turns   *turnQueue
-	jobs    *workqueue.Queue
-	log     zerolog.Logger
+	cfg      *Config
+	preview  *Preview
+	db       *db.DB
+	access   *access.Authorizer
+	pool     *claude.Pool
+	specs    processSpecs
+	upkeep   *upkeep.Keeper // knows which signs have counted, and whether a summary is made before the next turn
+	turns    *turnQueue
+	handoffs *handoff.Handoffs
+	jobs     *workqueue.Queue
+	log      zerolog.Logger
 }
 
 // Most signs are not followed by a question, so their effect is limited.
@@ -108,7 +111,7 @@ func (a *aheadStarts) startAgain(ctx context.Context, c chat.Activity) error {
 	// The others do not wait until this chat is recovered.
 	recovered, stop := context.WithTimeout(ctx, workqueue.StoreRetry)
 	defer stop()
-	if busy, err := a.turns.isBusy(recovered, c.Key); err != nil || busy {
+	if why, err := a.turns.isBusy(recovered, c.Key); err != nil || why != (i18n.Phrase{}) {
 		return err
 	}
 	return a.start(ctx, c.Key, aheadSign{spoke: c.Since, age: signAge})
@@ -150,9 +153,10 @@ func (a *aheadStarts) start(ctx context.Context, key chat.Key, s aheadSign) erro
 	} else if err != nil {
 		return err
 	}
-	if held, err := a.turns.isHeld(ctx, key); err != nil || held {
-		return err
-	}
+	return a.handoffs.Start(ctx, key, func() error { return a.startProcess(ctx, key, s) })
+}
+
+func (a *aheadStarts) startProcess(ctx context.Context, key chat.Key, s aheadSign) error {
 	claim, err := a.nextClaim(ctx, key)
 	if err != nil || a.upkeep.IsDue(claim.Chat) || s.age > 0 && time.Since(claim.Chat.Turned) > s.age {
 		return err

@@ -87,8 +87,8 @@ func (cs *commandSet) drop(ctx context.Context, o invocation) (commandResult, er
 // retry is the command /retry: it asks the last question of the conversation again. The previous answer stays in the
 // History, where the agent sees it; a note in the prompt asks for a different one.
 func (cs *commandSet) retry(ctx context.Context, o invocation) (commandResult, error) {
-	if busy, err := cs.turns.isBusy(ctx, o.Key); err != nil || busy {
-		return commandResult{reply: i18n.Busy.In(o.lang)}, err
+	if why, err := cs.turns.isBusy(ctx, o.Key); err != nil || why != (i18n.Phrase{}) {
+		return commandResult{reply: why.In(o.lang)}, err
 	}
 	question, files, err := cs.lastQuestion(ctx, o)
 	if err != nil {

@@ -70,12 +70,6 @@ func (a *aheadStarts) terminalSpec(ctx context.Context, claim db.Claim) (claude.
 	return spec, err
 }
 
-// isHeld reports whether a chat is in a terminal.
-func (q *turnQueue) isHeld(ctx context.Context, key chat.Key) (bool, error) {
-	_, held, err := q.handoffs.Of(ctx, key)
-	return held, err
-}
-
 // postponeHeld makes a claimed turn wait while its chat is in a terminal, and reports whether it does.
 func (r *turnRunner) postponeHeld(ctx context.Context, t *turn) bool {
 	key, log := t.Turn.Key, zerolog.Ctx(ctx)
@@ -145,6 +139,9 @@ func (cs *commandSet) handOff(ctx context.Context, o invocation) (commandResult,
 	case errors.As(err, &lost):
 		return o.say(i18n.HandoffLost, lostText(lost.Cause).In(o.lang))
 	}
+	if cs.access.At(o.Key).Further { // it may tell of the machine
+		return commandResult{}, err
+	}
 	return commandResult{reply: i18n.HandoffFailed.Sprintf(o.lang, i18n.ErrorText(o.lang, err))}, nil
 }
 
@@ -171,12 +168,14 @@ func whereabouts(l handoffs.Lease, operator chat.Actor, further bool) i18n.Phras
 
 // takeBack takes a chat back from its terminal.
 func (cs *commandSet) takeBack(ctx context.Context, o invocation) (commandResult, error) {
-	l, held, err := cs.handoffs.Recall(ctx, o.Key)
+	l, over, err := cs.handoffs.Recall(ctx, o.Key)
 	switch {
+	case errors.Is(err, handoff.ErrFree):
+		return o.say(i18n.HandoffNone)
 	case err != nil:
 		return commandResult{}, err
-	case !held:
-		return o.say(i18n.HandoffNone)
+	case over:
+		return o.say(i18n.HandoffOver)
 	case l.Found:
 		return o.say(whereabouts(l, cs.cfg.Operator, cs.access.At(o.Key).Further))
 	}

@@ -27,7 +27,7 @@ type parts struct{ bridge *Bridge }
 func (p parts) cfg() *Config                   { return p.bridge.cfg }
 func (p parts) prompts() *contextmgr.Manager   { return p.bridge.context }
 func (p parts) authorizer() *access.Authorizer { return p.bridge.access.Authorizer }
-func (p parts) ownership() *access.Ownership   { return p.bridge.access.Ownership }
+func (p parts) ownership() *access.Ownership   { return p.bridge.access.Owners[0] }
 func (p parts) receiver() *receiver            { return p.bridge.receiver }
 func (p parts) commandSet() *commandSet        { return p.receiver().commands }
 func (p parts) busy() *busyChats               { return p.queue().busy }

@@ -78,8 +78,8 @@ func (cs *commandSet) goBack(ctx context.Context, o invocation, list []db.PastSe
 	if now := o.chat.Session; past.ID == now.ID {
 		return o.say(i18n.ResumeIsNow)
 	}
-	if busy, err := cs.turns.isBusy(ctx, o.Key); err != nil || busy {
-		return commandResult{reply: i18n.Busy.In(o.lang)}, err
+	if why, err := cs.turns.isBusy(ctx, o.Key); err != nil || why != (i18n.Phrase{}) {
+		return commandResult{reply: why.In(o.lang)}, err
 	}
 	dir := realPath(cs.places.DirOf(o.chat))
 	done := i18n.ResumeDone

@@ -18,6 +18,7 @@ import (
 	"magpie/internal/chat"
 	"magpie/internal/convo"
 	"magpie/internal/failpoint"
+	"magpie/internal/i18n"
 )
 
 // turnQueue runs the turns waiting in the database, one at a time per chat.
@@ -246,14 +247,18 @@ func (q *turnQueue) openTurns(ctx context.Context, key chat.Key) (ids []int64, e
 	return ids, err
 }
 
-// isBusy reports whether the chat has a running or waiting turn, or is in a terminal.
-func (q *turnQueue) isBusy(ctx context.Context, key chat.Key) (bool, error) {
+// isBusy says why nothing else can be done in a chat now: it is in a terminal, or has a running or waiting turn. No text = it
+// can.
+func (q *turnQueue) isBusy(ctx context.Context, key chat.Key) (why i18n.Phrase, err error) {
 	if err := q.awaitRecovery(ctx, key); err != nil { // what the previous process left may be about to end
-		return false, err
+		return why, err
+	}
+	if held, err := q.handoffs.Holds(ctx, key); err != nil || held {
+		return i18n.HandoffHolds, err
 	}
 	open, err := q.openTurns(ctx, key)
-	if err != nil || len(open) > 0 {
-		return len(open) > 0, err
+	if len(open) > 0 {
+		why = i18n.Busy
 	}
-	return q.isHeld(ctx, key)
+	return why, err
 }

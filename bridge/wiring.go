@@ -114,7 +114,7 @@ func New(config Config, store *db.DB, pool *claude.Pool, messenger delivery.Mess
 	}
 	turns.run = runner.run
 	turns.handoffs = newHandoffs(cfg, turns, ahead, limits, history, log)
-	runner.handoffs, commands.handoffs = turns.handoffs, turns.handoffs
+	runner.handoffs, commands.handoffs, ahead.handoffs = turns.handoffs, turns.handoffs, turns.handoffs
 	b := &Bridge{
 		cfg: cfg, db: store, log: log, context: manager, access: control, pool: pool, languages: languages,
 		limits: limits, ahead: ahead, runner: runner, handoffs: turns.handoffs, clock: commands.clock,
@@ -146,18 +146,17 @@ func newControl(
 	cfg *Config, store *db.DB, out delivery.RedactingMessenger, outbox *delivery.Outbox, authorizer *access.Authorizer,
 	languages language.Chooser, log zerolog.Logger,
 ) access.Control {
-	app := access.App{
-		ID: cfg.App, Channel: cfg.AppChannel, Founder: cfg.Founder, Found: cfg.Found, Lang: languages.OfOwner,
-		Leads: store.Place().Leads, Place: store.Place(),
-	}
+	apps := append([]access.App{{ID: cfg.App, Channel: cfg.AppChannel, Founder: cfg.Founder, Found: cfg.Found}}, cfg.Apps...)
 	control := access.Control{
 		Authorizer: authorizer,
-		Ownership:  access.NewOwnership(app, store.Access(), out, authorizer, log),
 		Requests:   access.NewRequests(authorizer, store, outbox, languages, cfg.Secrets, log),
 	}
-	for _, a := range cfg.Apps {
-		a.Lang, a.Leads, a.Place, a.Named = languages.OfUser, store.Place().Leads, store.Place(), true
-		control.Apps = append(control.Apps, access.NewOwnership(a, store.Access(), out, authorizer, log))
+	for _, a := range apps {
+		if a.Lang = languages.OfUser; !chat.IsFurtherApp(a.Channel) {
+			a.Lang = languages.OfOwner
+		}
+		a.Leads, a.Place = store.Place().Leads, store.Place()
+		control.Owners = append(control.Owners, access.NewOwnership(a, store.Access(), out, authorizer, log))
 	}
 	return control
 }

@@ -69,7 +69,7 @@ func NewAuthorizer(
 // At are the rules about a chat and its people: those of its door.
 func (g *Authorizer) At(key chat.Key) Config { return g.rules.Load().at(key.Channel) }
 
-// door is the channel of the door whose rules count at a door: its own, or that of the app without a name.
+// doorOf is the channel of the door whose rules count at a door: its own, or that of the app without a name.
 func doorOf(channel string) string {
 	if chat.IsFurtherApp(channel) {
 		return channel
@@ -94,13 +94,13 @@ func (g *Authorizer) Part(key chat.Key) chat.Key {
 	return chat.PartOf(doorOf(key.Channel))
 }
 
-// set changes the rules of one app, which may be named, and leaves those of others.
-func (g *Authorizer) set(channel string, named bool, a Config) {
+// set changes the rules of one app, and leaves those of others.
+func (g *Authorizer) set(channel string, a Config) {
 	g.setting.Lock()
 	defer g.setting.Unlock()
 	all := *g.rules.Load()
 	apps := maps.Clone(all.Apps)
-	if named {
+	if chat.IsFurtherApp(channel) {
 		if apps == nil {
 			apps = map[string]Config{}
 		}
@@ -237,16 +237,18 @@ func (g *Authorizer) departments(ctx context.Context, user string) ([]string, er
 // of strangers.
 type Control struct {
 	*Authorizer
-	*Ownership
 	*Requests
-	Apps []*Ownership // those of apps that have names
+	Owners []*Ownership // of the apps
 }
 
 // Set applies the configuration to all apps.
 func (c Control) Set(a Config) {
-	c.Ownership.Set(a)
-	for _, o := range c.Apps {
-		o.Set(a.Apps[o.channel])
+	for _, o := range c.Owners {
+		own := a
+		if chat.IsFurtherApp(o.app.Channel) {
+			own = a.Apps[o.app.Channel]
+		}
+		o.Set(own)
 	}
 }
 
@@ -254,14 +256,14 @@ func (c Control) Set(a Config) {
 func (c Control) Run(ctx context.Context) {
 	var all sync.WaitGroup
 	defer all.Wait()
-	for _, o := range append([]*Ownership{c.Ownership}, c.Apps...) {
+	for _, o := range c.Owners {
 		all.Go(func() { o.Run(ctx) })
 	}
 }
 
 // Claim handles a message that makes its author the owner of an app. It returns false for any other message.
 func (c Control) Claim(ctx context.Context, m chat.Incoming) (taken bool, err error) {
-	for _, o := range append([]*Ownership{c.Ownership}, c.Apps...) {
+	for _, o := range c.Owners {
 		if taken, err = o.claim(ctx, m); taken || err != nil {
 			c.outbox.EnqueueJob(o.welcome)
 			break

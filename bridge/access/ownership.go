@@ -43,21 +43,14 @@ type App struct {
 	// Leads reports whether this bridge welcomes the owner at a start, of several bridges of the app.
 	Leads func() bool
 	Place *cluster.Place // among these; nil = there is only this one
-	Named bool           // the rules about its people are those of its channel in [Config.Apps]
 }
 
 // Ownership finds the owner of the bot if the configuration names none. It asks the platform; if that does not tell,
 // the first user who sends the code from the log in a private chat becomes the owner. The result is stored. Each of several
 // bridges has a code of its own in its log, and all take any of them.
 type Ownership struct {
-	app        string
-	channel    string
-	named      bool
-	founder    Founder
+	app        App
 	owners     db.Access
-	lang       func(ctx context.Context, user string) i18n.Lang
-	leads      func() bool
-	place      *cluster.Place
 	out        delivery.Messenger
 	authorizer *Authorizer // gets the owner
 	log        zerolog.Logger
@@ -73,13 +66,10 @@ type Ownership struct {
 func NewOwnership(
 	app App, owners db.Access, out delivery.Messenger, authorizer *Authorizer, log zerolog.Logger,
 ) *Ownership {
-	if app.Named {
+	if chat.IsFurtherApp(app.Channel) {
 		log = log.With().Str("app", app.ID).Logger()
 	}
-	return &Ownership{
-		app: app.ID, channel: app.Channel, named: app.Named, founder: app.Founder, found: app.Found, owners: owners, lang: app.Lang,
-		leads: app.Leads, place: app.Place, out: out, authorizer: authorizer, log: log,
-	}
+	return &Ownership{app: app, found: app.Found, owners: owners, out: out, authorizer: authorizer, log: log}
 }
 
 // Set applies the configuration. An owner named there overrides one that was found.
@@ -102,7 +92,7 @@ func (o *Ownership) updateAuthorizerLocked() {
 	if a.Owner != "" {
 		o.code = ""
 	}
-	o.authorizer.set(o.channel, o.named, a)
+	o.authorizer.set(o.app.Channel, a)
 }
 
 // owner returns the owner of the bot; empty = unknown.
@@ -123,7 +113,7 @@ const lookEvery = 5 * time.Second
 
 // Run finds the owner, and sends the welcome as soon as this bridge leads. It takes the owner that another one has found.
 func (o *Ownership) Run(ctx context.Context) {
-	if o.app == "" {
+	if o.app.ID == "" {
 		return
 	}
 	o.follow(ctx)
@@ -133,7 +123,7 @@ func (o *Ownership) Run(ctx context.Context) {
 		o.issueCodeLocked()
 		o.mu.Unlock()
 	}
-	for !o.leads() || o.place != nil && o.owner() == "" {
+	for !o.app.Leads() || o.app.Place != nil && o.owner() == "" {
 		o.follow(ctx)
 		select {
 		case <-time.After(lookEvery):
@@ -146,17 +136,17 @@ func (o *Ownership) Run(ctx context.Context) {
 
 // askPlatform asks the platform for the owner, and reports whether it has named one.
 func (o *Ownership) askPlatform(ctx context.Context) bool {
-	if o.founder == nil {
+	if o.app.Founder == nil {
 		return false
 	}
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
-	user, err := o.founder.Owner(ctx)
+	user, err := o.app.Founder.Owner(ctx)
 	if err == nil && user == "" {
 		err = errors.New("it names nobody")
 	}
 	if err == nil {
-		err = o.setOwner(ctx, db.Owner{App: o.app, User: user, Source: creator})
+		err = o.setOwner(ctx, db.Owner{App: o.app.ID, User: user, Source: creator})
 	}
 	if err != nil {
 		o.log.Info().Err(err).Msg("the platform does not say who owns the bot")
@@ -174,8 +164,8 @@ func (o *Ownership) follow(ctx context.Context) {
 	code := o.code
 	o.mu.Unlock()
 	var err error
-	if !o.named {
-		err = o.place.ShareCode(ctx, code)
+	if !chat.IsFurtherApp(o.app.Channel) {
+		err = o.app.Place.ShareCode(ctx, code)
 	}
 	if err == nil {
 		err = o.takeOwner(ctx)
@@ -196,7 +186,7 @@ func (o *Ownership) setOwner(ctx context.Context, owner db.Owner) error {
 
 // takeOwner grants access to the owner that is stored.
 func (o *Ownership) takeOwner(ctx context.Context) error {
-	owner, err := o.owners.Owner(ctx, o.app, false)
+	owner, err := o.owners.Owner(ctx, o.app.ID, false)
 	if err != nil {
 		return err
 	}
@@ -218,7 +208,7 @@ func (o *Ownership) issueCodeLocked() {
 	if !o.unknown || o.code != "" || owned || slices.Contains(a.Allow, "*") {
 		return
 	}
-	if o.named && o.place != nil { // a bridge shares one code, which is for the other app
+	if chat.IsFurtherApp(o.app.Channel) && o.app.Place != nil { // a bridge shares one code, which is for the other app
 		o.log.Error().Msg("nobody owns the bot: name its owner in [feishu.access] owner")
 		return
 	}
@@ -238,14 +228,14 @@ func (o *Ownership) claim(ctx context.Context, m chat.Incoming) (bool, error) {
 		return true, nil // redelivered
 	}
 	word := strings.ToUpper(strings.TrimSpace(m.Text))
-	shared := o.place != nil && !o.named
+	shared := o.app.Place != nil && !chat.IsFurtherApp(o.app.Channel)
 	if code == "" && (owned || !shared) || m.Kind != chat.Private || m.Actor.ID == "" || !strings.HasPrefix(word, CodeWord) {
 		return false, nil
 	}
 	valid := subtle.ConstantTimeCompare([]byte(word), []byte(code)) == 1
 	if !valid && shared {
 		var err error
-		if valid, err = o.place.HasCode(ctx, word); err != nil {
+		if valid, err = o.app.Place.HasCode(ctx, word); err != nil {
 			return false, err
 		}
 	}
@@ -253,10 +243,10 @@ func (o *Ownership) claim(ctx context.Context, m chat.Incoming) (bool, error) {
 		o.log.Warn().Str("user", m.Actor.ID).Msg("a wrong code was sent to become the bot's owner")
 		return false, nil
 	}
-	if !(chat.Key{Channel: o.channel}).Owns(m.Actor.ID) {
+	if !(chat.Key{Channel: o.app.Channel}).Owns(m.Actor.ID) {
 		return false, chat.ErrDenied // the app cannot belong to somebody of another door; and no agent is to see the code
 	}
-	err := o.setOwner(ctx, db.Owner{App: o.app, User: m.Actor.ID, Source: codeBearer, Message: m.ID})
+	err := o.setOwner(ctx, db.Owner{App: o.app.ID, User: m.Actor.ID, Source: codeBearer, Message: m.ID})
 	return true, err
 }
 
@@ -266,22 +256,22 @@ const welcomeTimeout = time.Minute
 // welcome writes to an owner who has not used the bot yet. If it fails, the next start tries again.
 func (o *Ownership) welcome(ctx context.Context) {
 	user := o.owner()
-	if o.app == "" || user == "" {
+	if o.app.ID == "" || user == "" {
 		return
 	}
-	due, err := o.owners.NeedsWelcome(ctx, o.app, user)
+	due, err := o.owners.NeedsWelcome(ctx, o.app.ID, user)
 	if err == nil && due {
 		ctx, cancel := context.WithTimeout(ctx, welcomeTimeout)
 		defer cancel()
 		text := i18n.OwnerWelcome.ZH + "\n\n" + i18n.OwnerWelcome.EN // his language is unknown
-		if o.lang != nil {
-			if l := o.lang(ctx, user); l != "" {
+		if o.app.Lang != nil {
+			if l := o.app.Lang(ctx, user); l != "" {
 				text = i18n.OwnerWelcome.In(l)
 			}
 		}
-		to, idem := chat.Ref{Key: chat.PersonKey(user)}, "welcome:"+o.app+":"+user
+		to, idem := chat.Ref{Key: chat.PersonKey(user)}, "welcome:"+o.app.ID+":"+user
 		if _, err = o.out.Reply(ctx, to, text, idem); err == nil {
-			err = o.owners.MarkWelcomed(ctx, o.app, user)
+			err = o.owners.MarkWelcomed(ctx, o.app.ID, user)
 		}
 	}
 	if err != nil && ctx.Err() == nil {

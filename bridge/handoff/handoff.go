@@ -7,6 +7,7 @@ package handoff
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math"
 	"sync"
 	"syscall"
@@ -51,6 +52,7 @@ type Handoffs struct {
 	Config
 
 	changed chan struct{} // there is another terminal, or one is to end
+	starts  sync.RWMutex  // no chat is taken by a terminal while one's own process starts
 
 	mu   sync.Mutex
 	open map[chat.Key]*terminal
@@ -66,12 +68,11 @@ type terminal struct {
 	close func() // ends its tools; nil = it has none. The mutex guards it and dir
 	dir   string // its project
 
-	size   int64     // of the transcript when it was last read
+	size   int64     // of the transcripts when they were last read
 	next   time.Time // when it may be read again
 	failed int       // how often that has failed since it last succeeded, or the process has ended
 	told   time.Time // when its process was told to end; zero = it was not
-	killed bool
-	gone   bool // at the last look
+	gone   bool      // at the last look
 }
 
 // How often terminals are looked at, and, if there are none, looked for; and how long one may take to end.
@@ -90,6 +91,28 @@ var ErrUnseen = errors.New("the process cannot be seen")
 // Of is the terminal in which a chat goes on, or false.
 func (h *Handoffs) Of(ctx context.Context, key chat.Key) (handoffs.Lease, bool, error) {
 	return h.DB.Handoffs().Of(ctx, key)
+}
+
+// Holds reports whether the questions of a chat wait for a terminal. One that somebody has opened without asking holds only
+// the conversation that he has open there.
+func (h *Handoffs) Holds(ctx context.Context, key chat.Key) (bool, error) {
+	l, held, err := h.Of(ctx, key)
+	if err != nil || !l.Found {
+		return held, err
+	}
+	c, err := h.DB.Chats().Get(ctx, key)
+	return l.Epoch == c.Epoch, err
+}
+
+// Start has a process of a chat started ahead, unless its questions wait for a terminal. The CLI of a terminal and another
+// one must not run in the same folder: each forgets what the other has noted there.
+func (h *Handoffs) Start(ctx context.Context, key chat.Key, start func() error) error {
+	h.starts.RLock()
+	defer h.starts.RUnlock()
+	if held, err := h.Holds(ctx, key); err != nil || held {
+		return err
+	}
+	return start()
 }
 
 // Take hands a chat to the terminal whose process is pid, or with 0 to the next one that asks for it, and ends the chat's
@@ -123,7 +146,10 @@ func (h *Handoffs) Take(ctx context.Context, key chat.Key, pid int) (l handoffs.
 	if l.Cwd, err = workspace.RealDir(spec.Dir); err != nil {
 		return l, spec, err
 	}
-	if l, err = h.DB.Handoffs().Take(ctx, l); err != nil {
+	h.starts.Lock()
+	l, err = h.DB.Handoffs().Take(ctx, l)
+	h.starts.Unlock()
+	if err != nil {
 		return l, spec, err
 	}
 	<-h.Pool.Drop(key.String())
@@ -143,7 +169,7 @@ func (h *Handoffs) Attach(ctx context.Context, key chat.Key, pid int) (handoffs.
 		launch, err = agent.Terminal(spec)
 	}
 	if err != nil {
-		return l, launch, errors.Join(err, h.DB.Handoffs().End(ctx, l))
+		return l, launch, errors.Join(err, h.end(ctx, l))
 	}
 	h.mu.Lock()
 	t := h.of(key)
@@ -178,33 +204,51 @@ func (h *Handoffs) WorksFor(key chat.Key) (claim db.Claim, project string, ok bo
 	return claim, project, err == nil
 }
 
-// Recall takes a chat back from its terminal, whose process ends. It reports whether the chat was in one, and returns that.
-// One that somebody has opened without asking is only returned: nothing but a file of the CLI says whose process that is.
-func (h *Handoffs) Recall(ctx context.Context, key chat.Key) (l handoffs.Lease, held bool, err error) {
-	l, held, err = h.Of(ctx, key)
-	if err != nil || !held {
-		return l, held, err
+// ErrFree means that a chat is in no terminal.
+var ErrFree = errors.New("the chat is in no terminal")
+
+// Recall takes a chat back from its terminal, whose process ends, and returns that. It is over at once if there is no process,
+// or none that anybody could end. One that somebody has opened without asking is only returned: nothing but a file of the CLI
+// says whose process that is.
+func (h *Handoffs) Recall(ctx context.Context, key chat.Key) (l handoffs.Lease, over bool, err error) {
+	l, held, err := h.Of(ctx, key)
+	if err == nil && !held {
+		err = ErrFree
 	}
-	if l.Node != h.Node {
-		lives, place := false, h.DB.Place()
-		if place != nil {
-			if lives, err = place.Lives(ctx, []string{l.Node}); err != nil {
-				return l, true, err
-			}
-		}
-		if !lives { // nobody there could take it back
-			if err = h.DB.Handoffs().End(ctx, l); err == nil {
-				h.Wake(key)
-			}
-			return l, true, err
+	if err != nil {
+		return l, false, err
+	}
+	lives := true
+	if place := h.DB.Place(); place != nil && l.Node != h.Node {
+		if lives, err = place.Lives(ctx, []string{l.Node}); err != nil {
+			return l, false, err
 		}
 	}
-	if l.Found {
-		return l, true, nil
+	switch {
+	case l.Pid == 0 || !lives:
+		return l, true, h.end(ctx, l)
+	case l.Found:
+		return l, false, nil
 	}
 	err = h.DB.Handoffs().Recall(ctx, key)
 	h.look()
-	return l, true, err
+	return l, false, err
+}
+
+// end has a chat be in no terminal any more.
+func (h *Handoffs) end(ctx context.Context, l handoffs.Lease) error {
+	if err := h.DB.Handoffs().End(ctx, l); err != nil {
+		return err
+	}
+	h.mu.Lock()
+	t := h.of(l.Key)
+	delete(h.open, l.Key)
+	h.mu.Unlock()
+	if t.close != nil {
+		t.close()
+	}
+	h.Wake(l.Key)
+	return nil
 }
 
 // Run looks after the terminals of this machine until ctx is done.
@@ -250,56 +294,46 @@ func (h *Handoffs) tend(ctx context.Context, l handoffs.Lease) error {
 	h.mu.Lock()
 	t := h.of(l.Key)
 	h.mu.Unlock()
-	lives := l.Pid != 0 && proctree.Started(l.Pid) == l.Started
-	if gone := l.Pid != 0 && !lives; gone && !t.gone {
+	lives := proctree.Started(l.Pid) == l.Started
+	if !lives && !t.gone {
 		t.failed, t.next = 0, time.Time{}
 		t.gone = true // a process seems to end for a moment when it becomes another program
 		return nil
-	} else if !gone {
-		t.gone = false
 	}
+	t.gone = !lives
 	switch {
 	case !lives || !l.Recalled:
 	case t.told.IsZero():
 		t.told = time.Now()
 		proctree.SignalStarted(l.Pid, l.Started, syscall.SIGTERM)
-	case !t.killed && time.Since(t.told) > grace:
-		t.killed = true
+	case time.Since(t.told) > grace:
 		proctree.SignalStarted(l.Pid, l.Started, syscall.SIGKILL)
 	}
 	if !l.Recalled && time.Now().Before(t.next) {
 		return nil
 	}
-	if err := h.importNew(ctx, l, t, lives); err != nil && (lives || !l.Recalled && t.failed < attempts) {
+	if err := h.importNew(ctx, l, t, lives); err != nil && (lives || t.failed < attempts) {
 		return err
 	} else if err != nil {
 		h.Log.Error().Err(err).Stringer("chat", l.Key).Msg("what was said in a terminal is not stored; the chat goes on without it")
 	}
-	if lives || l.Pid == 0 && !l.Recalled {
+	if lives {
 		return nil
 	}
-	<-h.Pool.Drop(l.Key.String()) // one that was started meanwhile does not know what was said
-	back := db.Post{
-		Key: l.Key, Idem: "handoff:" + l.Since.Format(time.RFC3339Nano),
-		Text: i18n.HandoffOver.In(h.Languages.OfChat(ctx, l.Key)),
-	}
+	<-h.Pool.Drop(l.Key.String())     // one that was started meanwhile does not know what was said
 	if !chat.IsLocal(l.Key.Channel) { // whoever has left the terminal is told there
+		back := db.Post{
+			Key: l.Key, Idem: fmt.Sprintf("handoff:%v:%d", l.Key, l.Since.UnixMilli()),
+			Text: i18n.HandoffOver.In(h.Languages.OfChat(ctx, l.Key)),
+		}
 		if err := h.Outbox.Enqueue(ctx, back); err != nil {
 			return err
 		}
 	}
-	if err := h.DB.Handoffs().End(ctx, l); err != nil {
+	if err := h.end(ctx, l); err != nil {
 		return err
-	}
-	h.mu.Lock()
-	end := t.close
-	delete(h.open, l.Key)
-	h.mu.Unlock()
-	if end != nil {
-		end()
 	}
 	h.Log.Info().Stringer("chat", l.Key).Int("pid", l.Pid).Msg("a chat is back from its terminal")
 	h.Outbox.Wake(l.Key)
-	h.Wake(l.Key)
 	return nil
 }

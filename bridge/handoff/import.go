@@ -23,25 +23,24 @@ import (
 	"magpie/internal/convo"
 )
 
-// importNew adds to the History what was said in a terminal, if the transcript has grown. While the terminal lives, it leaves
+// importNew adds to the History what was said in a terminal, if a transcript has grown. While the terminal lives, it leaves
 // out what goes on, and takes a tenth of the time at most.
 func (h *Handoffs) importNew(ctx context.Context, l handoffs.Lease, t *terminal, lives bool) error {
-	if l.Pid == 0 {
-		return nil // nobody has typed yet
-	}
+	// With /clear and /resume people go on in other sessions of the chat's own folder. The last one stays the chat's.
+	list, err := h.transcripts(l).All(l.Cwd)
+	list = slices.DeleteFunc(list, func(s transcript.Session) bool { return s.ID != l.Session && !s.Updated.After(l.Since) })
 	var size int64
-	if path, err := h.transcripts(l).Path(l.Cwd, l.Session); err == nil {
-		if info, err := os.Stat(path); err == nil {
-			size = info.Size()
-		}
+	for _, s := range list {
+		size += s.Size
 	}
-	if lives && size == t.size {
+	if err == nil && lives && size == t.size {
 		return nil
 	}
 	began := time.Now()
-	turns, known, err := h.unknown(ctx, l)
-	if err == nil {
-		err = h.add(ctx, l, turns, known, lives)
+	for _, s := range slices.Backward(list) {
+		if l.Session = s.ID; err == nil {
+			err = h.importSession(ctx, l, lives)
+		}
 	}
 	t.next = time.Now().Add(10 * time.Since(began))
 	if err != nil {
@@ -51,6 +50,15 @@ func (h *Handoffs) importNew(ctx context.Context, l handoffs.Lease, t *terminal,
 	}
 	t.size, t.failed = size, 0
 	return nil
+}
+
+// importSession adds to the History what was said in one session.
+func (h *Handoffs) importSession(ctx context.Context, l handoffs.Lease, lives bool) error {
+	turns, known, err := h.unknown(ctx, l)
+	if err != nil {
+		return err
+	}
+	return h.add(ctx, l, turns, known, lives)
 }
 
 func (h *Handoffs) transcripts(l handoffs.Lease) claude.Transcripts {
@@ -108,20 +116,13 @@ func (h *Handoffs) Adopt(ctx context.Context, key chat.Key, session, dir string)
 		return err
 	}
 	turns, err := h.transcripts(l).Turns(l.Cwd, session, nil)
-	var asked []chat.Message
-	var results []db.TurnResult
-	for _, t := range turns {
-		if uuid.Validate(t.ID) != nil {
-			continue
-		}
-		q, r := h.turn(ctx, l, t)
-		r.Usage = nil
-		asked, results = append(asked, q), append(results, r)
+	if err != nil {
+		return err
 	}
-	if err == nil {
-		_, err = h.DB.Handoffs().Import(ctx, asked, results, false)
+	for i := range turns {
+		turns[i].Typed, turns[i].Usage = true, stream.Usage{}
 	}
-	return err
+	return h.add(ctx, l, turns, false, false)
 }
 
 // turn is a turn of a terminal for the History. Nothing in a transcript is trusted: it is redacted as messages are.
@@ -176,13 +177,10 @@ func (h *Handoffs) Held(ctx context.Context, c db.Claim) (until time.Time, chang
 	if !held && c.Resume && c.Turn.Follows == 0 {
 		l, held, changed, err = h.find(ctx, c)
 	}
-	if err != nil && ctx.Err() == nil {
-		h.Log.Error().Err(err).Stringer("chat", c.Turn.Key).Msg("whether a chat is in a terminal is not known")
-	}
 	if held && (!l.Found || l.Epoch == c.Turn.Epoch) {
 		until = l.Since.AddDate(100, 0, 0) // it ends before: the turns are due then
 	}
-	return until, changed, nil
+	return until, changed, err
 }
 
 // find looks for a terminal in which somebody has opened the session of a turn without asking, or has had it open.
@@ -194,7 +192,7 @@ func (h *Handoffs) find(ctx context.Context, c db.Claim) (l handoffs.Lease, held
 	l = handoffs.Lease{Key: c.Turn.Key, Node: h.Node, Epoch: c.Turn.Epoch, Session: own.ID, Cwd: own.Cwd, Found: true}
 	agent, err := h.Pool.Config().AgentOf(l.Key.String())
 	if err != nil {
-		return l, false, false, err
+		return l, false, false, nil //nolint:nilerr // the turn reports it
 	}
 	if l.Pid, l.Started = agent.InTerminal(own.ID); l.Pid != 0 {
 		if l, err = h.DB.Handoffs().Take(ctx, l); err == nil {
@@ -221,7 +219,7 @@ func (h *Handoffs) find(ctx context.Context, c db.Claim) (l handoffs.Lease, held
 	}
 	turns, err := h.transcripts(l).Turns(own.Cwd, own.ID, known)
 	if err != nil {
-		return l, false, false, err
+		return l, false, false, nil //nolint:nilerr // likewise
 	}
 	for _, t := range turns {
 		if !t.Typed && t.ID != c.Turn.Prompt {

@@ -40,8 +40,7 @@ func (r *rig) tokenFor(name, runs string) client {
 
 func (r *rig) tokenOf(like programs.Token) client {
 	r.Helper()
-	t, secret := api.NewToken(like.Name)
-	t.Runs, t.Person, t.Chat = like.Runs, like.Person, like.Chat
+	t, secret := api.NewToken(like)
 	must(r, r.store().Programs().Add(r.Context(), t))
 	return client{r, secret, http.Header{}}
 }

@@ -20,6 +20,7 @@ import (
 	"magpie/bridge/workplace"
 	"magpie/db"
 	"magpie/db/dbtest"
+	"magpie/db/programs"
 	"magpie/feishu"
 	"magpie/internal/chat"
 	"magpie/internal/door/api"
@@ -314,7 +315,7 @@ func TestProgramsFindNoChatOfAnApp(t *testing.T) {
 	startAll(a, b)
 	defer func() { a.stop(); a.clean(); b.clean() }()
 	b.ask("榴莲是暗号")
-	token, secret := api.NewToken("ci")
+	token, secret := api.NewToken(programs.Token{Name: "ci"})
 	must(t, a.store().Programs().Add(t.Context(), token))
 	pages := a.prog.api.Handler()
 	ask := func(method, path string) string {

@@ -18,9 +18,9 @@ import (
 	"magpie/db/handoffs"
 	"magpie/internal/chat"
 	"magpie/internal/claude"
+	"magpie/internal/claude/workspace"
 	"magpie/internal/door/terminal"
 	"magpie/internal/i18n"
-	"magpie/internal/operator/config"
 )
 
 // attachCmd goes on with a chat in a terminal. This process becomes the CLI, so that the chat is back as soon as the CLI has
@@ -41,23 +41,8 @@ type (
 		Path      string // of the CLI
 		Args, Env []string
 		Dir       string
-		Problem   string // why there is nothing; empty = there is
-		Why       string // of attachRefused
-		Pid       int    // of attachTaken
-		Since     time.Time
+		Why       string // there is nothing; empty = there is
 	}
-)
-
-// The problems.
-const (
-	attachNoChat    = "chat"
-	attachElsewhere = "elsewhere"
-	attachDenied    = "denied"
-	attachTaken     = "taken"
-	attachBusy      = "busy"
-	attachUnseen    = "unseen"
-	attachOtherUser = "user"
-	attachRefused   = "refused"
 )
 
 // operator is who uses the terminals of this machine.
@@ -72,52 +57,72 @@ func operator() chat.Actor {
 // attach hands a chat to the terminal that asks for it.
 func (p *program) attach(w http.ResponseWriter, r *http.Request) {
 	var asked attachRequest
-	err := json.NewDecoder(http.MaxBytesReader(w, r.Body, 1<<16)).Decode(&asked)
-	key, keyErr := chat.ParseKey(asked.Chat)
-	session := ""
-	if uuid.Validate(asked.Chat) == nil {
-		session, key, keyErr = asked.Chat, terminal.Main, nil
-		key.ID = session
-	}
-	if err != nil || keyErr != nil {
+	if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, 1<<16)).Decode(&asked); err != nil {
 		http.Error(w, "no request for a chat", http.StatusBadRequest)
 		return
 	}
-	got, peer := attachAnswer{Problem: attachOtherUser}, terminal.PeerOf(r)
-	if peer.PID == 0 {
-		got.Problem = attachUnseen
-	} else if peer.UID == os.Geteuid() { // otherwise its files would belong to root
-		if session != "" {
-			got = p.adopt(r.Context(), key, session, asked.Lang)
-		} else {
-			got.Problem = ""
-		}
-		if got.Problem == "" {
-			got = p.attachTo(r.Context(), key, peer.PID, asked.Lang)
-		}
+	l, launch, err := p.attachTo(r.Context(), asked.Chat, terminal.PeerOf(r))
+	var got attachAnswer
+	if err == nil {
+		got = attachAnswer{Path: launch.Cmd.Path, Args: launch.Cmd.Args, Env: launch.Env, Dir: launch.Cmd.Dir}
+	} else {
+		p.log.Warn().Err(err).Str("chat", asked.Chat).Msg("a chat does not go on in a terminal")
+		got.Why = i18n.ErrorText(asked.Lang, whyNotAttached(asked.Chat, l, err))
 	}
 	_ = json.NewEncoder(w).Encode(got) // fails only if the command has gone
 }
 
-func (p *program) attachTo(ctx context.Context, key chat.Key, pid int, lang i18n.Lang) attachAnswer {
-	l, launch, err := p.bridge.Attach(ctx, key, pid)
-	switch lost := new(claude.LostError); {
-	case err == nil:
-		return attachAnswer{Path: launch.Cmd.Path, Args: launch.Cmd.Args, Env: launch.Env, Dir: launch.Cmd.Dir}
-	case errors.Is(err, chat.ErrNoChat):
-		return attachAnswer{Problem: attachNoChat}
-	case errors.Is(err, chat.ErrElsewhere), errors.As(err, &lost) && lost.Cause == claude.LostMachine:
-		return attachAnswer{Problem: attachElsewhere}
-	case errors.Is(err, chat.ErrDenied):
-		return attachAnswer{Problem: attachDenied}
-	case errors.Is(err, handoffs.ErrTaken):
-		return attachAnswer{Problem: attachTaken, Pid: l.Pid, Since: l.Since}
-	case errors.Is(err, handoffs.ErrBusy):
-		return attachAnswer{Problem: attachBusy}
-	case errors.Is(err, handoff.ErrUnseen):
-		return attachAnswer{Problem: attachUnseen}
+// errOtherUser means that not the service's user asks: the files of the CLI would be another's.
+var errOtherUser = errors.New("another user asks")
+
+// attachTo hands a chat to a process, or a session that becomes one.
+func (p *program) attachTo(
+	ctx context.Context, chatOrSession string, to terminal.Peer,
+) (l handoffs.Lease, launch workspace.Launch, err error) {
+	key := terminal.Main
+	switch {
+	case to.UID != os.Geteuid():
+		return l, launch, errOtherUser
+	case to.PID == 0:
+		return l, launch, handoff.ErrUnseen
+	case uuid.Validate(chatOrSession) == nil:
+		key.ID = chatOrSession
+		l, err = p.adopt(ctx, key, chatOrSession)
+	default:
+		key, err = chat.ParseKey(chatOrSession)
 	}
-	return p.refuse(key, lang, err)
+	if err != nil {
+		return l, launch, err
+	}
+	return p.bridge.Attach(ctx, key, to.PID)
+}
+
+// whyNotAttached says why a chat does not go on in a terminal, and what to do. l is another terminal's lease.
+func whyNotAttached(chatOrSession string, l handoffs.Lease, err error) error {
+	switch lost := new(claude.LostError); {
+	case errors.Is(err, chat.ErrNoChat) && uuid.Validate(chatOrSession) == nil:
+		return i18n.Mistakef("没有可以继续的会话 %s：magpie attach --list 列出所有会话",
+			"there is no session %s that was begun with claude alone: magpie attach --list shows them", chatOrSession)
+	case errors.Is(err, handoffs.ErrTaken) && l.Found:
+		return i18n.Mistakef("有人在终端里直接打开了这个会话（进程 %d）：先在那里退出 Claude Code",
+			"somebody has the session open in a terminal (process %d): leave Claude Code there first", l.Pid)
+	case errors.Is(err, handoffs.ErrTaken):
+		return i18n.Mistakef("聊天 %s 从 %s 起已经在另一个终端里了（进程 %d）：先在那里退出，或在聊天里发送 /handoff 收回",
+			"the chat %s has been in another terminal since %s (process %d): leave it there first, or send /handoff back in the chat",
+			chatOrSession, l.Since.Local().Format(time.DateTime), l.Pid)
+	case errors.Is(err, handoffs.ErrBusy):
+		return i18n.Mistakef("聊天 %s 里的助手正在工作：等它答完，或先在聊天里发送 /stop",
+			"the agent of the chat %s is working: wait until it has answered, or first send /stop in the chat", chatOrSession)
+	case errors.Is(err, handoff.ErrUnseen):
+		return i18n.Mistakef("服务看不到这个终端里的进程：请在服务所在的机器（或容器）里运行这条命令",
+			"the service cannot see the processes of this terminal: run this command on the machine, or in the container, of the service")
+	case errors.Is(err, errOtherUser):
+		return i18n.Mistakef("请以运行服务的用户身份运行这条命令，例如 sudo -u 用户 magpie attach %s",
+			"run this command as the user that runs the service, as in sudo -u USER magpie attach %s", chatOrSession)
+	case errors.As(err, &lost):
+		return i18n.Mistakef("会话接不上：先在聊天里问一句", "the session cannot be resumed: ask something in the chat first")
+	}
+	return i18n.Mistakef("不能在终端里继续：%v", "this cannot go on in a terminal: %v", aboutChat(chatOrSession, err))
 }
 
 // errNoTerminal means that there is nobody to type.
@@ -142,55 +147,17 @@ func (c attachCmd) Run(ctx context.Context) error {
 		}
 		key = parsed.String()
 	}
-	cfg, err := config.ReadForDatabase(c.Config, os.Environ())
-	if err != nil {
-		return err
-	}
-	client, err := dialService(ctx, cfg, terminal.Main)
-	if err != nil {
-		return err
-	}
 	var got attachAnswer
-	err = client.Call(ctx, http.MethodPost, "attach", attachRequest{key, userLang()}, &got)
-	if err != nil {
-		return i18n.Mistakef("服务没有照办：%v", "the service has not done it: %v", err)
-	}
-	if err := got.problem(key); err != nil {
+	if err := c.callService(ctx, "attach", attachRequest{key, userLang()}, &got); err != nil {
 		return err
+	}
+	if got.Why != "" {
+		return errors.New(got.Why)
 	}
 	if err := os.Chdir(got.Dir); err != nil {
 		return err
 	}
 	return become(got.Path, got.Args, ownTerminal(got.Env, os.Environ()))
-}
-
-// problem says why there is nothing to run.
-func (a attachAnswer) problem(key string) error {
-	switch a.Problem {
-	case "":
-		return nil
-	case attachNoChat:
-		return i18n.Mistakef("没有聊天 %s，或者那里还没有人给机器人发过消息", "there is no such chat as %s, or nobody has written to the bot there yet", key)
-	case attachElsewhere:
-		return i18n.Mistakef("聊天 %s 由另一台机器上的鹊桥负责：在那台机器上运行这条命令；magpie nodes 列出各台机器",
-			"a bridge on another machine has the chat %s: run this command there; magpie nodes lists the machines", key)
-	case attachDenied:
-		return i18n.Mistakef("机器人在聊天 %s 里不接受你的话：见配置的 [access] deny", "the bot takes nothing from you in the chat %s: see [access] deny in its configuration", key)
-	case attachTaken:
-		return i18n.Mistakef("聊天 %s 从 %s 起已经在另一个终端里了（进程 %d）：先在那里退出，或在聊天里发送 /handoff 收回",
-			"the chat %s has been in another terminal since %s (process %d): leave it there first, or send /handoff back in the chat",
-			key, a.Since.Local().Format(time.DateTime), a.Pid)
-	case attachBusy:
-		return i18n.Mistakef("聊天 %s 里的助手正在工作：等它答完，或先在聊天里发送 /stop",
-			"the agent of the chat %s is working: wait until it has answered, or first send /stop in the chat", key)
-	case attachUnseen:
-		return i18n.Mistakef("服务看不到这个终端里的进程：请在服务所在的机器（或容器）里运行这条命令",
-			"the service cannot see the processes of this terminal: run this command on the machine, or in the container, of the service")
-	case attachOtherUser:
-		return i18n.Mistakef("请以运行服务的用户身份运行这条命令，例如 sudo -u 用户 magpie attach %s",
-			"run this command as the user that runs the service, as in sudo -u USER magpie attach %s", key)
-	}
-	return i18n.Mistakef("不能在终端里继续：%s", "this cannot go on in a terminal: %s", a.Why)
 }
 
 // ownTerminal is the environment of an agent, with what is this terminal's own.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"io/fs"
+	"net/http"
 	"os"
 	"os/signal"
 	"strings"
@@ -67,6 +68,14 @@ func (c chatCmd) Run(ctx context.Context) error {
 	} else {
 		err = t.Ask(ctx, said, stop)
 	}
+	if errors.Is(err, terminal.ErrRefused) {
+		return i18n.Mistakef("服务不接受：%v", "the service does not take this: %v", err)
+	}
+	return aboutChat(key.String(), err)
+}
+
+// aboutChat is an error in words, if it is about a chat that was named.
+func aboutChat(key string, err error) error {
 	switch {
 	case errors.Is(err, chat.ErrNoChat):
 		return i18n.Mistakef("没有聊天 %s，或者那里还没有人给机器人发过消息", "there is no such chat as %s, or nobody has written to the bot there yet", key)
@@ -75,8 +84,6 @@ func (c chatCmd) Run(ctx context.Context) error {
 			"a bridge on another machine has the chat %s: run this command there; magpie nodes lists the machines", key)
 	case errors.Is(err, chat.ErrDenied):
 		return i18n.Mistakef("机器人在聊天 %s 里不接受你的话：见配置的 [access] deny", "the bot takes nothing from you in the chat %s: see [access] deny in its configuration", key)
-	case errors.Is(err, terminal.ErrRefused):
-		return i18n.Mistakef("服务不接受：%v", "the service does not take this: %v", err)
 	}
 	return err
 }
@@ -93,6 +100,22 @@ func (c chatCmd) key(cfg config.Config) (key chat.Key, err error) {
 	return key, err
 }
 
+// callService has the service of this machine do something, and reads what it answers into out.
+func (c configFlag) callService(ctx context.Context, path string, in, out any) error {
+	cfg, err := config.ReadForDatabase(c.Config, os.Environ())
+	if err != nil {
+		return err
+	}
+	client, err := dialService(ctx, cfg, terminal.Main)
+	if err != nil {
+		return err
+	}
+	if err := client.Call(ctx, http.MethodPost, path, in, out); err != nil {
+		return i18n.Mistakef("服务没有照办：%v", "the service has not done it: %v", err)
+	}
+	return nil
+}
+
 // dialService connects to the service.
 func dialService(ctx context.Context, cfg config.Config, key chat.Key) (*terminal.Client, error) {
 	folder, err := folderOf(cfg, terminalFolder)
@@ -102,8 +125,8 @@ func dialService(ctx context.Context, cfg config.Config, key chat.Key) (*termina
 	client, err := terminal.Dial(ctx, folder, key)
 	switch {
 	case errors.Is(err, fs.ErrPermission):
-		return nil, i18n.Mistakef("服务属于另一个用户：请用那个用户（或 root）运行这条命令，例如 sudo magpie chat",
-			"the service belongs to another user: run this command as that user, or as root, as in sudo magpie chat")
+		return nil, i18n.Mistakef("服务属于另一个用户：请以那个用户的身份运行这条命令，例如 sudo -u 用户 magpie ...",
+			"the service belongs to another user: run this command as that user, as in sudo -u USER magpie ...")
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ECONNREFUSED):
 		return nil, i18n.Mistakef("服务没有运行：用 magpie service start 或 magpie serve 启动它",
 			"the service is not running: start it with magpie service start or magpie serve")

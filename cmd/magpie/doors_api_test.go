@@ -16,6 +16,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/tidwall/gjson"
 
+	"magpie/db/programs"
 	"magpie/internal/chat"
 	"magpie/internal/door/api"
 	"magpie/internal/door/doortest"
@@ -50,7 +51,7 @@ func (h *apiHouse) Start(failpoint string) {
 	admin, err := terminal.Dial(h.Context(), h.folder, terminal.Main)
 	must(h.service, err)
 	var got tokenAnswer
-	must(h.service, admin.Call(h.Context(), http.MethodPost, "tokens", tokenRequest{Name: "suite"}, &got))
+	must(h.service, admin.Call(h.Context(), http.MethodPost, "tokens", tokenRequest{Token: programs.Token{Name: "suite"}}, &got))
 	h.secret = got.Secret
 }
 

@@ -14,6 +14,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tidwall/gjson"
+
 	"magpie/db/dbtest"
 	"magpie/db/programs"
 	"magpie/internal/chat"
@@ -215,6 +217,49 @@ func TestAChatGoesOnInATerminal(t *testing.T) {
 	})
 }
 
+// clears types /clear, and waits until the CLI notes that it has another session.
+func (r *chatRig) clears(who *typist) {
+	r.Helper()
+	session := func() string {
+		files, err := filepath.Glob(filepath.Join(filepath.Dir(r.config), "agents", "*", "sessions", "*.json"))
+		must(r, err)
+		all := ""
+		for _, file := range files {
+			data, err := os.ReadFile(file)
+			must(r, err)
+			all += gjson.GetBytes(data, "sessionId").String()
+		}
+		return all
+	}
+	before := session()
+	r.sends(who, "/clear", func() bool { return session() != before })
+}
+
+// With /clear people go on in another session, which is the chat's then.
+func TestAnotherSessionInATerminal(t *testing.T) {
+	r := newHandoffRig(t, claudetest.Command(t))
+	r.ask("asked in Feishu")
+	before := r.chatNow().Session.ID
+	who := r.attached()
+	r.types(who, "typed before")
+	r.clears(who)
+	r.types(who, "typed after")
+	r.until("what was typed to be in the History before the terminal ends", func() bool {
+		return r.count(`SELECT COUNT(*) FROM messages WHERE content = 'typed after'`) == 1
+	})
+	r.clears(who)
+	r.types(who, "typed at last")
+	r.leaves(who)
+	r.until("the end of the lease", func() bool { return r.count(`SELECT COUNT(*) FROM handoffs`) == 0 })
+	if got := r.ask("and on"); !strings.Contains(got, "2 in the session") {
+		t.Errorf("the answer %q is not that of the last session", got)
+	}
+	r.isOnce("asked in Feishu", "typed before", "typed after", "typed at last", "and on")
+	if now := r.chatNow().Session.ID; now == before {
+		t.Error("the session is the old one")
+	}
+}
+
 // The terminal is at the machine of another bridge than the one where everything arrives: that one stores what is typed and
 // ends it. When it has gone, nobody there could take the chat back; it goes on without the terminal.
 func TestATerminalAtAnotherBridge(t *testing.T) {
@@ -408,7 +453,7 @@ func TestTheCLIIsRunByHand(t *testing.T) {
 		r.shows(r.chat, waits, "goes on in a terminal")
 		r.shows(r.chat, r.sim.Say(r.chat, r.user, "/handoff back"), strconv.Itoa(r.terminalPid()))
 		refused := openTerminal(t, r.attach())
-		refused.await("has been in another terminal since")
+		refused.await("somebody has the session open in a terminal")
 		refused.exit()
 		must(t, syscall.Kill(r.terminalPid(), syscall.SIGTERM))
 		if got := visibleText(r.answer(r.chat, waits)); !strings.Contains(got, "asked meanwhile") {
@@ -473,7 +518,7 @@ func TestASessionBecomesAChat(t *testing.T) {
 			t.Fatalf("sessions: %s", row)
 		}
 		taken := openTerminal(t, r.attachTo(session))
-		taken.await("has been in another terminal")
+		taken.await("somebody has the session open in a terminal")
 		taken.exit()
 		r.leaves(who)
 		chats := r.store().Programs() // an attempt has ended half-way

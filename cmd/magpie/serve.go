@@ -285,7 +285,7 @@ func (p *program) bridgeConfig() bridge.Config {
 			b.Apps = append(b.Apps, a.owned)
 		}
 	}
-	if p.cfg.Terminal.IsOn() {
+	if len(p.cfg.Access.OwnerIDs) > 0 { // there is a terminal
 		b.Operator = operator()
 	}
 	b.Departments, b.Groups, b.Age = p.doors, p.doors, p.doors.Age

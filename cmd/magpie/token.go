@@ -18,9 +18,7 @@ import (
 	"magpie/internal/chat"
 	"magpie/internal/configtype"
 	"magpie/internal/door/api"
-	"magpie/internal/door/terminal"
 	"magpie/internal/i18n"
-	"magpie/internal/operator/config"
 	"magpie/internal/text"
 )
 
@@ -33,10 +31,10 @@ type tokenCmd struct {
 
 type tokenNewCmd struct {
 	Name    string              `arg:"" help:"Whose token it is, as in ci."`
-	Project string              `help:"The project in which its chats begin. Default: that of [claude] project." placeholder:"NAME"`
-	Runs    string              `help:"What it can start, as named with /trigger in a chat, and nothing else." placeholder:"NAME"`
-	Chat    string              `help:"The chat in which it asks, as in feishu:chat:oc_...: everybody there sees it. Default: chats of its own." placeholder:"KEY"`
-	Person  string              `help:"Who decides what its agent may do, by ID, as in ou_...: asked in the private chat. Default: the program itself." placeholder:"ID"`
+	Project string              `xor:"project-chat,project-runs" help:"The project in which its chats begin. Default: that of [claude] project." placeholder:"NAME"`
+	Runs    string              `xor:"project-runs,chat-runs,person-runs" help:"What it can start, as named with /trigger in a chat, and nothing else." placeholder:"NAME"`
+	Chat    string              `xor:"project-chat,chat-runs" help:"The chat in which it asks, as in feishu:chat:oc_...: everybody there sees it. Default: chats of its own." placeholder:"KEY"`
+	Person  string              `xor:"person-runs" help:"Who decides what its agent may do, by ID, as in ou_...: asked in the private chat. Default: the program itself." placeholder:"ID"`
 	Expires configtype.Duration `help:"How long it is valid, as in 720h. Default: until it is revoked." placeholder:"TIME"`
 	configFlag
 }
@@ -51,26 +49,15 @@ type tokenRevokeCmd struct {
 // The requests and answers on the socket for terminals.
 type (
 	tokenRequest struct {
-		Name, Project, Runs, Chat, Person string
-		Expires                           time.Time // zero = never
+		programs.Token
+		Lang i18n.Lang
 	}
 	tokenAnswer struct {
 		Secret  string
 		Tokens  []programs.Token
-		BaseURL string   // of the API; empty = there is none
-		Choices []string // of what it may run
-		Problem string   // why nothing was done; empty = it was
+		BaseURL string // of the API; empty = there is none
+		Problem string // why nothing was done; empty = it was
 	}
-)
-
-// The problems.
-const (
-	tokenTaken     = "taken"
-	tokenUnknown   = "unknown"
-	tokenNoProject = "project"
-	tokenNoTrigger = "trigger"
-	tokenTriggers  = "triggers"
-	tokenNoChat    = "chat"
 )
 
 // terminalPages serves what commands ask of the service.
@@ -84,21 +71,19 @@ func (p *program) terminalPages() http.Handler {
 
 // addTokenPages serves what [tokenCmd] asks for.
 func (p *program) addTokenPages(mux *http.ServeMux) {
-	tokens := p.store.Programs()
-	handle := func(pattern string, do func(ctx context.Context, r tokenRequest) (tokenAnswer, error)) {
+	for pattern, do := range map[string]func(context.Context, programs.Token) (tokenAnswer, error){
+		"POST /v1/tokens": p.newToken, "POST /v1/tokens/list": p.listTokens, "POST /v1/tokens/revoke": p.revokeToken,
+	} {
 		mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
 			var asked tokenRequest
 			if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, 1<<16)).Decode(&asked); err != nil {
 				http.Error(w, "no request about a token", http.StatusBadRequest)
 				return
 			}
-			got, err := do(r.Context(), asked)
-			switch {
-			case errors.Is(err, programs.ErrTaken):
-				got.Problem = tokenTaken
-			case errors.Is(err, programs.ErrUnknown):
-				got.Problem = tokenUnknown
-			case err != nil:
+			got, err := do(r.Context(), asked.Token)
+			if errors.As(err, new(*i18n.Mistake)) {
+				got.Problem = i18n.ErrorText(asked.Lang, err)
+			} else if err != nil {
 				p.log.Error().Err(err).Msg("a token is not made, listed or revoked")
 				http.Error(w, "the database does not answer", http.StatusServiceUnavailable)
 				return
@@ -109,93 +94,87 @@ func (p *program) addTokenPages(mux *http.ServeMux) {
 			_ = json.NewEncoder(w).Encode(got) // fails only if the command has gone
 		})
 	}
-	handle("POST /v1/tokens", func(ctx context.Context, r tokenRequest) (got tokenAnswer, err error) {
-		if _, ok := p.cfg.Projects[r.Project]; r.Project != "" && !ok {
-			return tokenAnswer{Problem: tokenNoProject}, nil
-		}
-		if r.Chat != "" {
-			key, err := chat.ParseRoom(r.Chat)
-			if err == nil {
-				_, err = p.store.Chats().Get(ctx, key)
-			}
-			if errors.Is(err, db.ErrNotFound) {
-				return tokenAnswer{Problem: tokenNoChat}, nil
-			} else if err != nil {
-				return tokenAnswer{}, err
-			}
-		}
-		runs := ""
-		if r.Runs != "" {
-			of, name, named := strings.Cut(r.Runs, "/")
-			if !named {
-				of, name = "", r.Runs
-			}
-			list, err := p.store.Schedules().Named(ctx, name)
-			if err != nil {
-				return tokenAnswer{}, err
-			}
-			list = slices.DeleteFunc(list, func(s schedules.Schedule) bool { return named && s.Key.String() != of })
-			switch len(list) {
-			case 0:
-				return tokenAnswer{Problem: tokenNoTrigger}, nil
-			case 1:
-				runs = list[0].Ref()
-			default:
-				for _, s := range list {
-					got.Choices = append(got.Choices, s.Key.String()+"/"+name)
-				}
-				got.Problem = tokenTriggers
-				return got, nil
-			}
-		}
-		t, secret := api.NewToken(r.Name)
-		t.Project, t.Runs, t.Chat, t.Person, t.Expires = r.Project, runs, r.Chat, r.Person, r.Expires
-		if err := tokens.Add(ctx, t); err != nil {
-			return tokenAnswer{}, err
-		}
-		p.log.Info().Str("token", t.Name).Str("id", t.ID).Msg("a program may ask over HTTP")
-		return tokenAnswer{Secret: secret}, nil
-	})
-	handle("POST /v1/tokens/list", func(ctx context.Context, _ tokenRequest) (got tokenAnswer, err error) {
-		got.Tokens, err = tokens.List(ctx)
-		return got, err
-	})
-	handle("POST /v1/tokens/revoke", func(ctx context.Context, r tokenRequest) (tokenAnswer, error) {
-		err := tokens.Revoke(ctx, r.Name)
-		if err == nil {
-			p.log.Info().Str("token", r.Name).Msg("the token of a program was revoked")
-		}
-		return tokenAnswer{}, err
-	})
 }
 
-// ask has the service of this machine do something about tokens.
-func (c configFlag) askTokens(ctx context.Context, path string, r tokenRequest) (got tokenAnswer, err error) {
-	cfg, err := config.ReadForDatabase(c.Config, os.Environ())
-	if err != nil {
-		return got, err
+func (p *program) newToken(ctx context.Context, t programs.Token) (got tokenAnswer, err error) {
+	if _, ok := p.cfg.Projects[t.Project]; t.Project != "" && !ok {
+		return got, i18n.Mistakef("服务的 [projects] 里没有 %s", "the [projects] of the service have no %s", t.Project)
 	}
-	client, err := dialService(ctx, cfg, terminal.Main)
-	if err != nil {
-		return got, err
+	if t.Chat != "" {
+		key, err := chat.ParseRoom(t.Chat)
+		if err == nil {
+			_, err = p.store.Chats().Get(ctx, key)
+		}
+		if errors.Is(err, db.ErrNotFound) {
+			return got, i18n.Mistakef("没有 %s 这个聊天：在那里发 /whoami 可以看到它的 ID，写成 feishu:chat:oc_...",
+				"there is no chat %s: /whoami there tells its ID; write it as feishu:chat:oc_...", t.Chat)
+		} else if err != nil {
+			return got, err
+		}
 	}
-	if err := client.Call(ctx, http.MethodPost, path, r, &got); err != nil {
-		return got, i18n.Mistakef("服务没有照办：%v", "the service has not done it: %v", err)
+	if t.Runs != "" {
+		if t.Runs, err = p.triggerNamed(ctx, t.Runs); err != nil {
+			return got, err
+		}
 	}
-	switch got.Problem {
-	case tokenTaken:
+	t, got.Secret = api.NewToken(t)
+	if err := p.store.Programs().Add(ctx, t); errors.Is(err, programs.ErrTaken) {
 		return got, i18n.Mistakef("已经有叫 %s 的令牌：换一个名字，或者先 magpie token revoke %s",
-			"there is a token named %s: take another name, or first run magpie token revoke %s", r.Name, r.Name)
-	case tokenUnknown:
-		return got, i18n.Mistakef("没有叫 %s 的令牌：magpie token list 列出所有令牌", "there is no token named %s: magpie token list shows all", r.Name)
-	case tokenNoChat:
-		return got, i18n.Mistakef("没有 %s 这个聊天：在那里发 /whoami 可以看到它的 ID，写成 feishu:chat:oc_...", "there is no chat %s: /whoami there tells its ID; write it as feishu:chat:oc_...", r.Chat)
-	case tokenTriggers:
-		return got, i18n.Mistakef("好几个聊天里都有 %s，请选一个：--runs %v", "several chats have %s; choose one: --runs %v", r.Runs, i18n.Listing(got.Choices))
-	case tokenNoTrigger:
-		return got, i18n.Mistakef("没有叫 %[1]s 的触发任务：先在聊天里发 /触发 %[1]s <要做的事>", "nothing is named %[1]s: first send /trigger %[1]s <what> in a chat", r.Runs)
-	case tokenNoProject:
-		return got, i18n.Mistakef("服务的 [projects] 里没有 %s", "the [projects] of the service have no %s", r.Project)
+			"there is a token named %s: take another name, or first run magpie token revoke %s", t.Name, t.Name)
+	} else if err != nil {
+		return got, err
+	}
+	p.log.Info().Str("token", t.Name).Str("id", t.ID).Msg("a program may ask over HTTP")
+	return got, nil
+}
+
+// triggerNamed is what programs start by a name, which several chats may have: then the chat's key stands before it.
+func (p *program) triggerNamed(ctx context.Context, runs string) (ref string, err error) {
+	of, name, named := strings.Cut(runs, "/")
+	if !named {
+		of, name = "", runs
+	}
+	list, err := p.store.Schedules().Named(ctx, name)
+	if err != nil {
+		return "", err
+	}
+	list = slices.DeleteFunc(list, func(s schedules.Schedule) bool { return named && s.Key.String() != of })
+	switch len(list) {
+	case 0:
+		return "", i18n.Mistakef("没有叫 %[1]s 的触发任务：先在聊天里发 /触发 %[1]s <要做的事>",
+			"nothing is named %[1]s: first send /trigger %[1]s <what> in a chat", runs)
+	case 1:
+		return list[0].Ref(), nil
+	}
+	var choices []string
+	for _, s := range list {
+		choices = append(choices, s.Key.String()+"/"+name)
+	}
+	return "", i18n.Mistakef("好几个聊天里都有 %s，请选一个：--runs %v", "several chats have %s; choose one: --runs %v", runs, i18n.Listing(choices))
+}
+
+func (p *program) listTokens(ctx context.Context, _ programs.Token) (got tokenAnswer, err error) {
+	got.Tokens, err = p.store.Programs().List(ctx)
+	return got, err
+}
+
+func (p *program) revokeToken(ctx context.Context, t programs.Token) (got tokenAnswer, err error) {
+	if err := p.store.Programs().Revoke(ctx, t.Name); errors.Is(err, programs.ErrUnknown) {
+		return got, i18n.Mistakef("没有叫 %s 的令牌：magpie token list 列出所有令牌", "there is no token named %s: magpie token list shows all", t.Name)
+	} else if err != nil {
+		return got, err
+	}
+	p.log.Info().Str("token", t.Name).Msg("the token of a program was revoked")
+	return got, nil
+}
+
+// askTokens has the service of this machine do something about tokens.
+func (c configFlag) askTokens(ctx context.Context, path string, t programs.Token) (got tokenAnswer, err error) {
+	if err := c.callService(ctx, path, tokenRequest{t, userLang()}, &got); err != nil {
+		return got, err
+	}
+	if got.Problem != "" {
+		return got, errors.New(got.Problem)
 	}
 	return got, nil
 }
@@ -211,7 +190,7 @@ const longestName = 64
 
 // Run prints the token, alone on the standard output.
 func (c tokenNewCmd) Run(ctx context.Context) error {
-	r := tokenRequest{Name: strings.TrimSpace(c.Name), Project: c.Project, Runs: c.Runs, Person: c.Person}
+	r := programs.Token{Name: strings.TrimSpace(c.Name), Project: c.Project, Runs: c.Runs, Person: c.Person}
 	if c.Chat != "" {
 		key, err := chat.ParseKey(c.Chat)
 		if err != nil {
@@ -252,7 +231,7 @@ func (c tokenNewCmd) Run(ctx context.Context) error {
 
 // Run prints a line for each token.
 func (c tokenListCmd) Run(ctx context.Context) error {
-	got, err := c.askTokens(ctx, "tokens/list", tokenRequest{})
+	got, err := c.askTokens(ctx, "tokens/list", programs.Token{})
 	if err != nil {
 		return err
 	}
@@ -275,6 +254,6 @@ func (c tokenListCmd) Run(ctx context.Context) error {
 
 // Run revokes a token.
 func (c tokenRevokeCmd) Run(ctx context.Context) error {
-	_, err := c.askTokens(ctx, "tokens/revoke", tokenRequest{Name: c.Name})
+	_, err := c.askTokens(ctx, "tokens/revoke", programs.Token{Name: c.Name})
 	return err
 }

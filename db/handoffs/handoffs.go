@@ -51,10 +51,10 @@ const columns = `chat_key, node, epoch, session, cwd, pid, started, found, recal
 
 const (
 	selectOf  = `SELECT ` + columns + ` FROM handoffs WHERE chat_key = ?1`
-	selectOn  = `SELECT ` + columns + ` FROM handoffs WHERE node = ?1 OR ?1 = '' ORDER BY chat_key`
+	selectOn  = `SELECT ` + columns + ` FROM handoffs WHERE pid <> 0 AND (node = ?1 OR ?1 = '') ORDER BY chat_key`
 	insertRow = `INSERT INTO handoffs (` + columns + `) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)`
 	recallRow = `UPDATE handoffs SET recalled = 1 WHERE chat_key = ?1`
-	deleteRow = `DELETE FROM handoffs WHERE chat_key = ?1 AND since = ?2`
+	deleteRow = `DELETE FROM handoffs WHERE chat_key = ?1 AND since = ?2 AND pid = ?3`
 )
 
 func scan(row interface{ Scan(...any) error }) (l Lease, err error) {
@@ -80,7 +80,7 @@ func (s Store) Of(ctx context.Context, key chat.Key) (l Lease, held bool, err er
 	return l, true, nil
 }
 
-// On lists the leases of a machine's terminals; without a name, of all.
+// On lists the leases of a machine's terminals; without a name, of all. A lease that no terminal has taken yet is left out.
 func (s Store) On(ctx context.Context, node string) ([]Lease, error) {
 	return engine.All(ctx, s.Readers, "terminals of "+node, func(rows *sql.Rows) (Lease, error) { return scan(rows) }, selectOn, node)
 }
@@ -101,12 +101,12 @@ func (s Store) Take(ctx context.Context, l Lease) (now Lease, err error) {
 			}
 		case err != nil:
 			return err
-		case was.Pid != 0 || l.Pid == 0 || was.Node != l.Node || was.Recalled:
+		case was.Pid != 0 || l.Pid == 0:
 			now = was
 			return ErrTaken
 		default:
 			now.Since = was.Since // all else is l's: a session that begins has another ID each time
-			if _, err := tx.ExecContext(ctx, deleteRow, l.Key.String(), was.Since.UnixMilli()); err != nil {
+			if _, err := tx.ExecContext(ctx, deleteRow, l.Key.String(), was.Since.UnixMilli(), 0); err != nil {
 				return err
 			}
 		}
@@ -135,7 +135,7 @@ func (s Store) Recall(ctx context.Context, key chat.Key) error {
 // End removes a lease, so that the chat's questions wait no longer.
 func (s Store) End(ctx context.Context, l Lease) error {
 	err := s.Tx(ctx, l.Key, func(ctx context.Context, tx *sql.Tx) error {
-		if _, err := tx.ExecContext(ctx, deleteRow, l.Key.String(), l.Since.UnixMilli()); err != nil {
+		if _, err := tx.ExecContext(ctx, deleteRow, l.Key.String(), l.Since.UnixMilli(), l.Pid); err != nil {
 			return err
 		}
 		return s.Release(ctx, tx, l.Key)

@@ -46,8 +46,12 @@ var (
 		ZH: "这个对话正在终端里继续，收回之后再回答这个问题。",
 		EN: "This conversation goes on in a terminal. The question will be answered when it is back.",
 	}
+	HandoffHolds = Phrase{
+		ZH: "这个对话正在终端里继续。请先收回（/handoff 收回），或在终端里退出。",
+		EN: "This conversation goes on in a terminal. First take it back with /handoff back, or leave it there.",
+	}
 	HandoffRecalled   = Phrase{ZH: "正在收回：终端里的 Claude Code 会退出。", EN: "Taking it back: Claude Code in the terminal ends."}
-	HandoffOver       = Phrase{ZH: "对话从终端回到了这里，在那里说过的都记下了。", EN: "The conversation is back from the terminal, with what was said there."}
+	HandoffOver       = Phrase{ZH: "对话从终端回到了这里。", EN: "The conversation is back from the terminal."}
 	HandoffNone       = Phrase{ZH: "这个对话不在终端里。", EN: "This conversation is in no terminal."}
 	HandoffUsage      = Phrase{ZH: "用法：/handoff 把对话交给终端，/handoff 收回 把它收回来。", EN: "Usage: /handoff hands the conversation to a terminal, /handoff back takes it back."}
 	HandoffNoTerminal = Phrase{ZH: "这台机器没有开放终端入口，对话不能到终端里继续。", EN: "The terminal is off on this machine, so no conversation can go on there."}

@@ -47,27 +47,39 @@ type Outcome struct {
 // folder dir. steered are the IDs of the messages that were passed to its turn, in order. A missing transcript gives an
 // empty Outcome and no error. The session must not be running.
 func (t Files) ReadOutcome(dir, session, id string, steered ...string) (Outcome, error) {
-	return t.read(dir, session, func(f io.Reader) (Outcome, error) { return readOutcome(f, id, steered...) })
+	return read(t, dir, session, func(f io.Reader) (Outcome, error) { return readOutcome(f, id, steered...) })
 }
 
-// read reads the transcript of a session that ran in the folder dir. A missing one gives an empty Outcome.
-func (t Files) read(dir, session string, outcome func(io.Reader) (Outcome, error)) (Outcome, error) {
+// read reads the transcript of a session that ran in the folder dir. A missing one gives nothing.
+func read[T any](t Files, dir, session string, do func(io.Reader) (T, error)) (got T, err error) {
 	path, err := t.find(dir, session)
 	if err != nil || path == "" {
-		return Outcome{}, err
+		return got, err
 	}
 	f, err := safepath.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return Outcome{}, nil
+		return got, nil
 	} else if err != nil {
-		return Outcome{}, fmt.Errorf("recall a prompt: %w", err)
+		return got, fmt.Errorf("recall a prompt: %w", err)
 	}
 	defer f.Close() //nolint:errcheck // only read
-	o, err := outcome(io.LimitReader(f, maxTranscript))
-	if err != nil {
-		return Outcome{}, fmt.Errorf("recall a prompt: %w", err)
+	if got, err = do(io.LimitReader(f, maxTranscript)); err != nil {
+		err = fmt.Errorf("recall a prompt: %w", err)
 	}
-	return o, nil
+	return got, err
+}
+
+// seenLines are the lines so far: compacting a session repeats the newest ones.
+type seenLines map[uuid.UUID]bool
+
+// repeats reports whether a line was there before.
+func (s seenLines) repeats(v gjson.Result) bool {
+	id, err := uuid.Parse(v.Get("uuid").String())
+	if err != nil || s[id] {
+		return err == nil
+	}
+	s[id] = true
+	return false
 }
 
 // readOutcome reads a transcript from its beginning. It keeps one line, the answer, and 16 bytes per line in memory.
@@ -101,10 +113,10 @@ func eachLine(f io.Reader, do func(line []byte) (more bool)) error {
 
 // outcomeReader follows one turn through a transcript.
 type outcomeReader struct {
-	id       string             // of the prompt
-	steers   []string           // IDs of the messages passed to its turn that were not found yet
-	seen     map[uuid.UUID]bool // lines so far: compacting a session repeats the newest ones
-	group    string             // the CLI's ID for everything that belongs to the prompt; known from its line on
+	id       string   // of the prompt
+	steers   []string // IDs of the messages passed to its turn that were not found yet
+	seen     seenLines
+	group    string // the CLI's ID for everything that belongs to the prompt; known from its line on
 	out      Outcome
 	blocks   []string
 	messages map[string]bool // model messages so far, by id
@@ -118,7 +130,7 @@ type outcomeReader struct {
 
 func newOutcomeReader(id string, steered ...string) *outcomeReader {
 	return &outcomeReader{
-		id: id, steers: steered, seen: map[uuid.UUID]bool{}, messages: map[string]bool{}, open: map[string]bool{},
+		id: id, steers: steered, seen: seenLines{}, messages: map[string]bool{}, open: map[string]bool{},
 		changing: map[string]bool{},
 	}
 }
@@ -139,14 +151,8 @@ func (r *outcomeReader) line(line []byte) {
 	if r.out.Known && r.recordHook(kind, v) {
 		return
 	}
-	if kind != "user" && kind != "assistant" || v.Get("isSidechain").Bool() {
+	if kind != "user" && kind != "assistant" || v.Get("isSidechain").Bool() || r.seen.repeats(v) {
 		return
-	}
-	if id, err := uuid.Parse(v.Get("uuid").String()); err == nil {
-		if r.seen[id] {
-			return
-		}
-		r.seen[id] = true
 	}
 	switch {
 	// The answer of a prompt follows it; earlier records belong to earlier prompts.

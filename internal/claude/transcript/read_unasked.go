@@ -4,7 +4,6 @@ import (
 	"io"
 	"slices"
 
-	"github.com/google/uuid"
 	"github.com/tidwall/gjson"
 
 	"magpie/internal/claude/stream"
@@ -17,12 +16,12 @@ import (
 //
 // For a missing transcript, and for the session, see [Files.ReadOutcome].
 func (t Files) ReadUnasked(dir, session string, consumed ...string) (Outcome, error) {
-	return t.read(dir, session, func(f io.Reader) (Outcome, error) { return readUnasked(f, consumed) })
+	return read(t, dir, session, func(f io.Reader) (Outcome, error) { return readUnasked(f, consumed) })
 }
 
 // readUnasked reads a transcript from its beginning, as readOutcome does.
 func readUnasked(f io.Reader, consumed []string) (Outcome, error) {
-	r := unaskedReader{consumed: consumed, seen: map[uuid.UUID]bool{}}
+	r := unaskedReader{consumed: consumed, seen: seenLines{}}
 	err := eachLine(f, func(line []byte) bool {
 		r.line(line)
 		return true
@@ -36,9 +35,9 @@ func readUnasked(f io.Reader, consumed []string) (Outcome, error) {
 // unaskedReader follows the turns that the agent starts by itself through a transcript.
 type unaskedReader struct {
 	consumed []string
-	seen     map[uuid.UUID]bool // lines so far: compacting a session repeats the newest ones
-	group    string             // promptId of the last user line
-	turn     *outcomeReader     // the unread turns; nil = none
+	seen     seenLines
+	group    string         // promptId of the last user line
+	turn     *outcomeReader // the unread turns; nil = none
 }
 
 func (r *unaskedReader) line(line []byte) {
@@ -50,14 +49,8 @@ func (r *unaskedReader) line(line []byte) {
 	}
 	v := gjson.ParseBytes(line)
 	kind := v.Get("type").String()
-	if (kind != "user" && kind != "assistant") || v.Get("isSidechain").Bool() {
+	if kind != "user" && kind != "assistant" || v.Get("isSidechain").Bool() || r.seen.repeats(v) {
 		return
-	}
-	if id, err := uuid.Parse(v.Get("uuid").String()); err == nil {
-		if r.seen[id] {
-			return
-		}
-		r.seen[id] = true
 	}
 	group := v.Get("promptId").String()
 	switch {

@@ -13,16 +13,16 @@ import (
 	"github.com/google/uuid"
 )
 
-// Session is a session that somebody has begun in a terminal.
+// Session is a session of the CLI.
 type Session struct {
 	ID      string
 	Text    string // of the first prompt
 	Updated time.Time
+	Size    int64 // of the transcript
 }
 
-// Sessions lists the newest sessions that somebody has begun in a terminal in the folder dir, the newest first, of at most
-// so many transcripts.
-func (t Files) Sessions(dir string, most int) (list []Session, err error) {
+// All lists the sessions that ran in the folder dir, the newest first, without their texts.
+func (t Files) All(dir string) (list []Session, err error) {
 	example, err := t.Path(dir, "")
 	if err != nil {
 		return nil, err
@@ -37,13 +37,22 @@ func (t Files) Sessions(dir string, most int) (list []Session, err error) {
 		id, ok := strings.CutSuffix(e.Name(), ".jsonl")
 		info, err := e.Info()
 		if ok && err == nil && uuid.Validate(id) == nil {
-			list = append(list, Session{ID: id, Updated: info.ModTime()})
+			list = append(list, Session{ID: id, Updated: info.ModTime(), Size: info.Size()})
 		}
 	}
 	slices.SortFunc(list, func(a, b Session) int { return cmp.Or(b.Updated.Compare(a.Updated), cmp.Compare(a.ID, b.ID)) })
-	var typed []Session
+	return list, nil
+}
+
+// Sessions lists the newest sessions that somebody has begun in a terminal in the folder dir, the newest first, of at most
+// so many transcripts.
+func (t Files) Sessions(dir string, most int) (typed []Session, err error) {
+	list, err := t.All(dir)
+	if err != nil {
+		return nil, err
+	}
 	for _, s := range list[:min(len(list), most)] {
-		if turns, err := t.Turns(dir, s.ID, nil); err == nil && len(turns) > 0 && turns[0].Typed {
+		if turns, err := t.turns(dir, s.ID, nil, true); err == nil && len(turns) > 0 && turns[0].Typed {
 			s.Text = turns[0].Text
 			typed = append(typed, s)
 		}

@@ -1,8 +1,6 @@
 package transcript
 
 import (
-	"bufio"
-	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -51,20 +49,20 @@ func (t Files) Talk(session string) ([]Message, error) {
 }
 
 func readTalk(f io.Reader) ([]Message, error) {
-	br := bufio.NewReaderSize(f, 64<<10)
 	r := talkReader{seen: map[string]bool{}}
-	for r.size <= maxTalk {
-		line, err := readLine(br)
-		if line = bytes.TrimSpace(line); stream.ValidJSON(line) {
+	err := eachLine(f, func(line []byte) bool {
+		if stream.ValidJSON(line) {
 			r.line(gjson.ParseBytes(line))
 		}
-		if errors.Is(err, io.EOF) {
-			return r.all, nil
-		} else if err != nil {
-			return nil, fmt.Errorf("read a transcript: %w", err)
-		}
+		return r.size <= maxTalk
+	})
+	if err == nil && r.size > maxTalk {
+		err = fmt.Errorf("more than %d MB were said", maxTalk>>20)
 	}
-	return nil, fmt.Errorf("read a transcript: more than %d MB were said", maxTalk>>20)
+	if err != nil {
+		return nil, fmt.Errorf("read a transcript: %w", err)
+	}
+	return r.all, nil
 }
 
 // talkReader collects the conversation in a transcript.

@@ -2,19 +2,14 @@ package transcript
 
 import (
 	"cmp"
-	"errors"
-	"fmt"
 	"io"
-	"io/fs"
 	"slices"
 	"strings"
 	"time"
 
-	"github.com/google/uuid"
 	"github.com/tidwall/gjson"
 
 	"magpie/internal/claude/stream"
-	"magpie/internal/safepath"
 )
 
 // Turn is a prompt in a transcript, and what has become of it.
@@ -36,36 +31,29 @@ const Terminal = "cli"
 // asked. Without known prompts it lists all; if none of them is there, the transcript is another one, and it returns an
 // empty list. What the CLI has answered by itself, as /status, is no turn. Of the last turn the end may be missing.
 func (t Files) Turns(dir, session string, known []string) ([]Turn, error) {
-	path, err := t.find(dir, session)
-	if err != nil || path == "" {
-		return nil, err
-	}
-	f, err := safepath.Open(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	} else if err != nil {
-		return nil, fmt.Errorf("read turns: %w", err)
-	}
-	defer f.Close() //nolint:errcheck // only read
-	r := turnsReader{known: known, found: len(known) == 0, seen: map[uuid.UUID]bool{}}
-	if err := eachLine(io.LimitReader(f, maxTranscript), func(line []byte) bool {
-		r.line(line)
-		return true
-	}); err != nil {
-		return nil, fmt.Errorf("read turns: %w", err)
-	}
-	r.end()
-	if !r.found {
-		return nil, nil
-	}
-	return r.all, nil
+	return t.turns(dir, session, known, false)
+}
+
+// turns is Turns, or reads only the first one.
+func (t Files) turns(dir, session string, known []string, first bool) ([]Turn, error) {
+	return read(t, dir, session, func(f io.Reader) ([]Turn, error) {
+		r := turnsReader{known: known, found: len(known) == 0, seen: seenLines{}}
+		err := eachLine(f, func(line []byte) bool {
+			r.line(line)
+			return !first || len(r.all) == 0
+		})
+		if r.end(); err != nil || !r.found {
+			return nil, err
+		}
+		return r.all, nil
+	})
 }
 
 // turnsReader follows the turns of a transcript.
 type turnsReader struct {
 	known []string
-	found bool               // one of them is there
-	seen  map[uuid.UUID]bool // lines so far: compacting a session repeats the newest ones
+	found bool // one of them is there
+	seen  seenLines
 	all   []Turn
 	now   *Turn          // the one that goes on; nil = none
 	reads *outcomeReader // its outcome
@@ -80,17 +68,11 @@ func (r *turnsReader) line(line []byte) {
 		return
 	}
 	v := gjson.ParseBytes(line)
-	if v.Get("isSidechain").Bool() {
+	if v.Get("isSidechain").Bool() || r.seen.repeats(v) {
 		return
 	}
-	if id, err := uuid.Parse(v.Get("uuid").String()); err == nil {
-		if r.seen[id] {
-			return
-		}
-		r.seen[id] = true
-	}
 	kind, group := v.Get("type").String(), v.Get("promptId").String()
-	if kind == "user" && !isNote(v) && (r.now == nil || group == "" || group != r.reads.group) {
+	if kind == "user" && !isNote(v) && (r.now == nil || group == "" || group != r.reads.group || r.isPrompt(v)) {
 		r.begin(v)
 	}
 	if r.now == nil {
@@ -122,6 +104,13 @@ func (r *turnsReader) line(line []byte) {
 			r.now.Text += "\n\n" + said
 		}
 	}
+}
+
+// isPrompt reports whether a line is the prompt behind a command that the CLI has carried out by itself. CLI 2.1.197 takes
+// /clear and the next prompt for one.
+func (r *turnsReader) isPrompt(v gjson.Result) bool {
+	text := textOf(v.Get("message.content"))
+	return r.local && len(r.now.Tools) == 0 && text != "" && !isLocalCommand(text)
 }
 
 // begin begins the turn of a prompt.

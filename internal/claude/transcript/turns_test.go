@@ -98,3 +98,16 @@ func TestTurnsAfterTheKnownOnes(t *testing.T) {
 		t.Errorf("of no transcript: %+v", got)
 	}
 }
+
+// What is typed behind /clear is a prompt of its own, also if the CLI takes both for one.
+func TestAPromptBehindACommandOfTheCLI(t *testing.T) {
+	t.Parallel()
+	line := func(id, content string) string {
+		return `{"type":"user","promptId":"g","uuid":"00000000-0000-4000-8000-0000000000` + id + `","entrypoint":"cli","message":{"role":"user","content":` + content + `}}`
+	}
+	got := turnsOf(t, nil, line("21", `"<command-name>/clear</command-name>"`), line("22", `"<local-command-stdout>x</local-command-stdout>"`),
+		line("23", `"typed after"`), used, line("24", `[{"type":"tool_result","tool_use_id":"t1","content":"a.txt"}]`), ended)
+	if len(got) != 1 || got[0].Text != "typed after" || got[0].Outcome.Text != "two" || len(got[0].Tools) != 2 {
+		t.Errorf("turns %+v", got)
+	}
+}

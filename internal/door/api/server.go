@@ -24,14 +24,14 @@ import (
 // secretPrefix begins every token, so that people and scanners recognize one.
 const secretPrefix = "mgp_"
 
-// NewToken makes a token. Its secret is shown once; the database has only its hash.
-func NewToken(name string) (t programs.Token, secret string) {
+// NewToken gives a token an ID and a secret. That is shown once; the database has only its hash.
+func NewToken(t programs.Token) (_ programs.Token, secret string) {
 	var random [20]byte
 	_, _ = rand.Read(random[:]) // never fails
 	secret = secretPrefix + strings.ToLower(base32.StdEncoding.EncodeToString(random[:]))
-	return programs.Token{
-		ID: chat.HTTP + ":" + strings.ReplaceAll(uuid.NewString(), "-", "")[:16], Name: name, Hash: hashOf(secret), Created: time.Now().UTC(),
-	}, secret
+	t.ID, t.Hash = chat.HTTP+":"+strings.ReplaceAll(uuid.NewString(), "-", "")[:16], hashOf(secret)
+	t.Created = time.Now().UTC()
+	return t, secret
 }
 
 // hashOf is a hash in hex.
