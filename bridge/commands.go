@@ -2,7 +2,6 @@ package bridge
 
 import (
 	"context"
-	"fmt"
 	"regexp"
 	"slices"
 	"strings"
@@ -70,11 +69,10 @@ func (o invocation) set(change func(*db.Settings), p i18n.Phrase, args ...any) (
 
 // say returns a result that only replies.
 func (o invocation) say(p i18n.Phrase, args ...any) (commandResult, error) {
-	text := p.In(o.lang)
-	if len(args) > 0 {
-		text = fmt.Sprintf(text, args...)
+	if len(args) == 0 {
+		return commandResult{reply: p.In(o.lang)}, nil
 	}
-	return commandResult{reply: text}, nil
+	return commandResult{reply: p.Sprintf(o.lang, args...)}, nil
 }
 
 // plan works out the result of a command before the message is stored, so it must be quick and change nothing.

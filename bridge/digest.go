@@ -41,7 +41,7 @@ func (cs *commandSet) digest(ctx context.Context, o invocation) (commandResult, 
 	if err != nil {
 		return o.say(i18n.DigestUsage)
 	}
-	now := time.Now().In(cs.zone)
+	now := time.Now().In(cs.zoneOf(o.chat))
 	d := schedules.Digest{Key: o.Key, Minute: clock.Hour()*60 + clock.Minute(), Day: now.Format(time.DateOnly)}
 	if now.Before(dueOn(now, d.Minute)) {
 		d.Day = now.AddDate(0, 0, -1).Format(time.DateOnly)
@@ -93,13 +93,17 @@ func (b *Bridge) sendDigests(ctx context.Context) {
 
 // sendDueDigests puts the digests that are due into the outbox.
 func (b *Bridge) sendDueDigests(ctx context.Context, now time.Time) error {
-	now = now.In(b.context.Zone())
 	list, err := b.db.Schedules().Digests(ctx)
 	if err != nil {
 		return err
 	}
-	day := now.Format(time.DateOnly)
 	for _, d := range list {
+		c, err := b.db.Chats().Get(ctx, d.Key)
+		if err != nil {
+			return err
+		}
+		now := now.In(c.Settings.ZoneOr(b.context.Zone()))
+		day := now.Format(time.DateOnly)
 		if d.Day >= day || now.Before(dueOn(now, d.Minute)) || !b.belongsToOwner(ctx, d.Key) {
 			continue
 		}
@@ -113,7 +117,7 @@ func (b *Bridge) sendDueDigests(ctx context.Context, now time.Time) error {
 			text = i18n.DigestReport.Sprintf(l, sum.Turns, sum.Failed, i18n.USD(sum.CostUSD, l), sum.Waiting)
 		}
 		switch err := b.db.Schedules().FinishDigest(ctx, d.Key, day, text); {
-		case errors.Is(err, schedules.ErrNone): // just unsubscribed
+		case errors.Is(err, schedules.ErrChanged): // just unsubscribed
 		case err != nil:
 			return err
 		default:

@@ -160,8 +160,8 @@ func (cs *commandSet) schedule(ctx context.Context, o invocation) (commandResult
 	switch {
 	case was.State == schedules.Proposed && verb != "confirm" && verb != "resume" && verb != "discard" && verb != "remove":
 		return o.say(i18n.ScheduleWaits, number)
-	case verb == "skip" && was.Offered.IsZero():
-		return o.say(i18n.ScheduleNotOpen)
+	case verb == "skip" && was.Offered.IsZero() && len(words) == 2:
+		return o.say(i18n.ScheduleNoneMissed)
 	}
 	if len(words) == 3 && words[2] != strconv.FormatInt(was.Offered.Unix(), 10) {
 		return o.say(i18n.ScheduleNotOpen) // the button of a missed time
@@ -196,8 +196,8 @@ func (cs *commandSet) changeSchedule(o invocation, verb string, was schedules.Sc
 		}
 		return done, nil
 	}
-	if verb == "confirm" && was.State != schedules.Proposed {
-		return o.say(i18n.ScheduleNotOpen)
+	if was.State == schedules.Active || verb == "confirm" && was.State != schedules.Proposed {
+		return o.say(i18n.ScheduleNotOpen) // and what is due already stays due
 	}
 	is.State = schedules.Active
 	if was.Name == "" {
@@ -212,7 +212,10 @@ func (cs *commandSet) changeSchedule(o invocation, verb string, was schedules.Sc
 		is.Maker, is.ReplyTo = o.Actor, o.topicMessage()
 		return change(i18n.ScheduleMade, scheduleWords(is, o)...)
 	}
-	return change(i18n.ScheduleResumed, number, clock.ThreeTimes(is, o.Time))
+	if was.Name != "" {
+		return change(i18n.ScheduleResumed, number, i18n.ScheduleByName.Sprintf(o.lang, was.Name))
+	}
+	return change(i18n.ScheduleResumed, number, i18n.ScheduleNext.Sprintf(o.lang, clock.ThreeTimes(is, o.Time)))
 }
 
 // scheduleWords are the arguments of [i18n.ScheduleMade].
@@ -235,7 +238,7 @@ func (cs *commandSet) listSchedules(o invocation, list []schedules.Schedule) (co
 	if len(list) == 0 {
 		return o.say(i18n.ScheduleNone)
 	}
-	lines := []string{i18n.ScheduleHead.Sprintf(o.lang, cs.zoneOf(o.chat).String())}
+	lines := []string{i18n.ScheduleHead.Sprintf(o.lang, clock.ZoneName(cs.zoneOf(o.chat)))}
 	for _, s := range list {
 		state := ""
 		switch {

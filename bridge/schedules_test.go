@@ -109,6 +109,11 @@ func TestManagingSchedules(t *testing.T) {
 		w.order(one, "/schedule pause 2")
 		time.Sleep(48 * time.Hour)
 		w.expect(w.order(one, "/schedule resume 2"), "is over")
+		w.expect(w.order(one, "/every * * * * * look"), "at least 5 minutes between")
+		w.expect(w.order(one, "/trigger ci look"), "Schedule 4")
+		w.order(one, "/schedule pause 4")
+		w.expect(w.order(one, "/schedule resume 4"), "active again. started by a program: ci")
+		w.expect(w.order(one, "/schedule resume 4"), "done already")
 	})
 }
 
@@ -238,7 +243,7 @@ func TestWhatCannotBeDoneToASchedule(t *testing.T) {
 		one, other := team.by("ou_user"), team.by("ou_other")
 		w.order(one, "/lang en")
 		w.order(one, "/at 9:00 look")
-		w.expect(w.order(other, "/schedule skip 1"), "done already")
+		w.expect(w.order(other, "/schedule skip 1"), "Nothing was missed")
 		if got := w.schedulesOf(one); len(got) != 1 || got[0].State != schedules.Active {
 			t.Errorf("%+v", got)
 		}

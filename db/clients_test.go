@@ -102,7 +102,7 @@ type operation struct {
 // kindOf is what a caller knows an error by.
 func kindOf(err error) string {
 	for _, known := range []error{
-		db.ErrNotFound, db.ErrRepeated, db.ErrStopped, db.ErrForgotten, db.ErrChanged, db.ErrTooManyMemories, schedules.ErrNone,
+		db.ErrNotFound, db.ErrRepeated, db.ErrStopped, db.ErrForgotten, db.ErrChanged, db.ErrTooManyMemories, schedules.ErrChanged,
 	} {
 		if errors.Is(err, known) {
 			return known.Error()

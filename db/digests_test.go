@@ -26,7 +26,7 @@ func TestADigestIsSentOnceADay(t *testing.T) {
 		{"2026-05-04", "busy", false, true}, {"2026-05-05", "", false, false},
 	} {
 		err := d.Schedules().FinishDigest(t.Context(), oc, s.day, s.text)
-		if errors.Is(err, schedules.ErrNone) != s.again || err != nil && !s.again {
+		if errors.Is(err, schedules.ErrChanged) != s.again || err != nil && !s.again {
 			t.Errorf("%s: %v", s.day, err)
 		}
 		if got := len(deliver(t, d)) == 1; got != s.sent {
@@ -40,7 +40,7 @@ func TestADigestIsSentOnceADay(t *testing.T) {
 	in = say("om_2", "/digest off")
 	in.Class, in.Effects = chat.Command, []db.Effect{db.ChangeSchedules{Digest: schedules.Digest{Key: oc}}}
 	accept(t, d, in)
-	if err := d.Schedules().FinishDigest(t.Context(), oc, "2026-05-06", "x"); !errors.Is(err, schedules.ErrNone) {
+	if err := d.Schedules().FinishDigest(t.Context(), oc, "2026-05-06", "x"); !errors.Is(err, schedules.ErrChanged) {
 		t.Errorf("after its end: %v", err)
 	}
 	empty(t, d)

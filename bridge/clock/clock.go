@@ -84,6 +84,11 @@ func (c *Clock) Named(ctx context.Context, name string) ([]schedules.Schedule, e
 	return c.store.Named(ctx, name)
 }
 
+// HasRoom returns [schedules.ErrTooMany] if a call would be too many.
+func (c *Clock) HasRoom(ctx context.Context, call schedules.Call) error {
+	return c.store.HasRoom(ctx, call)
+}
+
 // Call takes the call of a program. Once it returns without error, the call survives a crash.
 func (c *Clock) Call(ctx context.Context, call schedules.Call) error {
 	err := c.store.Call(ctx, call)
@@ -216,7 +221,9 @@ func (c *Clock) run(ctx context.Context, d due, s schedules.Schedule) (next time
 		}
 		q := Question{Schedule: s, ID: begin + strconv.FormatInt(d.run.Unix(), 10), Head: head, Then: then}
 		failpoint.At("schedule: due")
-		if err := c.bridge.Ask(ctx, q); err != nil && !errors.Is(err, schedules.ErrChanged) {
+		if err := c.bridge.Ask(ctx, q); errors.Is(err, schedules.ErrChanged) {
+			return time.Time{}, nil // it is looked at again
+		} else if err != nil {
 			return time.Time{}, fmt.Errorf("schedule %d of %v: %w", s.Number, s.Key, err)
 		}
 		failpoint.At("schedule: asked")

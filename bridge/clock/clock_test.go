@@ -416,6 +416,14 @@ func TestCalls(t *testing.T) {
 	if n := asked(); n != 2 {
 		t.Errorf("%d questions", n)
 	}
+	r.busy = true // one after the other
+	call("http:c")
+	r.look()
+	if left, err := store.Calls(r.ctx); err != nil || len(left) != 1 || asked() != 2 {
+		t.Errorf("in a busy chat: left %v, %v; %d questions", left, err, asked())
+	}
+	r.must(store.Make(r.ctx, room, schedules.Change{Answered: schedules.Call{Schedule: s, ID: "http:c"}}))
+	r.busy = false
 	paused := s
 	paused.State = schedules.Paused
 	r.must(store.Make(r.ctx, room, schedules.Change{Was: s, Is: paused}))

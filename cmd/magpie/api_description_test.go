@@ -139,9 +139,13 @@ func TestTheAPIIsAsDescribed(t *testing.T) {
 		Key: roomKey(room), Number: 1, State: schedules.Active, Task: "x", Name: "ci",
 	}}))
 	caller := described{r, router, r.tokenFor("caller", schedules.Schedule{Key: roomKey(room), Number: 1}.Ref()).secret, d.seen}
+	caller.call("POST", "/api/triggers/ci", `"`+strings.Repeat("x", 17<<20)+`"`)
 	caller.call("POST", "/api/triggers/ci", `{"a": 1}`)
 	d.call("POST", "/api/triggers/ci", `{"a": 1}`)
 	r.sql(`UPDATE schedules SET state = 'paused'`)
+	caller.call("POST", "/api/triggers/ci", `{"a": 1}`)
+	r.sql(`WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 100)
+		INSERT INTO calls (chat_key, number, id, file, called_at) SELECT s.chat_key, s.number, 'call ' || i, '', 0 FROM schedules s, n`)
 	caller.call("POST", "/api/triggers/ci", `{"a": 1}`)
 
 	r.setBudget(budget.Limits{UserDayUSD: 0.000001})

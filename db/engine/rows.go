@@ -37,6 +37,19 @@ func All[T any](
 	return list, rows.Err()
 }
 
+// One is what a query finds first; if that is nothing, the error is none.
+func One[T any](
+	ctx context.Context, from Querier, what string, none error, scan func(*sql.Rows) (T, error), query string, args ...any,
+) (one T, err error) {
+	list, err := All(ctx, from, what, scan, query, args...)
+	if err != nil {
+		return one, err
+	} else if len(list) == 0 {
+		return one, none
+	}
+	return list[0], nil
+}
+
 // Millis is how a time is stored. The zero time is 0, because year 1 in milliseconds would not survive the way back through
 // SQL.
 func Millis(t time.Time) int64 {

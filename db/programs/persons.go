@@ -3,7 +3,6 @@ package programs
 import (
 	"context"
 	"database/sql"
-	"errors"
 	"fmt"
 
 	"magpie/db/engine"
@@ -42,14 +41,7 @@ func (s Store) Of(ctx context.Context, key chat.Key, message string) (Token, err
 }
 
 func (s Store) token(ctx context.Context, query string, args ...any) (Token, error) {
-	list, err := engine.All(ctx, s.Readers, what, scanToken, query, args...)
-	if err == nil && len(list) == 0 {
-		err = ErrUnknown
-	}
-	if err != nil {
-		return Token{}, err
-	}
-	return list[0], nil
+	return engine.One(ctx, s.Readers, what, ErrUnknown, scanToken, query, args...)
 }
 
 // Ask stores with which card a person is asked, of which these are messages.
@@ -70,22 +62,18 @@ func (s Store) Ask(ctx context.Context, a Asked, messages ...string) error {
 
 // AskedBy is what a person is asked with a card, by one of its messages, or [ErrNotShown].
 func (s Store) AskedBy(ctx context.Context, message string) (Asked, error) {
-	return scanAsked(s.Readers.QueryRowContext(ctx, askedBy, message))
+	return engine.One(ctx, s.Readers, what, ErrNotShown, scanAsked, askedBy, message)
 }
 
 // AskedOf is the card with which a person is asked what a program is shown, or [ErrNotShown].
 func (s Store) AskedOf(ctx context.Context, key chat.Key, id string) (Asked, error) {
-	return scanAsked(s.Readers.QueryRowContext(ctx, askedOf, key.String(), id))
+	return engine.One(ctx, s.Readers, what, ErrNotShown, scanAsked, askedOf, key.String(), id)
 }
 
-func scanAsked(row *sql.Row) (a Asked, err error) {
+func scanAsked(rows *sql.Rows) (a Asked, err error) {
 	var key string
-	err = row.Scan(&a.Card, &a.Token, &key, &a.ID)
-	if errors.Is(err, sql.ErrNoRows) {
-		return Asked{}, ErrNotShown
-	} else if err != nil {
-		return Asked{}, fmt.Errorf("with which card a person is asked: %w", err)
+	if err = rows.Scan(&a.Card, &a.Token, &key, &a.ID); err == nil {
+		a.Key, err = chat.ParseKey(key)
 	}
-	a.Key, err = chat.ParseKey(key)
 	return a, err
 }

@@ -22,41 +22,40 @@ type Showing struct {
 // ErrNotShown means that nothing of that ID was shown, or so long ago that it was deleted.
 var ErrNotShown = errors.New("it is not shown")
 
-// show also runs when the rows before it have been deleted: the number must grow anyway.
-const show = `INSERT INTO shown (chat_key, id, seq, content)
-	SELECT ?1, ?2, CASE WHEN latest >= ?3 THEN latest + 1 ELSE ?3 END, ?4
-	FROM (SELECT COALESCE(MAX(seq), 0) AS latest FROM shown WHERE chat_key = ?1) AS last WHERE 1 = 1
-	ON CONFLICT (chat_key, id) DO UPDATE SET seq = excluded.seq, content = excluded.content`
+// put also runs when the rows before it have been deleted: the number must grow anyway.
+const (
+	put = `INSERT INTO shown (chat_key, id, seq, content)
+		SELECT ?1, ?2, CASE WHEN latest >= ?3 THEN latest + 1 ELSE ?3 END, ?4
+		FROM (SELECT COALESCE(MAX(seq), 0) AS latest FROM shown WHERE chat_key = ?1) AS last WHERE 1 = 1
+		ON CONFLICT (chat_key, id) DO `
+	show = put + `UPDATE SET seq = excluded.seq, content = excluded.content`
+	note = put + `NOTHING`
+)
 
 // Show stores how something looks now.
 func (s Store) Show(ctx context.Context, key chat.Key, id, content string) error {
+	return s.put(ctx, show, key, id, content)
+}
+
+// Note notes that something of that ID came, once, and returns the number of that change.
+func (s Store) Note(ctx context.Context, key chat.Key, id string) (seq int64, err error) {
+	if err := s.put(ctx, note, key, id, "{}"); err != nil {
+		return 0, err
+	}
+	noted, err := s.Get(ctx, key, id)
+	return noted.Seq, err
+}
+
+func (s Store) put(ctx context.Context, how string, key chat.Key, id, content string) error {
 	// Whoever has read up to a number must not miss what is committed later: one after the other in a chat.
 	err := s.Tx(ctx, "shown in "+key.String(), func(ctx context.Context, tx *sql.Tx) error {
-		_, err := tx.ExecContext(ctx, show, key.String(), id, s.Now().UnixMilli(), content)
+		_, err := tx.ExecContext(ctx, how, key.String(), id, s.Now().UnixMilli(), content)
 		return err
 	})
 	if err != nil {
 		return fmt.Errorf("store what is shown to a program: %w", err)
 	}
 	return nil
-}
-
-const note = `INSERT INTO shown (chat_key, id, seq, content)
-	SELECT ?1, ?2, CASE WHEN latest >= ?3 THEN latest + 1 ELSE ?3 END, '{}'
-	FROM (SELECT COALESCE(MAX(seq), 0) AS latest FROM shown WHERE chat_key = ?1) AS last WHERE 1 = 1
-	ON CONFLICT (chat_key, id) DO NOTHING`
-
-// Note notes that something of that ID came, once, and returns the number of that change.
-func (s Store) Note(ctx context.Context, key chat.Key, id string) (seq int64, err error) {
-	err = s.Tx(ctx, "shown in "+key.String(), func(ctx context.Context, tx *sql.Tx) error {
-		_, err := tx.ExecContext(ctx, note, key.String(), id, s.Now().UnixMilli())
-		return err
-	})
-	if err != nil {
-		return 0, fmt.Errorf("note a message of a program: %w", err)
-	}
-	noted, err := s.Get(ctx, key, id)
-	return noted.Seq, err
 }
 
 const selectShown = `SELECT id, seq, content FROM shown WHERE chat_key = ?1 AND seq > ?2 ORDER BY seq LIMIT 100`
@@ -80,17 +79,7 @@ const selectShowing = `SELECT id, seq, content FROM shown WHERE chat_key = ?1 AN
 
 // Get returns how something looks now, or [ErrNotShown].
 func (s Store) Get(ctx context.Context, key chat.Key, id string) (Showing, error) {
-	return one(engine.All(ctx, s.Readers, what, scanShowing, selectShowing, key.String(), id))
-}
-
-func one(list []Showing, err error) (Showing, error) {
-	if err == nil && len(list) == 0 {
-		err = ErrNotShown
-	}
-	if err != nil {
-		return Showing{}, err
-	}
-	return list[0], nil
+	return engine.One(ctx, s.Readers, what, ErrNotShown, scanShowing, selectShowing, key.String(), id)
 }
 
 func scanShowing(rows *sql.Rows) (s Showing, err error) {
@@ -147,7 +136,7 @@ const shownLately = `SELECT id, seq, content FROM shown WHERE chat_key = ?1 AND 
 
 // Latest is the newest of those whose ID begins so, if it was changed after a time, or [ErrNotShown].
 func (s Store) Latest(ctx context.Context, key chat.Key, begins string, after time.Time) (Showing, error) {
-	return one(engine.All(ctx, s.Readers, what, scanShowing, shownLately, key.String(), begins, begins+"\x7f", after.UnixMilli()))
+	return engine.One(ctx, s.Readers, what, ErrNotShown, scanShowing, shownLately, key.String(), begins, begins+"\x7f", after.UnixMilli())
 }
 
 const selectAnswer = `SELECT content FROM messages WHERE chat_key = ?1 AND turn_id = ?2 AND turn_id > 0 AND role = 'assistant'

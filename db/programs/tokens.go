@@ -118,20 +118,20 @@ func (s Store) List(ctx context.Context) ([]Token, error) {
 
 // Find returns the token with that hash, or [ErrUnknown], also if it has expired, or [ErrDenied].
 func (s Store) Find(ctx context.Context, hash string) (Token, error) {
-	found, err := engine.All(ctx, s.Readers, what, scanToken, selectTokens+` WHERE hash = ?1`, hash)
+	t, err := s.token(ctx, selectTokens+` WHERE hash = ?1`, hash)
+	if err == nil && !t.Expires.IsZero() && !s.Now().Before(t.Expires) {
+		err = ErrUnknown
+	}
 	if err != nil {
 		return Token{}, err
 	}
-	if len(found) == 0 || !found[0].Expires.IsZero() && !s.Now().Before(found[0].Expires) {
-		return Token{}, ErrUnknown
-	}
 	var in bool
-	if err := s.Readers.QueryRowContext(ctx, isAdmitted, found[0].ID).Scan(&in); err != nil {
-		return Token{}, fmt.Errorf("look up the token %q: %w", found[0].Name, err)
+	if err := s.Readers.QueryRowContext(ctx, isAdmitted, t.ID).Scan(&in); err != nil {
+		return Token{}, fmt.Errorf("look up the token %q: %w", t.Name, err)
 	} else if !in {
 		return Token{}, ErrDenied
 	}
-	return found[0], nil
+	return t, nil
 }
 
 func scanToken(rows *sql.Rows) (t Token, err error) {
@@ -156,14 +156,17 @@ const Passing = "passing "
 
 // Named is the chat of that name; the zero key if there is none.
 func (s Store) Named(ctx context.Context, t Token, name string) (key chat.Key, err error) {
-	var stored string
-	err = s.Readers.QueryRowContext(ctx, selectRoom, t.ID, name).Scan(&stored)
-	if errors.Is(err, sql.ErrNoRows) {
-		return chat.Key{}, nil
-	} else if err != nil {
-		return chat.Key{}, fmt.Errorf("chat of the token %q: %w", t.Name, err)
-	}
-	return chat.ParseKey(stored)
+	return roomNamed(ctx, s.Readers, t, name)
+}
+
+func roomNamed(ctx context.Context, from engine.Querier, t Token, name string) (key chat.Key, err error) {
+	return engine.One(ctx, from, what, nil, func(rows *sql.Rows) (key chat.Key, err error) {
+		var stored string
+		if err = rows.Scan(&stored); err == nil {
+			key, err = chat.ParseKey(stored)
+		}
+		return key, err
+	}, selectRoom, t.ID, name)
 }
 
 // Room is the chat that a program calls by the first known one of these names, or else fresh, where nobody has written yet.
@@ -174,19 +177,10 @@ func (s Store) Room(ctx context.Context, t Token, names, also []string, fresh ch
 	}
 	err = s.Tx(ctx, "rooms of "+t.ID, func(ctx context.Context, tx *sql.Tx) error {
 		key = chat.Key{}
-		for _, name := range names {
-			var stored string
-			err := tx.QueryRowContext(ctx, selectRoom, t.ID, name).Scan(&stored)
-			if errors.Is(err, sql.ErrNoRows) {
-				continue
-			}
-			if err == nil {
-				key, err = chat.ParseKey(stored)
-			}
-			if err != nil {
+		for i := 0; i < len(names) && key == (chat.Key{}); i++ {
+			if key, err = roomNamed(ctx, tx, t, names[i]); err != nil {
 				return err
 			}
-			break
 		}
 		also := also
 		if key == (chat.Key{}) {

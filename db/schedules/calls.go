@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"fmt"
 	"time"
 
 	"magpie/db/engine"
@@ -13,9 +14,9 @@ import (
 type Call struct {
 	Schedule
 
-	ID   string // of its door; the same if the program repeats itself
-	File string // what it has sent, see package programs; empty = nothing
-	At   time.Time
+	ID   string    // of its door; the same if the program repeats itself
+	File string    // what it has sent, see package programs; empty = nothing
+	At   time.Time // when; of a call that is listed it does not matter
 }
 
 // FileName is the name of what a program has sent.
@@ -24,10 +25,7 @@ const FileName = "request.txt"
 const (
 	insertCall = `INSERT INTO calls (chat_key, number, id, file, called_at) VALUES (?1, ?2, ?3, ?4, ?5) ON CONFLICT DO NOTHING`
 	deleteCall = `DELETE FROM calls WHERE chat_key = ?1 AND number = ?2 AND id = ?3`
-	openCalls  = `SELECT c.id, c.file, c.called_at, s.chat_key, s.number, s.state, s.rule, s.words, s.zone, s.task, s.name, s.maker,
-		s.maker_name, s.reply_to, s.next_at, s.offered_at
-		FROM calls c JOIN schedules s ON s.chat_key = c.chat_key AND s.number = c.number
-		ORDER BY c.called_at, c.id`
+	openCalls  = `SELECT id, file, ` + columns + ` FROM calls JOIN schedules USING (chat_key, number) ORDER BY called_at, id`
 	countCalls = `SELECT COUNT(*) FROM calls WHERE chat_key = ?1 AND number = ?2 AND id <> ?3`
 )
 
@@ -37,14 +35,26 @@ const maxCalls = 100
 // ErrTooMany means that too many calls of a schedule wait.
 var ErrTooMany = errors.New("too many calls wait")
 
+// HasRoom returns [ErrTooMany] if a call would be too many.
+func (s Store) HasRoom(ctx context.Context, c Call) error {
+	return hasRoom(s.Readers.QueryRowContext(ctx, countCalls, c.Key.String(), c.Number, c.ID))
+}
+
+func hasRoom(row *sql.Row) error {
+	var n int
+	if err := row.Scan(&n); err != nil {
+		return fmt.Errorf("count calls: %w", err)
+	} else if n >= maxCalls {
+		return ErrTooMany
+	}
+	return nil
+}
+
 // Call notes that a program has called. Once it returns without error, the call survives a crash.
 func (s Store) Call(ctx context.Context, c Call) error {
 	return s.Tx(ctx, c.Key, func(ctx context.Context, tx *sql.Tx) error {
-		var n int
-		if err := tx.QueryRowContext(ctx, countCalls, c.Key.String(), c.Number, c.ID).Scan(&n); err != nil {
+		if err := hasRoom(tx.QueryRowContext(ctx, countCalls, c.Key.String(), c.Number, c.ID)); err != nil {
 			return err
-		} else if n >= maxCalls {
-			return ErrTooMany
 		}
 		_, err := tx.ExecContext(ctx, insertCall, c.Key.String(), c.Number, c.ID, c.File, c.At.UnixMilli())
 		return err
@@ -54,9 +64,7 @@ func (s Store) Call(ctx context.Context, c Call) error {
 // Calls lists the calls that nothing has come of yet, oldest first.
 func (s Store) Calls(ctx context.Context) ([]Call, error) {
 	return engine.All(ctx, s.Readers, what, func(rows *sql.Rows) (c Call, err error) {
-		var at int64
-		c.Schedule, err = scanAfter(rows, &c.ID, &c.File, &at)
-		c.At = engine.FromMillis(at)
+		c.Schedule, err = scanAfter(rows, &c.ID, &c.File)
 		return c, err
 	}, openCalls)
 }

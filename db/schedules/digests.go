@@ -37,11 +37,11 @@ func (s Store) Digests(ctx context.Context) ([]Digest, error) {
 	}, selectDigests)
 }
 
-// FinishDigest records that the digest of a day is done, and has its text shown unless it is empty. It returns [ErrNone]
+// FinishDigest records that the digest of a day is done, and has its text shown unless it is empty. It returns [ErrChanged]
 // if the day was done before, or the digest was cancelled.
 func (s Store) FinishDigest(ctx context.Context, key chat.Key, day, text string) error {
 	err := s.Tx(ctx, key, func(ctx context.Context, tx *sql.Tx) error {
-		err := changed(ErrNone)(tx.ExecContext(ctx, endDigestDay, key.String(), day))
+		err := changed(tx.ExecContext(ctx, endDigestDay, key.String(), day))
 		if err != nil || text == "" {
 			return err
 		}

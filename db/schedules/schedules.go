@@ -36,19 +36,15 @@ type Notice struct {
 // Change is what becomes of the schedules of a chat, in one transaction. Of its parts some are set.
 type Change struct {
 	// A schedule becomes another one, with the same rule and name. If it is not as it was any more, that is [ErrChanged]. If it
-	// was nothing, it is added; if its number or its name is taken, that is [ErrTaken].
+	// was nothing, it is added, unless its number or its name is taken meanwhile.
 	Was, Is  Schedule
 	Digest   Digest // is ordered, or cancelled if it has no day
 	Answered Call   // is forgotten
 	Tells    Notice
 }
 
-// Errors about schedules.
-var (
-	ErrNone    = errors.New("there is no such schedule")
-	ErrChanged = errors.New("the schedule was changed meanwhile")
-	ErrTaken   = errors.New("there is a schedule of that name, or number")
-)
+// ErrChanged means that a schedule, or digest, is not as it was any more.
+var ErrChanged = errors.New("the schedule was changed meanwhile")
 
 // State is what becomes of a schedule.
 type State string
@@ -137,11 +133,11 @@ func (s Store) Named(ctx context.Context, name string) ([]Schedule, error) {
 
 // A question waits in a turn that has not begun.
 const waits = `SELECT EXISTS (SELECT 1 FROM turns t JOIN messages m ON m.chat_key = t.chat_key AND m.turn_id = t.id
-	WHERE t.chat_key = ?1 AND t.state = 'queued' AND m.message_id >= ?2 AND m.message_id < ?2 || ';')`
+	WHERE t.chat_key = ?1 AND t.state = 'queued' AND m.message_id >= ?2 AND m.message_id < ?3)`
 
-// Waits reports whether a question whose ID begins so, up to a colon, waits to be asked in a chat.
+// Waits reports whether a question whose ID begins so waits to be asked in a chat.
 func (s Store) Waits(ctx context.Context, key chat.Key, id string) (yes bool, err error) {
-	if err := s.Readers.QueryRowContext(ctx, waits, key.String(), id).Scan(&yes); err != nil {
+	if err := s.Readers.QueryRowContext(ctx, waits, key.String(), id, id+"\x7f").Scan(&yes); err != nil {
 		return false, fmt.Errorf("whether a question waits in %v: %w", key, err)
 	}
 	return yes, nil
@@ -168,10 +164,10 @@ func (s Store) MakeIn(ctx context.Context, tx *sql.Tx, c Change) (err error) {
 	}
 	switch {
 	case is.Number != 0 && c.Was.Number == 0:
-		err = changed(ErrTaken)(tx.ExecContext(ctx, insert, is.Key.String(), is.Number, is.State, is.Rule, is.Words, is.Zone, is.Task, is.Name,
+		err = changed(tx.ExecContext(ctx, insert, is.Key.String(), is.Number, is.State, is.Rule, is.Words, is.Zone, is.Task, is.Name,
 			is.Maker.ID, is.Maker.Name, is.ReplyTo, engine.Millis(is.Next), engine.Millis(is.Offered)))
 	case is.Number != 0:
-		err = changed(ErrChanged)(tx.ExecContext(ctx, update, is.Key.String(), is.Number, is.State, is.Task, is.Maker.ID, is.Maker.Name,
+		err = changed(tx.ExecContext(ctx, update, is.Key.String(), is.Number, is.State, is.Task, is.Maker.ID, is.Maker.Name,
 			is.ReplyTo, engine.Millis(is.Next), engine.Millis(is.Offered), c.Was.State, engine.Millis(c.Was.Next), engine.Millis(c.Was.Offered)))
 	}
 	if err == nil && c.Digest.Key != (chat.Key{}) {
@@ -186,19 +182,18 @@ func (s Store) MakeIn(ctx context.Context, tx *sql.Tx, c Change) (err error) {
 	return err
 }
 
-// changed is an error, or none if a row was changed.
-func changed(none error) func(sql.Result, error) error {
-	return func(res sql.Result, err error) error {
-		if err != nil {
-			return fmt.Errorf("change a schedule: %w", err)
-		}
-		if n, err := res.RowsAffected(); err != nil {
-			return fmt.Errorf("change a schedule: %w", err)
-		} else if n == 0 {
-			return none
-		}
-		return nil
+// changed is an error unless a row was changed.
+func changed(res sql.Result, err error) error {
+	n := int64(0)
+	if err == nil {
+		n, err = res.RowsAffected()
 	}
+	if err != nil {
+		return fmt.Errorf("change a schedule: %w", err)
+	} else if n == 0 {
+		return ErrChanged
+	}
+	return nil
 }
 
 func scan(rows *sql.Rows) (Schedule, error) { return scanAfter(rows) }

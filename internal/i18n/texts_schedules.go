@@ -44,13 +44,16 @@ var (
 	ScheduleUnknown  = Phrase{"本聊天没有任务 %d。/schedule 列出所有任务。", "This chat has no schedule %d. /schedule lists all."}
 	ScheduleNotYours = Phrase{"任务 %d 是别人建的，只有建的人和管理员可以改。", "Schedule %d is somebody else's: only whoever has made it and admins can change it."}
 	SchedulePause    = Phrase{"任务 %d 已暂停。", "Schedule %d is paused."}
-	ScheduleResumed  = Phrase{"任务 %d 继续执行。接下来：%s", "Schedule %d is active again. Next: %s"}
+	ScheduleResumed  = Phrase{"任务 %d 继续执行。%s", "Schedule %d is active again. %s"}
+	ScheduleNext     = Phrase{"接下来：%s", "Next: %s"}
 	ScheduleEnded    = Phrase{"任务 %d 的时间已经过去，不能继续了。可以立即执行：/schedule 执行 %[1]d", "The time of schedule %d is over, so it cannot go on. You can run it now: /schedule run %[1]d"}
 	ScheduleRemoved  = Phrase{"任务 %d 已删除。", "Schedule %d is removed."}
 	ScheduleZone     = Phrase{"本聊天的时区现在是 %s，对新建的任务生效。", "The time zone of this chat is now %s. It holds for new schedules."}
 	ScheduleBadZone  = Phrase{"没有叫 %s 的时区。写成 Asia/Shanghai、Europe/Berlin 这样。", "There is no time zone %s. Write it as in Asia/Shanghai or Europe/Berlin."}
 	ScheduleSkipped  = Phrase{"好的，错过的这次不执行。", "All right, what was missed won't run."}
 	ScheduleNotOpen  = Phrase{"已经处理过了。", "That was done already."}
+
+	ScheduleNoneMissed = Phrase{"没有错过的任务。", "Nothing was missed."}
 
 	TriggerUsage = Phrase{"用法：/trigger <名字> <要做的事>。名字由小写字母、数字和连字符组成，例如 /trigger deploy-failed 看看部署为什么失败",
 		"Usage: /trigger <name> <what>. The name has lower-case letters, digits and hyphens, as in /trigger deploy-failed find out why the deployment has failed"}
@@ -64,7 +67,7 @@ var (
 	ScheduleNow        = Phrase{"▶ 任务 %d：%s", "▶ Schedule %d: %s"}
 	ScheduleMissedToo  = Phrase{"之前还错过了 %d 次，没有补做。", "Before, %d run(s) (was|were) missed and won't be made up for."}
 	ScheduleMissedHead = Phrase{"错过了定时任务", "A schedule was missed"}
-	ScheduleMissed     = Phrase{"**任务 %d**（%s）：%s\n我没有运行，错过了 %d 次，最近一次是 %s。", "**Schedule %d** (%s): %s\nI wasn't running, so %d run(s) (was|were) missed, the last one on %s."}
+	ScheduleMissed     = Phrase{"**任务 %d**（%s）：%s\n错过了 %d 次，最近一次是 %s。", "**Schedule %d** (%s): %s\n%d run(s) (was|were) missed, the last one on %s."}
 	ScheduleRunMissed  = Phrase{"现在执行一次", "Run it once now"}
 	ScheduleRemove     = Phrase{"删除", "Remove"}
 	ScheduleSkipMissed = Phrase{"跳过", "Skip"}

@@ -187,7 +187,7 @@ func (r Rule) onDate(date, after time.Time) (first time.Time) {
 	for hours := r.hours; hours != 0; hours &= hours - 1 {
 		for minutes := r.minutes; minutes != 0; minutes &= minutes - 1 {
 			hour, minute := bits.TrailingZeros64(hours), bits.TrailingZeros64(minutes)
-			earlier, later := Wall(year, month, day, hour, minute, after.Location())
+			earlier, later := wall(year, month, day, hour, minute, after.Location())
 			if !r.everyHour {
 				take(earlier)
 				continue
@@ -202,8 +202,8 @@ func (r Rule) onDate(date, after time.Time) (first time.Time) {
 	return first
 }
 
-// Wall is when clocks on the wall show a time. If they never do, both are the end of the gap.
-func Wall(year int, month time.Month, day, hour, minute int, zone *time.Location) (earlier, later time.Time) {
+// wall is when clocks on the wall show a time. If they never do, both are the end of the gap.
+func wall(year int, month time.Month, day, hour, minute int, zone *time.Location) (earlier, later time.Time) {
 	at := time.Date(year, month, day, hour, minute, 0, 0, zone)
 	begin, end := at.ZoneBounds()
 	asked := time.Date(year, month, day, hour, minute, 0, 0, time.UTC)

@@ -229,13 +229,13 @@ var everyWordings = []wording{
 
 var someDay = regexp.MustCompile(enDay)
 
-// ErrUneven means that an interval does not divide the hour or the day, so that cron cannot say it.
-var ErrUneven = i18n.Mistakef("间隔要能整除 60 分钟或 24 小时，例如 5、10、15、20、30 分钟，2、3、4、6、8、12 小时",
+// errUneven means that an interval does not divide the hour or the day, so that cron cannot say it.
+var errUneven = i18n.Mistakef("间隔要能整除 60 分钟或 24 小时，例如 5、10、15、20、30 分钟，2、3、4、6、8、12 小时",
 	"the interval must divide 60 minutes or 24 hours, as 5, 10, 15, 20 or 30 minutes, or 2, 3, 4, 6, 8 or 12 hours do")
 
 func everyFew(n, of int, format string) (Rule, error) {
 	if n < 1 || of%n != 0 {
-		return Rule{}, ErrUneven
+		return Rule{}, errUneven
 	}
 	if n == of {
 		return ParseCron(map[int]string{60: "0 * * * *", 24: "0 0 * * *"}[of])
@@ -261,14 +261,14 @@ func dayList(days []int) string {
 	return strings.Join(fields, ",")
 }
 
-// onDay is a rule for a time on a day, which is [Wall]'s first one.
+// onDay is a rule for a time on a day, which is [wall]'s first one.
 func onDay(clock []string, year int, month time.Month, day int, zone *time.Location) (Rule, error) {
 	at := minuteOfDay(clock)
 	date := time.Date(year, month, day, 0, 0, 0, 0, time.UTC)
 	if at < 0 || date.Month() != month {
 		return Rule{}, ErrNoTime
 	}
-	earlier, _ := Wall(year, month, day, at/60, at%60, zone)
+	earlier, _ := wall(year, month, day, at/60, at%60, zone)
 	return Once(earlier), nil
 }
 
@@ -312,7 +312,7 @@ func nextWeekday(clock []string, day int, week string, now time.Time) (Rule, err
 
 // namedDays are words for days, and how many days ahead they are.
 var namedDays = map[string]int{
-	"today": 0, "tonight": 0, "tomorrow": 1, "day after tomorrow": 2, "the day after tomorrow": 2,
+	"today": 0, "tomorrow": 1, "day after tomorrow": 2, "the day after tomorrow": 2,
 	"今天": 0, "今日": 0, "今": 0, "明天": 1, "明日": 1, "明": 1, "后天": 2, "大后天": 3,
 }
 

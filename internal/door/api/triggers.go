@@ -19,10 +19,14 @@ type Triggers interface {
 	Named(ctx context.Context, name string) ([]schedules.Schedule, error)
 	// Call stores that a program has called, or returns [schedules.ErrTooMany].
 	Call(ctx context.Context, c schedules.Call) error
+	// HasRoom returns [schedules.ErrTooMany] if a call would be too many.
+	HasRoom(ctx context.Context, c schedules.Call) error
 }
 
 // errNothing is the same for an address that is not there, and for one that a token is not for.
 var errNothing = &problem{http.StatusNotFound, "invalid_request_error", "not_found", "There is nothing at this address."}
+
+var errTooMany = &problem{http.StatusTooManyRequests, "rate_limit_error", "too_many", "Too many calls wait to be answered."}
 
 // anything has a token do whatever programs may, unless it can only start something.
 func anything(handle handler) handler {
@@ -45,6 +49,12 @@ func (d *Door) trigger(w http.ResponseWriter, r *http.Request, t programs.Token)
 		return errNothing
 	}
 	s := list[i]
+	call := schedules.Call{Schedule: s, ID: chat.HTTP + ":" + hashOf(t.ID + "\x00" + idempotencyKey(r))[:32], At: time.Now()}
+	if err := d.Triggers.HasRoom(r.Context(), call); errors.Is(err, schedules.ErrTooMany) {
+		return errTooMany
+	} else if err != nil {
+		return err
+	}
 	if s.State != schedules.Active {
 		return &problem{http.StatusForbidden, "permission_error", "paused", "It is paused in its chat."}
 	}
@@ -52,7 +62,6 @@ func (d *Door) trigger(w http.ResponseWriter, r *http.Request, t programs.Token)
 	if err != nil {
 		return err
 	}
-	call := schedules.Call{Schedule: s, ID: chat.HTTP + ":" + hashOf(idempotencyKey(r))[:32], At: time.Now()}
 	if len(strings.TrimSpace(string(data))) > 0 {
 		call.File = fileID("call "+s.Ref()+"\x00"+call.ID, schedules.FileName)
 		if err := d.store.AddFile(r.Context(), s.Key, call.File, data); err != nil {
@@ -60,7 +69,7 @@ func (d *Door) trigger(w http.ResponseWriter, r *http.Request, t programs.Token)
 		}
 	}
 	if err := d.Triggers.Call(r.Context(), call); errors.Is(err, schedules.ErrTooMany) {
-		return &problem{http.StatusTooManyRequests, "rate_limit_error", "too_many", "Too many calls wait to be answered."}
+		return errTooMany
 	} else if err != nil {
 		return err
 	}

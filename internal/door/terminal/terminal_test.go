@@ -3,6 +3,7 @@ package terminal
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net"
 	"net/http"
 	"os"
@@ -399,10 +400,14 @@ func TestFilesForATerminal(t *testing.T) {
 		t.Fatalf("shown: %+v", e)
 	}
 	r.kill()
-	again := time.AfterFunc(300*time.Millisecond, r.start) // what was uploaded outlives the service, which is waited for
-	defer again.Stop()
-	if got, err := s.Fetch(t.Context(), *e.File); err != nil || string(got) != "content" {
-		t.Errorf("fetched %q: %v", got, err)
+	fetched := make(chan string)
+	go func() {
+		got, err := s.Fetch(t.Context(), *e.File)
+		fetched <- fmt.Sprint(string(got), err)
+	}()
+	r.start() // what was uploaded outlives the service, which is waited for
+	if got := <-fetched; got != "content<nil>" {
+		t.Errorf("fetched %s", got)
 	}
 	if _, err := s.Fetch(t.Context(), api.File{URL: s.path("files/other")}); err == nil {
 		t.Error("a file that is not there can be fetched")
