@@ -77,12 +77,17 @@ func (r *turnRunner) postponeHeld(ctx context.Context, t *turn) bool {
 		return false
 	}
 	until, changed, err := r.handoffs.Held(ctx, t.Claim)
+	again := false
 	for err != nil && !db.Permanent(err) && ctx.Err() == nil { // two that write would not know of each other
 		if !isUnsure(err) {
 			log.Error().Err(err).Msg("whether a chat is in a terminal is not known; trying again")
 		}
 		workqueue.Sleep(ctx, workqueue.StoreRetry)
-		until, changed, err = r.handoffs.Held(ctx, t.Claim)
+		until, again, err = r.handoffs.Held(ctx, t.Claim)
+		changed = changed || again
+	}
+	if err != nil && ctx.Err() == nil {
+		log.Error().Err(err).Msg("whether a chat is in a terminal is not known; its question is asked")
 	}
 	if changed {
 		if c, err := r.db.Chats().Get(ctx, key); err == nil && c.Epoch == t.Turn.Epoch {
@@ -139,10 +144,12 @@ func (cs *commandSet) handOff(ctx context.Context, o invocation) (commandResult,
 	case errors.As(err, &lost):
 		return o.say(i18n.HandoffLost, lostText(lost.Cause).In(o.lang))
 	}
+	why := i18n.ErrorText(o.lang, err)
 	if cs.access.At(o.Key).Further { // it may tell of the machine
-		return commandResult{}, err
+		cs.log.Warn().Err(err).Stringer("chat", o.Key).Msg("a chat does not go on in a terminal")
+		why = i18n.HandoffSeeLog.In(o.lang)
 	}
-	return commandResult{reply: i18n.HandoffFailed.Sprintf(o.lang, i18n.ErrorText(o.lang, err))}, nil
+	return commandResult{reply: i18n.HandoffFailed.Sprintf(o.lang, why)}, nil
 }
 
 func takeBackButton(l i18n.Lang) chat.Button {

@@ -62,7 +62,7 @@ func TestTurnsOfATerminalJoinTheHistory(t *testing.T) {
 	if known, err := rows.Prompts(t.Context(), l); err != nil || len(known) < 3 {
 		t.Errorf("prompts %q, %v", known, err)
 	}
-	if err := rows.End(t.Context(), taken); err != nil {
+	if ended, err := rows.End(t.Context(), taken); err != nil || !ended {
 		t.Fatal(err)
 	}
 	again, err := d.Turns().Claim(t.Context(), oc, db.Start{Session: "s-5", Prompt: "p-5", Resume: true})
@@ -162,7 +162,7 @@ func TestALeaseWaitsForATerminal(t *testing.T) {
 	if list, err := rows.On(t.Context(), ""); err != nil || len(list) != 1 {
 		t.Errorf("of all machines: %+v, %v", list, err)
 	}
-	if err := rows.End(t.Context(), handoffs.Lease{Key: oc, Since: time.Unix(1, 0)}); err != nil { // another one's end
+	if ended, err := rows.End(t.Context(), handoffs.Lease{Key: oc, Since: time.Unix(1, 0)}); err != nil || ended { // another one's end
 		t.Fatal(err)
 	}
 	if _, held, err := rows.Of(t.Context(), oc); err != nil || !held {

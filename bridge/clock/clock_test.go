@@ -284,6 +284,19 @@ func TestAsleepOverThreeRuns(t *testing.T) {
 	}
 }
 
+// One that was missed is told of by the clock of its zone.
+func TestAMissedRunIsToldInItsZone(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, dbtest.New(t))
+	r.at = time.Date(2026, 5, 4, 0, 0, 0, 0, time.UTC)
+	r.add("0 9 * * *", "Asia/Shanghai")
+	r.at = r.at.Add(12 * time.Hour)
+	r.look()
+	if _, offers := r.told(); len(offers) != 1 || !strings.Contains(offers[0].Body, "the last one on 2026-05-04 09:00") {
+		t.Errorf("told: %+v", offers)
+	}
+}
+
 // A machine whose clock was a year ahead for a moment goes on with the runs of today.
 func TestAClockThatWasAhead(t *testing.T) {
 	t.Parallel()

@@ -57,12 +57,15 @@ func ThreeTimes(s schedules.Schedule, now time.Time) string {
 }
 
 // NextTime is when a schedule is due next, as people read it.
-func NextTime(s schedules.Schedule) string {
+func NextTime(s schedules.Schedule) string { return timeOf(s, s.Next) }
+
+// timeOf is a time of a schedule, in its zone.
+func timeOf(s schedules.Schedule, at time.Time) string {
 	zone, err := time.LoadLocation(s.Zone)
 	if err != nil {
 		zone = time.UTC
 	}
-	return s.Next.In(zone).Format(dayAndTime)
+	return at.In(zone).Format(dayAndTime)
 }
 
 // dayAndTime is how times are written to people.

@@ -169,7 +169,8 @@ func (h *Handoffs) Attach(ctx context.Context, key chat.Key, pid int) (handoffs.
 		launch, err = agent.Terminal(spec)
 	}
 	if err != nil {
-		return l, launch, errors.Join(err, h.end(ctx, l))
+		_, endErr := h.end(ctx, l)
+		return l, launch, errors.Join(err, endErr)
 	}
 	h.mu.Lock()
 	t := h.of(key)
@@ -226,7 +227,10 @@ func (h *Handoffs) Recall(ctx context.Context, key chat.Key) (l handoffs.Lease, 
 	}
 	switch {
 	case l.Pid == 0 || !lives:
-		return l, true, h.end(ctx, l)
+		if over, err = h.end(ctx, l); err == nil && !over { // a terminal has taken it in this moment
+			return h.Recall(ctx, key)
+		}
+		return l, over, err
 	case l.Found:
 		return l, false, nil
 	}
@@ -235,10 +239,10 @@ func (h *Handoffs) Recall(ctx context.Context, key chat.Key) (l handoffs.Lease, 
 	return l, false, err
 }
 
-// end has a chat be in no terminal any more.
-func (h *Handoffs) end(ctx context.Context, l handoffs.Lease) error {
-	if err := h.DB.Handoffs().End(ctx, l); err != nil {
-		return err
+// end has a chat be in no terminal any more, unless it has been in another one since.
+func (h *Handoffs) end(ctx context.Context, l handoffs.Lease) (ended bool, err error) {
+	if ended, err = h.DB.Handoffs().End(ctx, l); err != nil || !ended {
+		return ended, err
 	}
 	h.mu.Lock()
 	t := h.of(l.Key)
@@ -248,7 +252,7 @@ func (h *Handoffs) end(ctx context.Context, l handoffs.Lease) error {
 		t.close()
 	}
 	h.Wake(l.Key)
-	return nil
+	return true, nil
 }
 
 // Run looks after the terminals of this machine until ctx is done.
@@ -330,7 +334,7 @@ func (h *Handoffs) tend(ctx context.Context, l handoffs.Lease) error {
 			return err
 		}
 	}
-	if err := h.end(ctx, l); err != nil {
+	if _, err := h.end(ctx, l); err != nil {
 		return err
 	}
 	h.Log.Info().Stringer("chat", l.Key).Int("pid", l.Pid).Msg("a chat is back from its terminal")

@@ -13,6 +13,7 @@ import (
 
 	"magpie/bridge/approval"
 	"magpie/db"
+	"magpie/db/engine"
 	"magpie/db/handoffs"
 	"magpie/internal/agenttools"
 	"magpie/internal/chat"
@@ -38,9 +39,8 @@ func (h *Handoffs) importNew(ctx context.Context, l handoffs.Lease, t *terminal,
 	}
 	began := time.Now()
 	for _, s := range slices.Backward(list) {
-		if l.Session = s.ID; err == nil {
-			err = h.importSession(ctx, l, lives)
-		}
+		l.Session = s.ID
+		err = errors.Join(err, h.importSession(ctx, l, lives))
 	}
 	t.next = time.Now().Add(10 * time.Since(began))
 	if err != nil {
@@ -168,7 +168,7 @@ const settled = 250 * time.Millisecond
 // Held finds out whether a claimed turn has to wait for a terminal, and until when it waits at most. If somebody has the
 // session of the chat open in one without having asked, its questions wait as well: two that write would not know of each
 // other, until there is another conversation. What was said in one that has ended is added to the History; then the chat has
-// changed. With an error, whether it is in a terminal cannot be read.
+// changed. An error is one of the database, and the same can be asked again.
 func (h *Handoffs) Held(ctx context.Context, c db.Claim) (until time.Time, changed bool, err error) {
 	l, held, err := h.Of(ctx, c.Turn.Key)
 	if err != nil {
@@ -230,5 +230,10 @@ func (h *Handoffs) find(ctx context.Context, c db.Claim) (l handoffs.Lease, held
 		return l, false, false, nil
 	}
 	<-h.Pool.Drop(l.Key.String()) // it does not know what was said
-	return l, false, true, h.add(ctx, l, turns, true, false)
+	if err := h.add(ctx, l, turns, true, false); errors.Is(err, engine.ErrAway) {
+		return l, false, true, err
+	} else if err != nil { // the question is not held up for it
+		h.Log.Error().Err(err).Stringer("chat", l.Key).Msg("what was said in a terminal is not stored; the chat goes on without it")
+	}
+	return l, false, true, nil
 }

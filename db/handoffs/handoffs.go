@@ -132,16 +132,21 @@ func (s Store) Recall(ctx context.Context, key chat.Key) error {
 	return nil
 }
 
-// End removes a lease, so that the chat's questions wait no longer.
-func (s Store) End(ctx context.Context, l Lease) error {
-	err := s.Tx(ctx, l.Key, func(ctx context.Context, tx *sql.Tx) error {
-		if _, err := tx.ExecContext(ctx, deleteRow, l.Key.String(), l.Since.UnixMilli(), l.Pid); err != nil {
+// End removes a lease, so that the chat's questions wait no longer. It reports whether it was there.
+func (s Store) End(ctx context.Context, l Lease) (ended bool, err error) {
+	err = s.Tx(ctx, l.Key, func(ctx context.Context, tx *sql.Tx) error {
+		res, err := tx.ExecContext(ctx, deleteRow, l.Key.String(), l.Since.UnixMilli(), l.Pid)
+		if err != nil {
+			return err
+		}
+		n, err := res.RowsAffected()
+		if ended = n > 0; err != nil || !ended {
 			return err
 		}
 		return s.Release(ctx, tx, l.Key)
 	})
 	if err != nil {
-		return fmt.Errorf("take %v back from its terminal: %w", l.Key, err)
+		return false, fmt.Errorf("take %v back from its terminal: %w", l.Key, err)
 	}
-	return nil
+	return ended, nil
 }

@@ -18,7 +18,7 @@ var LogLinesInChinese = map[string]string{
 	"chats in terminals not found; trying again":                                                             "没能查到哪些聊天在终端里，正在重试",
 	"what was said in a terminal is not stored; trying again":                                                "没能记下终端里说过的内容，正在重试",
 	"what was said in a terminal is not stored; the chat goes on without it":                                 "没能记下终端里说过的内容，聊天不带它继续",
-	"whether a chat is in a terminal is not known":                                                           "没能查到聊天是否在终端里",
+	"whether a chat is in a terminal is not known; its question is asked":                                    "没能查到聊天是否在终端里，问题照常提问",
 	"somebody has the session of a chat open in a terminal; its questions wait for its end":                  "有人在终端里直接打开了一个聊天的会话，问题会等它退出",
 	"sessions of this machine's user not listed":                                                             "没能列出本机用户的会话",
 	"nobody can chat from a terminal":                                                                        "无法在终端里聊天",

@@ -48,7 +48,7 @@ var (
 	ScheduleNext     = Phrase{"接下来：%s", "Next: %s"}
 	ScheduleEnded    = Phrase{"任务 %d 的时间已经过去，不能继续了。可以立即执行：/schedule 执行 %[1]d", "The time of schedule %d is over, so it cannot go on. You can run it now: /schedule run %[1]d"}
 	ScheduleRemoved  = Phrase{"任务 %d 已删除。", "Schedule %d is removed."}
-	ScheduleZone     = Phrase{"本聊天的时区现在是 %s，对新建的任务生效。", "The time zone of this chat is now %s. It holds for new schedules."}
+	ScheduleZone     = Phrase{"本聊天的时区现在是 %s，对新建的任务和每日汇总生效。", "The time zone of this chat is now %s. It holds for new schedules and the daily summary."}
 	ScheduleBadZone  = Phrase{"没有叫 %s 的时区。写成 Asia/Shanghai、Europe/Berlin 这样。", "There is no time zone %s. Write it as in Asia/Shanghai or Europe/Berlin."}
 	ScheduleSkipped  = Phrase{"好的，错过的这次不执行。", "All right, what was missed won't run."}
 	ScheduleNotOpen  = Phrase{"已经处理过了。", "That was done already."}

@@ -47,8 +47,8 @@ var (
 		EN: "This conversation goes on in a terminal. The question will be answered when it is back.",
 	}
 	HandoffHolds = Phrase{
-		ZH: "这个对话正在终端里继续。请先收回（/handoff 收回），或在终端里退出。",
-		EN: "This conversation goes on in a terminal. First take it back with /handoff back, or leave it there.",
+		ZH: "这个对话正在终端里继续，请先在那里退出。用 /handoff 交出去的，也可以发送 /handoff 收回。",
+		EN: "This conversation goes on in a terminal: leave it there first. If it was handed over, /handoff back takes it back, too.",
 	}
 	HandoffRecalled   = Phrase{ZH: "正在收回：终端里的 Claude Code 会退出。", EN: "Taking it back: Claude Code in the terminal ends."}
 	HandoffOver       = Phrase{ZH: "对话从终端回到了这里。", EN: "The conversation is back from the terminal."}
@@ -57,5 +57,6 @@ var (
 	HandoffNoTerminal = Phrase{ZH: "这台机器没有开放终端入口，对话不能到终端里继续。", EN: "The terminal is off on this machine, so no conversation can go on there."}
 	HandoffLost       = Phrase{ZH: "这个对话的会话接不上（%s），不能到终端里继续。先在这里问一句，再发送 /handoff。", EN: "The session of this conversation cannot be resumed (%s), so it cannot go on in a terminal. Ask something here first, then send /handoff."}
 	HandoffFailed     = Phrase{ZH: "没能把对话交给终端：%s", EN: "The conversation could not be handed to a terminal: %s"}
+	HandoffSeeLog     = Phrase{ZH: "原因在日志里。", EN: "the reason is in the log."}
 	TakeBackButton    = Phrase{ZH: "收回", EN: "Take it back"}
 )

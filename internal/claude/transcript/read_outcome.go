@@ -60,11 +60,11 @@ func read[T any](t Files, dir, session string, do func(io.Reader) (T, error)) (g
 	if errors.Is(err, fs.ErrNotExist) {
 		return got, nil
 	} else if err != nil {
-		return got, fmt.Errorf("recall a prompt: %w", err)
+		return got, fmt.Errorf("read a transcript: %w", err)
 	}
 	defer f.Close() //nolint:errcheck // only read
 	if got, err = do(io.LimitReader(f, maxTranscript)); err != nil {
-		err = fmt.Errorf("recall a prompt: %w", err)
+		err = fmt.Errorf("read a transcript: %w", err)
 	}
 	return got, err
 }
