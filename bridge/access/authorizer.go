@@ -245,8 +245,8 @@ type Control struct {
 func (c Control) Set(a Config) {
 	for _, o := range c.Owners {
 		own := a
-		if chat.IsFurtherApp(o.app.Channel) {
-			own = a.Apps[o.app.Channel]
+		if chat.IsFurtherApp(o.Channel) {
+			own = a.Apps[o.Channel]
 		}
 		o.Set(own)
 	}

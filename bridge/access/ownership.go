@@ -49,7 +49,8 @@ type App struct {
 // the first user who sends the code from the log in a private chat becomes the owner. The result is stored. Each of several
 // bridges has a code of its own in its log, and all take any of them.
 type Ownership struct {
-	app        App
+	App
+
 	owners     db.Access
 	out        delivery.Messenger
 	authorizer *Authorizer // gets the owner
@@ -69,7 +70,7 @@ func NewOwnership(
 	if chat.IsFurtherApp(app.Channel) {
 		log = log.With().Str("app", app.ID).Logger()
 	}
-	return &Ownership{app: app, found: app.Found, owners: owners, out: out, authorizer: authorizer, log: log}
+	return &Ownership{App: app, found: app.Found, owners: owners, out: out, authorizer: authorizer, log: log}
 }
 
 // Set applies the configuration. An owner named there overrides one that was found.
@@ -92,7 +93,7 @@ func (o *Ownership) updateAuthorizerLocked() {
 	if a.Owner != "" {
 		o.code = ""
 	}
-	o.authorizer.set(o.app.Channel, a)
+	o.authorizer.set(o.Channel, a)
 }
 
 // owner returns the owner of the bot; empty = unknown.
@@ -113,7 +114,7 @@ const lookEvery = 5 * time.Second
 
 // Run finds the owner, and sends the welcome as soon as this bridge leads. It takes the owner that another one has found.
 func (o *Ownership) Run(ctx context.Context) {
-	if o.app.ID == "" {
+	if o.ID == "" {
 		return
 	}
 	o.follow(ctx)
@@ -123,7 +124,7 @@ func (o *Ownership) Run(ctx context.Context) {
 		o.issueCodeLocked()
 		o.mu.Unlock()
 	}
-	for !o.app.Leads() || o.app.Place != nil && o.owner() == "" {
+	for !o.Leads() || o.Place != nil && o.owner() == "" {
 		o.follow(ctx)
 		select {
 		case <-time.After(lookEvery):
@@ -136,17 +137,17 @@ func (o *Ownership) Run(ctx context.Context) {
 
 // askPlatform asks the platform for the owner, and reports whether it has named one.
 func (o *Ownership) askPlatform(ctx context.Context) bool {
-	if o.app.Founder == nil {
+	if o.Founder == nil {
 		return false
 	}
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
-	user, err := o.app.Founder.Owner(ctx)
+	user, err := o.Founder.Owner(ctx)
 	if err == nil && user == "" {
 		err = errors.New("it names nobody")
 	}
 	if err == nil {
-		err = o.setOwner(ctx, db.Owner{App: o.app.ID, User: user, Source: creator})
+		err = o.setOwner(ctx, db.Owner{App: o.ID, User: user, Source: creator})
 	}
 	if err != nil {
 		o.log.Info().Err(err).Msg("the platform does not say who owns the bot")
@@ -164,8 +165,8 @@ func (o *Ownership) follow(ctx context.Context) {
 	code := o.code
 	o.mu.Unlock()
 	var err error
-	if !chat.IsFurtherApp(o.app.Channel) {
-		err = o.app.Place.ShareCode(ctx, code)
+	if !chat.IsFurtherApp(o.Channel) {
+		err = o.Place.ShareCode(ctx, code)
 	}
 	if err == nil {
 		err = o.takeOwner(ctx)
@@ -186,7 +187,7 @@ func (o *Ownership) setOwner(ctx context.Context, owner db.Owner) error {
 
 // takeOwner grants access to the owner that is stored.
 func (o *Ownership) takeOwner(ctx context.Context) error {
-	owner, err := o.owners.Owner(ctx, o.app.ID, false)
+	owner, err := o.owners.Owner(ctx, o.ID, false)
 	if err != nil {
 		return err
 	}
@@ -208,7 +209,7 @@ func (o *Ownership) issueCodeLocked() {
 	if !o.unknown || o.code != "" || owned || slices.Contains(a.Allow, "*") {
 		return
 	}
-	if chat.IsFurtherApp(o.app.Channel) && o.app.Place != nil { // a bridge shares one code, which is for the other app
+	if chat.IsFurtherApp(o.Channel) && o.Place != nil { // a bridge shares one code, which is for the other app
 		o.log.Error().Msg("nobody owns the bot: name its owner in [feishu.access] owner")
 		return
 	}
@@ -228,14 +229,14 @@ func (o *Ownership) claim(ctx context.Context, m chat.Incoming) (bool, error) {
 		return true, nil // redelivered
 	}
 	word := strings.ToUpper(strings.TrimSpace(m.Text))
-	shared := o.app.Place != nil && !chat.IsFurtherApp(o.app.Channel)
+	shared := o.Place != nil && !chat.IsFurtherApp(o.Channel)
 	if code == "" && (owned || !shared) || m.Kind != chat.Private || m.Actor.ID == "" || !strings.HasPrefix(word, CodeWord) {
 		return false, nil
 	}
 	valid := subtle.ConstantTimeCompare([]byte(word), []byte(code)) == 1
 	if !valid && shared {
 		var err error
-		if valid, err = o.app.Place.HasCode(ctx, word); err != nil {
+		if valid, err = o.Place.HasCode(ctx, word); err != nil {
 			return false, err
 		}
 	}
@@ -243,10 +244,10 @@ func (o *Ownership) claim(ctx context.Context, m chat.Incoming) (bool, error) {
 		o.log.Warn().Str("user", m.Actor.ID).Msg("a wrong code was sent to become the bot's owner")
 		return false, nil
 	}
-	if !(chat.Key{Channel: o.app.Channel}).Owns(m.Actor.ID) {
+	if !(chat.Key{Channel: o.Channel}).Owns(m.Actor.ID) {
 		return false, chat.ErrDenied // the app cannot belong to somebody of another door; and no agent is to see the code
 	}
-	err := o.setOwner(ctx, db.Owner{App: o.app.ID, User: m.Actor.ID, Source: codeBearer, Message: m.ID})
+	err := o.setOwner(ctx, db.Owner{App: o.ID, User: m.Actor.ID, Source: codeBearer, Message: m.ID})
 	return true, err
 }
 
@@ -256,22 +257,22 @@ const welcomeTimeout = time.Minute
 // welcome writes to an owner who has not used the bot yet. If it fails, the next start tries again.
 func (o *Ownership) welcome(ctx context.Context) {
 	user := o.owner()
-	if o.app.ID == "" || user == "" {
+	if o.ID == "" || user == "" {
 		return
 	}
-	due, err := o.owners.NeedsWelcome(ctx, o.app.ID, user)
+	due, err := o.owners.NeedsWelcome(ctx, o.ID, user)
 	if err == nil && due {
 		ctx, cancel := context.WithTimeout(ctx, welcomeTimeout)
 		defer cancel()
 		text := i18n.OwnerWelcome.ZH + "\n\n" + i18n.OwnerWelcome.EN // his language is unknown
-		if o.app.Lang != nil {
-			if l := o.app.Lang(ctx, user); l != "" {
+		if o.Lang != nil {
+			if l := o.Lang(ctx, user); l != "" {
 				text = i18n.OwnerWelcome.In(l)
 			}
 		}
-		to, idem := chat.Ref{Key: chat.PersonKey(user)}, "welcome:"+o.app.ID+":"+user
+		to, idem := chat.Ref{Key: chat.PersonKey(user)}, "welcome:"+o.ID+":"+user
 		if _, err = o.out.Reply(ctx, to, text, idem); err == nil {
-			err = o.owners.MarkWelcomed(ctx, o.app.ID, user)
+			err = o.owners.MarkWelcomed(ctx, o.ID, user)
 		}
 	}
 	if err != nil && ctx.Err() == nil {

@@ -132,7 +132,7 @@ func TestTheOwnerIsWelcomedInHisLanguage(t *testing.T) {
 		i18n.Chinese: i18n.OwnerWelcome.ZH,
 	} {
 		e := newOwnershipRig(t, filepath.Join(t.TempDir(), "magpie.db"), &founder{user: "ou_creator"}, Config{})
-		e.app.Lang = func(_ context.Context, user string) i18n.Lang {
+		e.Lang = func(_ context.Context, user string) i18n.Lang {
 			if user != "ou_creator" {
 				t.Errorf("the language of %s", user)
 			}
@@ -254,7 +254,7 @@ func TestOneBridgeFindsTheOwner(t *testing.T) {
 		e := newOwnershipRig(t, path, asked, Config{})
 		defer e.close()
 		var leads atomic.Bool
-		e.app.Leads = leads.Load
+		e.Leads = leads.Load
 		done := make(chan struct{})
 		go func() { defer close(done); e.Run(t.Context()) }()
 		time.Sleep(time.Minute)
