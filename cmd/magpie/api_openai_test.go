@@ -76,6 +76,9 @@ func TestTheClientOfOpenAIIsCutOff(t *testing.T) {
 				var requests atomic.Int32
 				proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
 					if requests.Add(1) > 1 {
+						// Otherwise a server that begins its answer closes the request's body, perhaps before the proxy
+						// has seen its end, and then the proxy cuts the answer.
+						must(t, http.NewResponseController(w).EnableFullDuplex())
 						forward.ServeHTTP(w, q)
 						return
 					}

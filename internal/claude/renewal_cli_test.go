@@ -76,6 +76,9 @@ func (s *accountService) valid(next http.Handler) http.Handler {
 				`{"type":"error","error":{"type":"authentication_error","message":"OAuth token has expired"}}`)
 			return
 		}
+		// Otherwise a server that begins its answer closes the request's body, perhaps before a proxy has seen its end,
+		// and then the proxy cuts the answer.
+		_ = http.NewResponseController(w).EnableFullDuplex()
 		next.ServeHTTP(w, r)
 	})
 }
