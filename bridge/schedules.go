@@ -166,11 +166,11 @@ func (cs *commandSet) schedule(ctx context.Context, o invocation) (commandResult
 	if len(words) == 3 && words[2] != strconv.FormatInt(was.Offered.Unix(), 10) {
 		return o.say(i18n.ScheduleNotOpen) // the button of a missed time
 	}
-	return cs.changeSchedule(o, verb, was)
+	return cs.changeSchedule(ctx, o, verb, was)
 }
 
 // changeSchedule does something with a schedule.
-func (cs *commandSet) changeSchedule(o invocation, verb string, was schedules.Schedule) (commandResult, error) {
+func (cs *commandSet) changeSchedule(ctx context.Context, o invocation, verb string, was schedules.Schedule) (commandResult, error) {
 	is, number := was, was.Number
 	change := func(p i18n.Phrase, args ...any) (commandResult, error) {
 		return o.do(db.ChangeSchedules{Was: was, Is: is}, p, args...)
@@ -198,6 +198,14 @@ func (cs *commandSet) changeSchedule(o invocation, verb string, was schedules.Sc
 	}
 	if was.State == schedules.Active || verb == "confirm" && was.State != schedules.Proposed {
 		return o.say(i18n.ScheduleNotOpen) // and what is due already stays due
+	}
+	if was.State == schedules.Paused {
+		why, err := cs.MayAsk(ctx, was)
+		if err != nil {
+			return commandResult{}, err
+		} else if why != (i18n.Phrase{}) {
+			return o.say(i18n.ScheduleStopped, number, clock.Words(was), why.In(o.lang))
+		}
 	}
 	is.State = schedules.Active
 	if was.Name == "" {

@@ -151,6 +151,54 @@ func TestAMakerWithoutAccess(t *testing.T) {
 				t.Errorf("%v is told %q", key, post.Text)
 			}
 		}
+		w.drain(one)
+		w.expect(w.order(one.by("ou_boss"), "/schedule resume 1"), i18n.ScheduleNoAccess.EN)
+	})
+}
+
+// Schedules of two chats with the same number and time are two: each chat is told what is asked there.
+func TestSchedulesOfTwoChats(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newMemoryRig(t, t.TempDir())
+		defer func() { w.must(w.store.Close()) }()
+		chats := []place{team, alice}
+		for _, p := range chats {
+			w.order(p, "/every day 9:00 look")
+		}
+		stop := w.runClock()
+		defer stop()
+		time.Sleep(10 * time.Hour)
+		for _, p := range chats {
+			post, err := w.store.Outbox().Next(w.ctx, p.key)
+			if w.must(err); !strings.HasPrefix(post.Text, "⏰") || len(w.asked(p)) != 1 {
+				t.Errorf("%v is told %q", p.key, post.Text)
+			}
+		}
+	})
+}
+
+// What is asked at a time leaves alone what its maker has sent in the group for a question of his own.
+func TestAScheduleTakesNoFiles(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newMemoryRig(t, t.TempDir())
+		defer func() { w.must(w.store.Close()) }()
+		w.order(team, "/every day 9:00 look")
+		stop := w.runClock()
+		defer stop()
+		time.Sleep(9*time.Hour - time.Minute)
+		w.must(w.bridge.HandleMessage(w.ctx, chat.Incoming{
+			Key: team.key, Kind: chat.Group, ID: "om_picture", Actor: chat.Actor{ID: team.who}, Time: time.Now(), Text: "[图片]",
+			Files: []chat.File{{Number: 1, Kind: chat.Picture, Of: "om_picture", Key: "img_1"}},
+		}))
+		time.Sleep(time.Minute + time.Second)
+		if got := w.claim(team); len(got.Asked) != 1 || got.Asked[0].Text != "look" {
+			t.Errorf("%+v", got.Asked)
+		}
+		time.Sleep(time.Second)
+		w.receive(team, "what is this?", true)
+		if got := w.asked(team); len(got) != 3 || got[0].ID != "om_picture" || got[0].Turn != got[2].Turn {
+			t.Errorf("%+v", got)
+		}
 	})
 }
 

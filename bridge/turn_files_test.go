@@ -200,7 +200,7 @@ func TestAPictureThatIsTooLargeStaysAFile(t *testing.T) {
 		strings.Contains(got, "已附在消息里") {
 		t.Errorf("asked %q", got)
 	}
-	waiting := d.count("SELECT COUNT(*) FROM outbox WHERE idem LIKE 'files:%'")
+	waiting := d.count("SELECT COUNT(*) FROM outbox WHERE idem LIKE '% files:%'")
 	if said, _, _ := d.rec.SoFar(); len(said) != 0 || waiting != 0 {
 		t.Errorf("told %q, and %d wait", said, waiting)
 	}

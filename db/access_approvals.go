@@ -274,7 +274,7 @@ func (as Access) settle(ctx context.Context, tx *sql.Tx, a Approval, s Settling)
 			return err
 		}
 	}
-	if _, err := tx.ExecContext(ctx, forgetCall, reminderIdem(a.ID)); err != nil {
+	if _, err := tx.ExecContext(ctx, forgetCall, reminder(a).idem()); err != nil {
 		return err
 	}
 	return as.enqueueCard(ctx, tx, a, stateOfVerdict(a.State), s.Card, replyTo)
@@ -310,7 +310,7 @@ const repeatApproval = `UPDATE approvals SET repeated_at = ?2 WHERE id = ?1 AND 
 	AND repeated_at = 0 AND card_id <> ''
 	RETURNING card_id`
 
-func reminderIdem(approval string) string { return "repeat:" + approval }
+func reminder(of Approval) Post { return Post{Key: of.Key, Idem: "repeat:" + of.ID} }
 
 // Remind enqueues a reminder about an undecided approval, as a reply to its card. It returns [ErrNotFound] if there was
 // a reminder before, or there is nothing to decide, or the chat wants no notifications.
@@ -327,9 +327,9 @@ func (as Access) Remind(ctx context.Context, a Approval, text string, users []st
 		if err != nil {
 			return err
 		}
-		return as.db.Outbox().post(ctx, tx, Post{
-			Key: a.Key, Idem: reminderIdem(a.ID), ReplyTo: chat.FirstMessage(card), Text: text, Mentions: users,
-		})
+		p := reminder(a)
+		p.ReplyTo, p.Text, p.Mentions = chat.FirstMessage(card), text, users
+		return as.db.Outbox().post(ctx, tx, p)
 	})
 	if errors.Is(err, ErrNotFound) {
 		return ErrNotFound

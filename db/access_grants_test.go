@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -50,7 +51,7 @@ func forget(t *testing.T, d *db.DB, key chat.Key) (idems []string) {
 		if err != nil || len(idems) > 100 || d.Outbox().MarkDelivered(t.Context(), p, "") != nil {
 			t.Fatalf("%+v, %v", p, err)
 		}
-		idems = append(idems, p.Idem)
+		idems = append(idems, strings.TrimPrefix(p.Idem, key.String()+" "))
 	}
 }
 

@@ -20,7 +20,7 @@ type Post struct {
 	Turn     int64
 	Approval string // the approval of the card; empty = none
 	Grant    string // the subject of the card's grant; empty = none
-	Idem     string // the idempotency key
+	Idem     string // the idempotency key, of its chat
 	ReplyTo  string // the platform's ID of the message to reply to
 	Text     string
 	Mentions []string      // users to mention; empty = nobody
@@ -59,6 +59,9 @@ func (o Outbox) post(ctx context.Context, tx *sql.Tx, p Post) error {
 	return err
 }
 
+// idem is the idempotency key among those of all chats: IDs of messages may be the same in two.
+func (p Post) idem() string { return p.Key.String() + " " + p.Idem }
+
 // to is the message that p answers.
 func (p Post) to() chat.Ref { return chat.Ref{Key: p.Key, ID: p.ReplyTo} }
 
@@ -75,7 +78,7 @@ func (o Outbox) insert(ctx context.Context, tx *sql.Tx, p Post) error {
 	if p.File != nil {
 		file = p.File.ID
 	}
-	_, err := tx.ExecContext(ctx, insertPost, p.Key.String(), p.Turn, p.Approval, p.Grant, p.Idem, p.ReplyTo,
+	_, err := tx.ExecContext(ctx, insertPost, p.Key.String(), p.Turn, p.Approval, p.Grant, p.idem(), p.ReplyTo,
 		content, p.Card != nil, file,
 		millis(o.db.now()), encodeList(p.Mentions))
 	if err != nil {

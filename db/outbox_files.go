@@ -59,9 +59,10 @@ func (o Outbox) EnqueueFile(
 ) (left FileDelivery, fresh bool, err error) {
 	err = o.db.chatTx(ctx, t.Key, func(ctx context.Context, tx *sql.Tx) (err error) {
 		left = FileDelivery{}
-		fresh, err = o.postFile(ctx, tx, Post{Key: t.Key, Turn: t.ID, ReplyTo: t.ReplyTo, Idem: idem, File: &p})
+		post := Post{Key: t.Key, Turn: t.ID, ReplyTo: t.ReplyTo, Idem: idem, File: &p}
+		fresh, err = o.postFile(ctx, tx, post)
 		if err == nil {
-			left, err = scanFileDelivery(tx.QueryRowContext(ctx, fileDeliveryByIdem, idem))
+			left, err = scanFileDelivery(tx.QueryRowContext(ctx, fileDeliveryByIdem, post.idem()))
 		}
 		return err
 	})
@@ -74,7 +75,7 @@ func (o Outbox) EnqueueFile(
 // postFile adds a file and its post. It reports false and adds nothing if the idem is known.
 func (o Outbox) postFile(ctx context.Context, tx *sql.Tx, p Post) (fresh bool, err error) {
 	file := *p.File
-	err = tx.QueryRowContext(ctx, insertFileDelivery, p.Key.String(), p.Turn, p.Idem, file.Name, file.Picture,
+	err = tx.QueryRowContext(ctx, insertFileDelivery, p.Key.String(), p.Turn, p.idem(), file.Name, file.Picture,
 		file.Caption, file.Size, file.Copy, millis(o.db.now())).Scan(&file.ID)
 	if errors.Is(err, sql.ErrNoRows) {
 		return false, nil

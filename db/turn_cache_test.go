@@ -19,7 +19,7 @@ func TestTurnsInMemoryAreNeverStale(t *testing.T) {
 		_, err := side.Exec(statement)
 		must(t, err)
 	}
-	exec(dbtest.Trigger{Name: "broken", On: "BEFORE INSERT ON outbox", If: "NEW.idem LIKE 'late:%'"}.Create())
+	exec(dbtest.Trigger{Name: "broken", On: "BEFORE INSERT ON outbox", If: "NEW.idem LIKE '% late:%'"}.Create())
 
 	accept(t, d, say("om_1", "one"))
 	late := say("om_2", "two")

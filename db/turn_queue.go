@@ -62,8 +62,8 @@ func (ts Turns) ask(
 		GoesOn: e.Continues, Adds: e.Adds, Prompt: e.Prompt, Press: m.ID == continueID(e.Continues),
 	}
 	// In a group people often send a file first and then mention the bot, so recent files of the same
-	// person belong to the question.
-	if e.Kind == chat.Group && e.Held == nil {
+	// person belong to the question, unless nobody has written it.
+	if e.Kind == chat.Group && e.Held == nil && !IsPressID(e.ID) {
 		asks.With, err = queryAll(ctx, tx, scanQuestion, sentBefore, m.Key.String(), m.Seq, m.Epoch, m.Actor.ID,
 			millis(m.Time.Add(-shortly)), millis(m.Time))
 		if err != nil {
