@@ -5,8 +5,11 @@ import (
 	"context"
 	"encoding/base64"
 	"encoding/json"
+	"fmt"
 	"io"
+	"maps"
 	"net/http"
+	"net/url"
 	"strings"
 	"testing"
 	"time"
@@ -16,6 +19,7 @@ import (
 	"magpie/bridge/budget"
 	"magpie/bridge/delivery/deliverytest"
 	"magpie/bridge/workplace"
+	"magpie/db/dbtest"
 	"magpie/db/programs"
 	"magpie/internal/chat"
 	"magpie/internal/door/api"
@@ -299,11 +303,56 @@ func TestAnOldAnswerOfAProgram(t *testing.T) {
 	}
 }
 
+// An answer whose last state waits to be shown is waited for.
+func TestAnAnswerThatIsShownLate(t *testing.T) {
+	r := newRig(t, withPages)
+	late := dbtest.Trigger{Name: "late", On: "BEFORE UPDATE ON shown", If: `NEW.content LIKE '%"closed":true%'`}
+	r.sql(late.Create())
+	c, got := r.token("ci"), make(chan string, 1)
+	go func() {
+		resp, err := c.post(c.Context(), false, "数到 3")
+		if err != nil {
+			got <- err.Error()
+			return
+		}
+		data, err := io.ReadAll(resp.Body)
+		got <- fmt.Sprint(string(data), err)
+	}()
+	r.until("an attempt", func() bool {
+		return r.count(`SELECT COUNT(*) FROM outbox WHERE attempts > 0`) == 1 && r.count(`SELECT COUNT(*) FROM turns WHERE state = 'done'`) == 1
+	})
+	r.sql(late.Drop())
+	if body := <-got; gjson.Get(body, "choices.0.message.content").String() != "1 2 3" || gjson.Get(body, "usage.total_tokens").Int() == 0 {
+		t.Errorf("%s", body)
+	}
+}
+
+// What two programs send in the same chat is two messages, even under the same key.
+func TestTwoProgramsInAChat(t *testing.T) {
+	r := newRig(t, withPages)
+	r.ask("你好")
+	for i, of := range []string{"ci", "monitor"} {
+		c := r.tokenOf(programs.Token{Name: of, Chat: chat.FeishuChat(r.chat).Room()}).with("Idempotency-Key", "2026-11-29")
+		if got := c.answers(fmt.Sprintf("数到 %d", i+2)); got != []string{"1 2", "1 2 3"}[i] {
+			t.Errorf("%s is answered %q", of, got)
+		}
+		path := "/api/chats/" + url.PathEscape(chat.FeishuChat(r.chat).String()) + "/"
+		for _, what := range []string{"messages", "stop"} {
+			if status, body := c.call(http.MethodPost, path+what, `{"text": "数到 4"}`); status != http.StatusAccepted {
+				t.Errorf("%d %s", status, body)
+			}
+		}
+	}
+	r.until("the messages", func() bool { return r.count(`SELECT COUNT(*) FROM messages WHERE content = '数到 4'`) == 2 })
+	r.until("the stops", func() bool { return r.count(`SELECT COUNT(*) FROM messages WHERE content = '/stop'`) == 2 })
+}
+
 // call sends a request to the plain API.
 func (c client) call(method, path, body string) (status int, text string) {
 	c.Helper()
 	q, err := http.NewRequestWithContext(c.Context(), method, "http://"+c.prog.http.Addr().String()+path, strings.NewReader(body))
 	must(c, err)
+	maps.Copy(q.Header, c.header)
 	q.Header.Set("Authorization", "Bearer "+c.secret)
 	return c.read(http.DefaultClient.Do(q))
 }

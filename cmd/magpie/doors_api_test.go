@@ -41,6 +41,7 @@ func TestTheAPIIsADoor(t *testing.T) {
 type apiHouse struct {
 	terminalHouse
 	secret string
+	token  string // its ID
 }
 
 func (h *apiHouse) Start(failpoint string) {
@@ -50,9 +51,11 @@ func (h *apiHouse) Start(failpoint string) {
 	}
 	admin, err := terminal.Dial(h.Context(), h.folder, terminal.Main)
 	must(h.service, err)
-	var got tokenAnswer
-	must(h.service, admin.Call(h.Context(), http.MethodPost, "tokens", tokenRequest{Token: programs.Token{Name: "suite"}}, &got))
-	h.secret = got.Secret
+	var got serviceAnswer[tokenAnswer]
+	must(h.service, admin.Call(h.Context(), http.MethodPost, "tokens", serviceCall[programs.Token]{In: programs.Token{Name: "suite"}}, &got))
+	h.secret = got.Out.Secret
+	must(h.service, admin.Call(h.Context(), http.MethodPost, "tokens/list", serviceCall[programs.Token]{}, &got))
+	h.token = got.Out.Tokens[0].ID
 }
 
 // call sends a request until the service has answered it, also the next one after a crash.
@@ -162,7 +165,7 @@ func (r *apiRoom) Say(_ doortest.Person, text string) string {
 		got, _ := r.house.gets(r.path+"/messages", http.Header{"Idempotency-Key": {key}}, map[string]string{"text": text})
 		stored <- got.Get("id").String() // until the test ends
 	}()
-	id := api.MessageID(chat.HTTP, key, "")
+	id := api.MessageID(chat.HTTP, r.house.token+"\x00"+key, "")
 	select {
 	case got := <-stored:
 		if got != id {

@@ -115,14 +115,16 @@ type Reply struct {
 	Turn  int64  // that answers it; 0 = none does yet, or none will
 	State string // of the turn
 	Card  string // that shows the turn; empty = none does yet
+	Waits bool   // something of the turn is still to be shown
 }
 
-const selectReply = `SELECT m.actor_id, m.turn_id, COALESCE(t.state, ''), COALESCE(t.card_id, '') FROM messages m
+const selectReply = `SELECT m.actor_id, m.turn_id, COALESCE(t.state, ''), COALESCE(t.card_id, ''),
+	EXISTS (SELECT 1 FROM outbox o WHERE o.chat_key = m.chat_key AND o.turn_id = t.id) FROM messages m
 	LEFT JOIN turns t ON t.id = m.turn_id AND m.turn_id > 0 WHERE m.chat_key = ?1 AND m.message_id = ?2`
 
 // ReplyTo finds out what becomes of a message.
 func (s Store) ReplyTo(ctx context.Context, key chat.Key, message string) (r Reply, err error) {
-	err = s.Readers.QueryRowContext(ctx, selectReply, key.String(), message).Scan(&r.Actor, &r.Turn, &r.State, &r.Card)
+	err = s.Readers.QueryRowContext(ctx, selectReply, key.String(), message).Scan(&r.Actor, &r.Turn, &r.State, &r.Card, &r.Waits)
 	if errors.Is(err, sql.ErrNoRows) {
 		return Reply{}, nil
 	} else if err != nil {

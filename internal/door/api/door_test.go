@@ -1,7 +1,12 @@
 package api
 
 import (
+	"bufio"
 	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -45,5 +50,51 @@ func TestWhoCanBeAsked(t *testing.T) {
 		}
 		time.Sleep(grace + 1)
 		is("any", watcher{key: key}, chat.ErrUnreachable)
+	})
+}
+
+// onlyConn is a listener with one connection.
+type onlyConn chan net.Conn
+
+func (l onlyConn) Accept() (net.Conn, error) {
+	if conn, ok := <-l; ok {
+		return conn, nil
+	}
+	return nil, net.ErrClosed
+}
+
+func (l onlyConn) Close() error { return nil }
+
+func (l onlyConn) Addr() net.Addr { return &net.TCPAddr{} }
+
+// A request that takes long to arrive, and its answer long to find, is answered: whoever had no answer would ask again.
+func TestASlowRequestIsAnswered(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		srv := &http.Server{ReadTimeout: time.Second, WriteTimeout: time.Second, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			data, err := readBody(w, r)
+			time.Sleep(2 * readLimit)
+			_, _ = fmt.Fprint(w, len(data), err, r.Context().Err())
+		})}
+		conns := make(onlyConn, 1)
+		go func() { _ = srv.Serve(conns) }()
+		client, server := net.Pipe()
+		conns <- server
+		_, err := io.WriteString(client, "POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 4\r\n\r\nab")
+		if err == nil {
+			time.Sleep(readLimit / 2)
+			_, err = io.WriteString(client, "cd")
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp, err := http.ReadResponse(bufio.NewReader(client), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if body, err := io.ReadAll(resp.Body); string(body) != "4 <nil> <nil>" || err != nil {
+			t.Errorf("%q, %v", body, err)
+		}
+		close(conns)
+		_ = srv.Close()
 	})
 }

@@ -32,12 +32,12 @@ func (d *Door) follow(ctx context.Context, key chat.Key, message string, after i
 	changes, leave := d.hub.watch(key, "")
 	defer leave()
 	var last string
-	var failing, ended time.Time // since when
+	var failing time.Time // since when
 	for {
 		a, over, err := d.look(ctx, key, message, after)
 		switch {
-		case err == nil && over:
-			return a, nil
+		case over:
+			return a, err
 		case err == nil:
 			failing = time.Time{}
 		case failing.IsZero():
@@ -45,14 +45,6 @@ func (d *Door) follow(ctx context.Context, key chat.Key, message string, after i
 			d.log.Warn().Err(err).Stringer("chat", key).Msg("an answer over HTTP is not found; trying again")
 		case time.Since(failing) > patience:
 			return answer{}, err
-		}
-		switch isOver := err == nil && a.state != "" && !isOpen(a.state); {
-		case !isOver:
-			ended = time.Time{}
-		case ended.IsZero():
-			ended = time.Now()
-		case time.Since(ended) > shownWithin: // it was shown so long ago that this was deleted
-			return d.past(ctx, key, a)
 		}
 		if a.text != last {
 			last = a.text
@@ -67,22 +59,20 @@ func (d *Door) follow(ctx context.Context, key chat.Key, message string, after i
 	}
 }
 
-const (
-	patience    = 5 * time.Minute // with a database that does not answer
-	shownWithin = 5 * time.Second // what has ended is shown
-)
+// patience is for how long a database may not answer.
+const patience = 5 * time.Minute
 
-// past is the answer of a turn that nothing is shown of any more.
-func (d *Door) past(ctx context.Context, key chat.Key, a answer) (answer, error) {
-	text, err := d.store.Answer(ctx, key, a.turn)
-	if err == nil && text == "" {
-		err = &problem{http.StatusUnprocessableEntity, "server_error", "turn_" + a.state, "The turn has ended without an answer."}
+// past is the answer of a turn of which nothing will be shown any more: so long ago that this was deleted, or it never was.
+func (d *Door) past(ctx context.Context, key chat.Key, a answer) (_ answer, over bool, err error) {
+	if a.text, err = d.store.Answer(ctx, key, a.turn); err != nil {
+		return answer{}, false, err
+	} else if a.text == "" {
+		return a, true, &problem{http.StatusUnprocessableEntity, "server_error", "turn_" + a.state, "The turn has ended without an answer."}
 	}
-	a.text = text
-	return a, err
+	return a, true, nil
 }
 
-// look is the answer so far.
+// look is the answer so far, and whether it is over. If it is not, an error may pass.
 func (d *Door) look(ctx context.Context, key chat.Key, message string, after int64) (a answer, over bool, err error) {
 	r, err := d.store.ReplyTo(ctx, key, message)
 	if err != nil {
@@ -96,17 +86,19 @@ func (d *Door) look(ctx context.Context, key chat.Key, message string, after int
 		return answer{text: words(*s)}, true, nil
 	}
 	a.state, a.turn = r.State, r.Turn
-	if r.Card == "" {
-		return a, false, nil
-	}
 	s, err := d.get(ctx, key, r.Card)
-	if errors.Is(err, programs.ErrNotShown) { // it is not shown yet
-		return a, false, nil
-	} else if err != nil {
+	if err != nil && !errors.Is(err, programs.ErrNotShown) {
 		return answer{}, false, err
 	}
-	if a.text = words(s); isOpen(r.State) || !s.Closed {
+	if err == nil {
+		a.text = words(s)
+	}
+	switch isOver := !isOpen(r.State); {
+	case isOver && s.Closed:
+	case !isOver, r.Waits: // it was looked for these before what is shown
 		return a, false, nil
+	default:
+		return d.past(ctx, key, a)
 	}
 	if r.State != convo.Done.String() {
 		a.notice = strings.Trim(s.Card.Title+": "+a.text, ": ")

@@ -212,7 +212,7 @@ func (d *Door) place(ctx context.Context, t programs.Token, r *http.Request, c c
 			if err != nil {
 				return s, err
 			}
-			s.id, err = d.sentBefore(ctx, key, body)
+			s.id, err = d.sentBefore(ctx, t, key, body)
 			if err != nil {
 				return s, err
 			} else if s.id != "" {
@@ -228,22 +228,22 @@ func (d *Door) place(ctx context.Context, t programs.Token, r *http.Request, c c
 	}
 	switch {
 	case idem != "":
-		s.id = messageID(chat.HTTP, howOpenAI, idem, "0")
+		s.id = messageID(chat.HTTP, howOpenAI, d.own(t, idem), "0")
 	case isRetry && s.id == "":
-		if s.id, err = d.sentBefore(ctx, s.key, body); err != nil {
+		if s.id, err = d.sentBefore(ctx, t, s.key, body); err != nil {
 			return s, err
 		}
 	}
 	if s.id == "" {
-		s.id = messageID(chat.HTTP, howOpenAI, string(body), uuid.NewString())
+		s.id = messageID(chat.HTTP, howOpenAI, d.own(t, string(body)), uuid.NewString())
 	}
 	s.after, err = d.store.Note(ctx, s.key, s.id)
 	return s, err
 }
 
 // sentBefore is the ID of the message that the same request has brought a short while ago; empty = it has not.
-func (d *Door) sentBefore(ctx context.Context, key chat.Key, body []byte) (id string, err error) {
-	before, err := d.store.Latest(ctx, key, messageID(chat.HTTP, howOpenAI, string(body), ""), time.Now().Add(-retried))
+func (d *Door) sentBefore(ctx context.Context, t programs.Token, key chat.Key, body []byte) (id string, err error) {
+	before, err := d.store.Latest(ctx, key, messageID(chat.HTTP, howOpenAI, d.own(t, string(body)), ""), time.Now().Add(-retried))
 	if errors.Is(err, programs.ErrNotShown) {
 		return "", nil
 	}
@@ -278,7 +278,6 @@ func (d *Door) complete(w http.ResponseWriter, r *http.Request, t programs.Token
 		return err
 	}
 	w.Header().Set("X-Magpie-Chat", s.key.String())
-	_ = http.NewResponseController(w).SetReadDeadline(time.Time{}) // it was read
 	out := d.newCompleting(w, c, s.key.String()+s.id)
 	out.joins = r.Header.Get("Idempotency-Key") != "" || r.Header.Get("X-Stainless-Retry-Count") != ""
 	ctx, stop := context.WithCancelCause(r.Context())

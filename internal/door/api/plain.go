@@ -103,17 +103,17 @@ func (d *Door) say(w http.ResponseWriter, r *http.Request, t programs.Token, key
 	if err != nil {
 		return err
 	}
-	return d.takePlain(w, r, t, key, asked.Text, asked.Files)
+	return d.takePlain(w, r, t, key, idempotencyKey(r), asked.Text, asked.Files)
 }
 
 func (d *Door) stop(w http.ResponseWriter, r *http.Request, t programs.Token, key chat.Key) error {
-	return d.takePlain(w, r, t, key, "/stop", nil)
+	return d.takePlain(w, r, t, key, "stop\x00"+idempotencyKey(r), "/stop", nil)
 }
 
 func (d *Door) takePlain(
-	w http.ResponseWriter, r *http.Request, t programs.Token, key chat.Key, text string, files []attached,
+	w http.ResponseWriter, r *http.Request, t programs.Token, key chat.Key, idem, text string, files []attached,
 ) error {
-	id := MessageID(d.channel, idempotencyKey(r), d.terminalOf(r))
+	id := MessageID(d.channel, d.own(t, idem), d.terminalOf(r))
 	if err := d.take(r.Context(), t, key, id, text, files); err != nil {
 		return err
 	}
@@ -135,6 +135,14 @@ func (d *Door) terminalOf(r *http.Request) string {
 		return ""
 	}
 	return id.String()
+}
+
+// own is what a program has sent, apart from the same of another one in the same chat. Terminals have numbers instead.
+func (d *Door) own(t programs.Token, what string) string {
+	if d.Who != nil {
+		return what
+	}
+	return t.ID + "\x00" + what
 }
 
 // MessageID is the ID of a message with that Idempotency-Key, at the door of a channel; see [TerminalOf].

@@ -189,8 +189,12 @@ const readLimit = 5 * time.Minute
 
 // readBody reads a request.
 func readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
-	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(readLimit))
+	conn := http.NewResponseController(w)
+	_ = conn.SetReadDeadline(time.Now().Add(readLimit))
 	data, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBytes))
+	// What the server has set counts from the request's head. From here on the answer may take as long as it does, and only
+	// a client that goes away ends the wait.
+	_, _ = conn.SetReadDeadline(time.Time{}), conn.SetWriteDeadline(time.Time{})
 	if errors.As(err, new(*http.MaxBytesError)) {
 		return nil, &problem{http.StatusRequestEntityTooLarge, "invalid_request_error", "too_large", "The request is too large."}
 	} else if err != nil {
