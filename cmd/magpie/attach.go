@@ -2,9 +2,7 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
-	"net/http"
 	"os"
 	"os/user"
 	"slices"
@@ -31,19 +29,12 @@ type attachCmd struct {
 	configFlag
 }
 
-// The request and the answer on the socket for terminals.
-type (
-	attachRequest struct {
-		Chat string
-		Lang i18n.Lang
-	}
-	attachAnswer struct {
-		Path      string // of the CLI
-		Args, Env []string
-		Dir       string
-		Why       string // there is nothing; empty = there is
-	}
-)
+// attachAnswer is the CLI that a terminal becomes.
+type attachAnswer struct {
+	Path      string
+	Args, Env []string
+	Dir       string
+}
 
 // operator is who uses the terminals of this machine.
 func operator() chat.Actor {
@@ -55,21 +46,12 @@ func operator() chat.Actor {
 }
 
 // attach hands a chat to the terminal that asks for it.
-func (p *program) attach(w http.ResponseWriter, r *http.Request) {
-	var asked attachRequest
-	if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, 1<<16)).Decode(&asked); err != nil {
-		http.Error(w, "no request for a chat", http.StatusBadRequest)
-		return
+func (p *program) attach(ctx context.Context, from terminal.Peer, chatOrSession string) (attachAnswer, error) {
+	l, launch, err := p.attachTo(ctx, chatOrSession, from)
+	if err != nil {
+		return attachAnswer{}, whyNotAttached(chatOrSession, l, err)
 	}
-	l, launch, err := p.attachTo(r.Context(), asked.Chat, terminal.PeerOf(r))
-	var got attachAnswer
-	if err == nil {
-		got = attachAnswer{Path: launch.Cmd.Path, Args: launch.Cmd.Args, Env: launch.Env, Dir: launch.Cmd.Dir}
-	} else {
-		p.log.Warn().Err(err).Str("chat", asked.Chat).Msg("a chat does not go on in a terminal")
-		got.Why = i18n.ErrorText(asked.Lang, whyNotAttached(asked.Chat, l, err))
-	}
-	_ = json.NewEncoder(w).Encode(got) // fails only if the command has gone
+	return attachAnswer{Path: launch.Cmd.Path, Args: launch.Cmd.Args, Env: launch.Env, Dir: launch.Cmd.Dir}, nil
 }
 
 // errOtherUser means that not the service's user asks: the files of the CLI would be another's.
@@ -147,12 +129,9 @@ func (c attachCmd) Run(ctx context.Context) error {
 		}
 		key = parsed.String()
 	}
-	var got attachAnswer
-	if err := c.callService(ctx, "attach", attachRequest{key, userLang()}, &got); err != nil {
+	got, err := callService[attachAnswer](ctx, c.configFlag, "attach", key)
+	if err != nil {
 		return err
-	}
-	if got.Why != "" {
-		return errors.New(got.Why)
 	}
 	if err := os.Chdir(got.Dir); err != nil {
 		return err

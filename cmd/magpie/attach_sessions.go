@@ -3,9 +3,7 @@ package main
 import (
 	"context"
 	"database/sql"
-	"encoding/json"
 	"fmt"
-	"net/http"
 	"slices"
 	"strings"
 	"time"
@@ -13,6 +11,7 @@ import (
 	"magpie/db/handoffs"
 	"magpie/internal/chat"
 	"magpie/internal/claude/transcript"
+	"magpie/internal/door/terminal"
 	"magpie/internal/i18n"
 )
 
@@ -23,18 +22,16 @@ type begunSession struct {
 	Project string
 }
 
-// shownSessions is how many transcripts of each project are looked at.
-const shownSessions = 20
-
-// begun lists the sessions that were begun with the CLI alone and are no chat's. Two projects may have the same folder.
-func (p *program) begun(ctx context.Context) ([]begunSession, error) {
+// begun lists the sessions that were begun with the CLI alone and are no chat's: the one of that ID, or with none the newest
+// of each project. Two projects may have the same folder.
+func (p *program) begun(ctx context.Context, _ terminal.Peer, id string) ([]begunSession, error) {
 	machine, all, seen := p.pool.Config().Transcripts(""), []begunSession{}, map[string]bool{}
 	for _, place := range p.cfg.BridgeConfig().Projects.List() {
 		if place.Away != "" || seen[place.Dir] {
 			continue
 		}
 		seen[place.Dir] = true
-		list, err := machine.Sessions(place.Dir, shownSessions)
+		list, err := machine.Sessions(place.Dir, id)
 		if err != nil {
 			return nil, err
 		}
@@ -47,17 +44,6 @@ func (p *program) begun(ctx context.Context) ([]begunSession, error) {
 		}
 	}
 	return all, nil
-}
-
-// listBegun answers [attachCmd.list].
-func (p *program) listBegun(w http.ResponseWriter, r *http.Request) {
-	list, err := p.begun(r.Context())
-	if err != nil {
-		p.log.Warn().Err(err).Msg("sessions of this machine's user not listed")
-		http.Error(w, "the sessions cannot be read", http.StatusServiceUnavailable)
-		return
-	}
-	_ = json.NewEncoder(w).Encode(list) // fails only if the command has gone
 }
 
 // adopt makes a session that was begun with the CLI alone that of a chat with this key, unless it is a chat's already. It
@@ -76,7 +62,7 @@ func (p *program) adopt(ctx context.Context, key chat.Key, session string) (l ha
 	if pid, _ := machine.InTerminal(session); pid != 0 {
 		return handoffs.Lease{Pid: pid, Found: true}, handoffs.ErrTaken
 	}
-	list, err := p.begun(ctx)
+	list, err := p.begun(ctx, terminal.Peer{}, session)
 	if err != nil {
 		return l, err
 	}
@@ -96,8 +82,8 @@ func (p *program) adopt(ctx context.Context, key chat.Key, session string) (l ha
 
 // list prints a line for each session that was begun with the CLI alone.
 func (c attachCmd) list(ctx context.Context) error {
-	var list []begunSession
-	if err := c.callService(ctx, "attach/list", nil, &list); err != nil {
+	list, err := callService[[]begunSession](ctx, c.configFlag, "attach/list", "")
+	if err != nil {
 		return err
 	}
 	l := userLang()

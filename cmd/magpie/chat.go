@@ -5,7 +5,6 @@ import (
 	"errors"
 	"io"
 	"io/fs"
-	"net/http"
 	"os"
 	"os/signal"
 	"strings"
@@ -30,22 +29,27 @@ type chatCmd struct {
 // errNoQuestion means that there is nothing to say.
 var errNoQuestion = i18n.Mistakef("没有要问的内容", "there is nothing to ask")
 
+// longestQuestion is what is read from the standard input, in bytes.
+const longestQuestion = 1 << 20
+
 // Run asks one question if the standard output is no terminal, or else talks until the user leaves. Ctrl-C stops a turn
 // first, so it does not end ctx here.
 func (c chatCmd) Run(ctx context.Context) error {
-	ctx = context.WithoutCancel(ctx)
-	stop := make(chan os.Signal, 2)
-	signal.Notify(stop, os.Interrupt, syscall.SIGTERM)
-	defer signal.Stop(stop)
 	said := strings.TrimSpace(strings.Join(c.Message, " "))
 	isTyped := term.IsTerminal(int(os.Stdin.Fd()))
 	if said == "" && !isTyped {
-		data, err := io.ReadAll(io.LimitReader(os.Stdin, 1<<20))
+		data, err := io.ReadAll(io.LimitReader(os.Stdin, longestQuestion+1))
 		if err != nil {
 			return err
+		} else if len(data) > longestQuestion {
+			return i18n.Mistakef("要问的内容超过了 %d MiB：把它存成文件，再让助手去读", "the question has more than %d MiB: put it into a file, and have the agent read that", longestQuestion>>20)
 		}
 		said = strings.TrimSpace(string(data))
 	}
+	if ctx.Err() != nil { // Ctrl-C has ended what was to be read
+		return ctx.Err()
+	}
+	ctx = context.WithoutCancel(ctx)
 	typing := isTyped && term.IsTerminal(int(os.Stdout.Fd()))
 	if said == "" && !typing {
 		return errNoQuestion
@@ -62,6 +66,9 @@ func (c chatCmd) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	stop := make(chan os.Signal, 2)
+	signal.Notify(stop, os.Interrupt, syscall.SIGTERM)
+	defer signal.Stop(stop)
 	t := &talk.Talk{Client: client, Lang: userLang(), Out: os.Stdout, Notes: os.Stderr, Folder: "."}
 	if typing {
 		err = t.Type(ctx, said, stop)
@@ -98,22 +105,6 @@ func (c chatCmd) key(cfg config.Config) (key chat.Key, err error) {
 		key.ID, err = cfg.NodeName()
 	}
 	return key, err
-}
-
-// callService has the service of this machine do something, and reads what it answers into out.
-func (c configFlag) callService(ctx context.Context, path string, in, out any) error {
-	cfg, err := config.ReadForDatabase(c.Config, os.Environ())
-	if err != nil {
-		return err
-	}
-	client, err := dialService(ctx, cfg, terminal.Main)
-	if err != nil {
-		return err
-	}
-	if err := client.Call(ctx, http.MethodPost, path, in, out); err != nil {
-		return i18n.Mistakef("服务没有照办：%v", "the service has not done it: %v", err)
-	}
-	return nil
 }
 
 // dialService connects to the service.

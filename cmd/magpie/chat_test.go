@@ -93,6 +93,16 @@ func TestNobodyDecidesInAPipe(t *testing.T) {
 	}
 }
 
+// What is too long to be asked is not cut.
+func TestALongQuestionInAPipe(t *testing.T) {
+	r := newChatRig(t)
+	cmd := r.command()
+	cmd.Stdin = strings.NewReader(strings.Repeat("x", 1<<20+1))
+	if out, err := cmd.CombinedOutput(); err == nil || !strings.Contains(string(out), "more than 1 MiB") {
+		t.Errorf("%v: %q", err, out)
+	}
+}
+
 func TestChatWithoutAService(t *testing.T) {
 	r := newChatRig(t)
 	r.stop()

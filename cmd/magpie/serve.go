@@ -247,7 +247,7 @@ func (p *program) openTerminal() error {
 	}
 	t, err := terminal.New(folder, p.store.Programs(), p.log)
 	if err == nil {
-		t.Also = p.terminalPages()
+		t.Also = p.servicePages()
 	}
 	if err != nil && len(p.doors) == 0 {
 		return err // nobody could reach the bot

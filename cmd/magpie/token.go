@@ -2,10 +2,8 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"net/http"
 	"os"
 	"path"
 	"slices"
@@ -18,6 +16,7 @@ import (
 	"magpie/internal/chat"
 	"magpie/internal/configtype"
 	"magpie/internal/door/api"
+	"magpie/internal/door/terminal"
 	"magpie/internal/i18n"
 	"magpie/internal/text"
 )
@@ -46,57 +45,14 @@ type tokenRevokeCmd struct {
 	configFlag
 }
 
-// The requests and answers on the socket for terminals.
-type (
-	tokenRequest struct {
-		programs.Token
-		Lang i18n.Lang
-	}
-	tokenAnswer struct {
-		Secret  string
-		Tokens  []programs.Token
-		BaseURL string // of the API; empty = there is none
-		Problem string // why nothing was done; empty = it was
-	}
-)
-
-// terminalPages serves what commands ask of the service.
-func (p *program) terminalPages() http.Handler {
-	mux := http.NewServeMux()
-	p.addTokenPages(mux)
-	mux.HandleFunc("POST /v1/attach", p.attach)
-	mux.HandleFunc("POST /v1/attach/list", p.listBegun)
-	return mux
+// tokenAnswer is what the service tells about tokens.
+type tokenAnswer struct {
+	Secret  string
+	Tokens  []programs.Token
+	BaseURL string // of the API; empty = there is none
 }
 
-// addTokenPages serves what [tokenCmd] asks for.
-func (p *program) addTokenPages(mux *http.ServeMux) {
-	for pattern, do := range map[string]func(context.Context, programs.Token) (tokenAnswer, error){
-		"POST /v1/tokens": p.newToken, "POST /v1/tokens/list": p.listTokens, "POST /v1/tokens/revoke": p.revokeToken,
-	} {
-		mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
-			var asked tokenRequest
-			if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, 1<<16)).Decode(&asked); err != nil {
-				http.Error(w, "no request about a token", http.StatusBadRequest)
-				return
-			}
-			got, err := do(r.Context(), asked.Token)
-			if errors.As(err, new(*i18n.Mistake)) {
-				got.Problem = i18n.ErrorText(asked.Lang, err)
-			} else if err != nil {
-				p.log.Error().Err(err).Msg("a token is not made, listed or revoked")
-				http.Error(w, "the database does not answer", http.StatusServiceUnavailable)
-				return
-			}
-			if p.api != nil {
-				got.BaseURL = p.cfg.HTTP.BaseURL()
-			}
-			_ = json.NewEncoder(w).Encode(got) // fails only if the command has gone
-		})
-	}
-}
-
-func (p *program) newToken(ctx context.Context, t programs.Token) (got tokenAnswer, err error) {
+func (p *program) newToken(ctx context.Context, _ terminal.Peer, t programs.Token) (got tokenAnswer, err error) {
 	if _, ok := p.cfg.Projects[t.Project]; t.Project != "" && !ok {
 		return got, i18n.Mistakef("服务的 [projects] 里没有 %s", "the [projects] of the service have no %s", t.Project)
 	}
@@ -125,6 +81,9 @@ func (p *program) newToken(ctx context.Context, t programs.Token) (got tokenAnsw
 		return got, err
 	}
 	p.log.Info().Str("token", t.Name).Str("id", t.ID).Msg("a program may ask over HTTP")
+	if p.api != nil {
+		got.BaseURL = p.cfg.HTTP.BaseURL()
+	}
 	return got, nil
 }
 
@@ -153,29 +112,18 @@ func (p *program) triggerNamed(ctx context.Context, runs string) (ref string, er
 	return "", i18n.Mistakef("好几个聊天里都有 %s，请选一个：--runs %v", "several chats have %s; choose one: --runs %v", runs, i18n.Listing(choices))
 }
 
-func (p *program) listTokens(ctx context.Context, _ programs.Token) (got tokenAnswer, err error) {
+func (p *program) listTokens(ctx context.Context, _ terminal.Peer, _ programs.Token) (got tokenAnswer, err error) {
 	got.Tokens, err = p.store.Programs().List(ctx)
 	return got, err
 }
 
-func (p *program) revokeToken(ctx context.Context, t programs.Token) (got tokenAnswer, err error) {
+func (p *program) revokeToken(ctx context.Context, _ terminal.Peer, t programs.Token) (got tokenAnswer, err error) {
 	if err := p.store.Programs().Revoke(ctx, t.Name); errors.Is(err, programs.ErrUnknown) {
 		return got, i18n.Mistakef("没有叫 %s 的令牌：magpie token list 列出所有令牌", "there is no token named %s: magpie token list shows all", t.Name)
 	} else if err != nil {
 		return got, err
 	}
 	p.log.Info().Str("token", t.Name).Msg("the token of a program was revoked")
-	return got, nil
-}
-
-// askTokens has the service of this machine do something about tokens.
-func (c configFlag) askTokens(ctx context.Context, path string, t programs.Token) (got tokenAnswer, err error) {
-	if err := c.callService(ctx, path, tokenRequest{t, userLang()}, &got); err != nil {
-		return got, err
-	}
-	if got.Problem != "" {
-		return got, errors.New(got.Problem)
-	}
 	return got, nil
 }
 
@@ -210,7 +158,7 @@ func (c tokenNewCmd) Run(ctx context.Context) error {
 	} else if c.Expires.Duration > 0 {
 		r.Expires = time.Now().Add(c.Expires.Duration).UTC()
 	}
-	got, err := c.askTokens(ctx, "tokens", r)
+	got, err := callService[tokenAnswer](ctx, c.configFlag, "tokens", r)
 	if err != nil {
 		return err
 	}
@@ -231,7 +179,7 @@ func (c tokenNewCmd) Run(ctx context.Context) error {
 
 // Run prints a line for each token.
 func (c tokenListCmd) Run(ctx context.Context) error {
-	got, err := c.askTokens(ctx, "tokens/list", programs.Token{})
+	got, err := callService[tokenAnswer](ctx, c.configFlag, "tokens/list", programs.Token{})
 	if err != nil {
 		return err
 	}
@@ -254,6 +202,6 @@ func (c tokenListCmd) Run(ctx context.Context) error {
 
 // Run revokes a token.
 func (c tokenRevokeCmd) Run(ctx context.Context) error {
-	_, err := c.askTokens(ctx, "tokens/revoke", programs.Token{Name: c.Name})
+	_, err := callService[tokenAnswer](ctx, c.configFlag, "tokens/revoke", programs.Token{Name: c.Name})
 	return err
 }

@@ -44,14 +44,20 @@ func (t Files) All(dir string) (list []Session, err error) {
 	return list, nil
 }
 
-// Sessions lists the newest sessions that somebody has begun in a terminal in the folder dir, the newest first, of at most
-// so many transcripts.
-func (t Files) Sessions(dir string, most int) (typed []Session, err error) {
+// Sessions lists the sessions that somebody has begun in a terminal in the folder dir, the newest first: the one of that ID,
+// or with none those of the newest transcripts.
+func (t Files) Sessions(dir, id string) (typed []Session, err error) {
+	const most = 20
 	list, err := t.All(dir)
 	if err != nil {
 		return nil, err
 	}
-	for _, s := range list[:min(len(list), most)] {
+	if id == "" {
+		list = list[:min(len(list), most)]
+	} else {
+		list = slices.DeleteFunc(list, func(s Session) bool { return s.ID != id })
+	}
+	for _, s := range list {
 		if turns, err := t.turns(dir, s.ID, nil, true); err == nil && len(turns) > 0 && turns[0].Typed {
 			s.Text = turns[0].Text
 			typed = append(typed, s)

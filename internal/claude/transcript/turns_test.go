@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -109,5 +110,38 @@ func TestAPromptBehindACommandOfTheCLI(t *testing.T) {
 		line("23", `"typed after"`), used, line("24", `[{"type":"tool_result","tool_use_id":"t1","content":"a.txt"}]`), ended)
 	if len(got) != 1 || got[0].Text != "typed after" || got[0].Outcome.Text != "two" || len(got[0].Tools) != 2 {
 		t.Errorf("turns %+v", got)
+	}
+}
+
+// The sessions that people have begun are those of the newest transcripts; any one of them is found by its ID.
+func TestSessions(t *testing.T) {
+	t.Parallel()
+	root, dir := t.TempDir(), t.TempDir()
+	files := New(root, func(do func() error) error { return do() }, nil)
+	oldest := ""
+	for i := range 30 {
+		id := uuid.NewString()
+		path, err := files.Path(dir, id)
+		if err == nil {
+			err = os.MkdirAll(filepath.Dir(path), 0o700)
+		}
+		if err == nil {
+			err = os.WriteFile(path, []byte(typed+"\n"), 0o600)
+		}
+		day := time.Date(2026, 11, 1+i, 0, 0, 0, 0, time.UTC)
+		if err == nil {
+			err = os.Chtimes(path, day, day)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if i == 0 {
+			oldest = id
+		}
+	}
+	for id, want := range map[string]int{"": 20, oldest: 1, uuid.NewString(): 0} {
+		if got, err := files.Sessions(dir, id); err != nil || len(got) != want || id != "" && want == 1 && got[0].ID != id {
+			t.Errorf("%q: %+v, %v", id, got, err)
+		}
 	}
 }
