@@ -31,14 +31,14 @@ func (d turnDisplay) startPainting(ctx context.Context, t *turn) (stopPainting f
 	return d.paint(ctx, t)
 }
 
-// ended shows how a turn has ended, on its card and on its questions, and counts it in the metrics.
+// ended counts a turn in the metrics, and shows how it has ended, on its card and on its questions.
 func (d turnDisplay) ended(key chat.Key, asked []chat.Message, e TurnEnd) {
-	d.outbox.Wake(key)
-	d.reactions.Set(asked, delivery.ReactionOf(e.State))
 	if d.onTurnEnd != nil {
 		e.Key = key
 		d.onTurnEnd(e)
 	}
+	d.outbox.Wake(key)
+	d.reactions.Set(asked, delivery.ReactionOf(e.State))
 }
 
 // draw shows a final state that the outbox does not deliver. It tries only once: the turn continues later, and its card

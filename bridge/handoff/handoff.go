@@ -53,6 +53,7 @@ type Handoffs struct {
 
 	changed chan struct{} // there is another terminal, or one is to end
 	starts  sync.RWMutex  // no chat is taken by a terminal while one's own process starts
+	attach  sync.Mutex    // a chat that is being attached is not taken back meanwhile
 
 	mu   sync.Mutex
 	open map[chat.Key]*terminal
@@ -72,7 +73,7 @@ type terminal struct {
 	next   time.Time // when it may be read again
 	failed int       // how often that has failed since it last succeeded, or the process has ended
 	told   time.Time // when its process was told to end; zero = it was not
-	gone   bool      // at the last look
+	gone   time.Time // since when no look has found its process; zero = the last one has
 }
 
 // How often terminals are looked at, and, if there are none, looked for; and how long one may take to end.
@@ -81,6 +82,9 @@ const (
 	idle  = 30 * time.Second
 	grace = 5 * time.Second
 )
+
+// becoming is for how long a process may seem to have ended while it becomes another program.
+const becoming = poll / 2
 
 // attempts is how often a chat is kept because what was said in its terminal, which has ended, cannot be stored.
 const attempts = 10
@@ -159,6 +163,8 @@ func (h *Handoffs) Take(ctx context.Context, key chat.Key, pid int) (l handoffs.
 
 // Attach takes a chat for the terminal whose process is pid, which then becomes the CLI that is returned.
 func (h *Handoffs) Attach(ctx context.Context, key chat.Key, pid int) (handoffs.Lease, workspace.Launch, error) {
+	h.attach.Lock()
+	defer h.attach.Unlock()
 	l, spec, err := h.Take(ctx, key, pid)
 	if err != nil {
 		return l, workspace.Launch{}, err
@@ -169,12 +175,11 @@ func (h *Handoffs) Attach(ctx context.Context, key chat.Key, pid int) (handoffs.
 		launch, err = agent.Terminal(spec)
 	}
 	if err != nil {
-		_, endErr := h.end(ctx, l)
+		_, endErr := h.release(ctx, l)
 		return l, launch, errors.Join(err, endErr)
 	}
 	h.mu.Lock()
-	t := h.of(key)
-	t.close, t.dir = launch.Tools.Close, spec.Dir
+	h.open[key] = &terminal{close: launch.Tools.Close, dir: spec.Dir}
 	h.mu.Unlock()
 	h.Log.Info().Stringer("chat", key).Int("pid", pid).Str("session", l.Session).Msg("a chat goes on in a terminal")
 	return l, launch, nil
@@ -241,6 +246,13 @@ func (h *Handoffs) Recall(ctx context.Context, key chat.Key) (l handoffs.Lease, 
 
 // end has a chat be in no terminal any more, unless it has been in another one since.
 func (h *Handoffs) end(ctx context.Context, l handoffs.Lease) (ended bool, err error) {
+	h.attach.Lock()
+	defer h.attach.Unlock()
+	return h.release(ctx, l)
+}
+
+// release is [Handoffs.end] for a caller that holds attach.
+func (h *Handoffs) release(ctx context.Context, l handoffs.Lease) (ended bool, err error) {
 	if ended, err = h.DB.Handoffs().End(ctx, l); err != nil || !ended {
 		return ended, err
 	}
@@ -299,12 +311,15 @@ func (h *Handoffs) tend(ctx context.Context, l handoffs.Lease) error {
 	t := h.of(l.Key)
 	h.mu.Unlock()
 	lives := proctree.Started(l.Pid) == l.Started
-	if !lives && !t.gone {
-		t.failed, t.next = 0, time.Time{}
-		t.gone = true // a process seems to end for a moment when it becomes another program
+	switch {
+	case lives:
+		t.gone = time.Time{}
+	case t.gone.IsZero():
+		t.failed, t.next, t.gone = 0, time.Time{}, time.Now()
+		return nil
+	case time.Since(t.gone) < becoming:
 		return nil
 	}
-	t.gone = !lives
 	switch {
 	case !lives || !l.Recalled:
 	case t.told.IsZero():

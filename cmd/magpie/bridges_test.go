@@ -256,7 +256,7 @@ func TestAScheduleRunsAtOneOfTwoBridges(t *testing.T) {
 	a := newRig(t, withPages, withFiles)
 	a.ask("你好")
 	b := a.beside()
-	a.sim.Say(a.chat, a.user, "/every day 9:00 数到 3")
+	a.sim.Say(a.chat, a.user, "/at 2099-05-04 09:00 数到 3")
 	a.awaitMessage("任务 1")
 	a.sim.Say(a.chat, a.user, "/trigger ci 数到 4")
 	a.awaitMessage("任务 2")

@@ -55,9 +55,9 @@ func TestAScheduleIsAnswered(t *testing.T) {
 // behalf it is asked then.
 func TestTheAgentProposesASchedule(t *testing.T) {
 	r := newRig(t, realCLI(t))
-	r.scriptTool("每天早上", "propose_schedule", map[string]any{"when": "30 8 * * 1-5", "task": "数到 3"})
+	r.scriptTool("每天早上", "propose_schedule", map[string]any{"when": "30 8 29 2 *", "task": "数到 3"})
 	r.sim.Say(r.chat, r.user, "工作日每天早上八点半提醒我")
-	card := r.awaitMessage("要定时执行吗", "数到 3", "30 8 * * 1-5", "08:30")
+	card := r.awaitMessage("要定时执行吗", "数到 3", "30 8 29 2 *", "08:30")
 	if r.comeDue(); r.count(`SELECT COUNT(*) FROM schedules WHERE next_at > 0`) != 0 {
 		t.Fatal("it counts before anybody has confirmed it")
 	}
@@ -128,7 +128,7 @@ func TestACrashAroundASchedule(t *testing.T) {
 			s := newService(t, feishusim.Config{})
 			s.run()
 			s.connected()
-			s.sim.Say(s.chat, s.user, "/every day 9:00 数到 3")
+			s.sim.Say(s.chat, s.user, "/at 2099-05-04 09:00 数到 3")
 			s.awaitMessage("任务 1")
 			s.terminate()
 			s.comeDue()
@@ -141,6 +141,7 @@ func TestACrashAroundASchedule(t *testing.T) {
 			s.connected()
 			s.awaitMessage("1 2 3")
 			s.until("the end", func() bool { return s.count(`SELECT COUNT(*) FROM turns WHERE state IN ('queued', 'running')`) == 0 })
+			s.until("what waits to be shown", func() bool { return s.count(`SELECT COUNT(*) FROM outbox`) == 0 })
 			if n := s.scheduled(); n != 1 {
 				t.Errorf("asked %d times", n)
 			}
@@ -161,7 +162,7 @@ func TestACrashAroundASchedule(t *testing.T) {
 func TestAScheduleOfAnotherDoor(t *testing.T) {
 	r := newRig(t, withPages)
 	c := r.token("ci").with("X-Magpie-Room", "nightly")
-	if got := c.answers("/every day 9:00 数到 3"); !strings.Contains(got, "任务 1") {
+	if got := c.answers("/at 2099-05-04 09:00 数到 3"); !strings.Contains(got, "任务 1") {
 		t.Errorf("it is answered with %q", got)
 	}
 	r.comeDue()

@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"time"
 
 	"github.com/tidwall/gjson"
 
@@ -167,8 +168,15 @@ func (a Agent) InTerminal(session string) (pid int, started string) {
 		return 0, ""
 	}
 	for _, e := range entries {
+		if filepath.Ext(e.Name()) != ".json" {
+			continue
+		}
 		data, err := safepath.ReadFile(filepath.Join(folder, e.Name()), 64<<10)
-		if err != nil || filepath.Ext(e.Name()) != ".json" || !stream.ValidJSON(data) {
+		for n := 0; err == nil && !stream.ValidJSON(data) && n < 3; n++ { // the CLI may be writing it, in place
+			time.Sleep(5 * time.Millisecond)
+			data, err = safepath.ReadFile(filepath.Join(folder, e.Name()), 64<<10)
+		}
+		if err != nil || !stream.ValidJSON(data) {
 			continue
 		}
 		v := gjson.ParseBytes(data)
