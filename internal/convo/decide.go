@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"slices"
 	"time"
+
+	"magpie/internal/chat"
 )
 
 // machine is one decision.
@@ -127,10 +129,11 @@ func (e Asks) on(m *machine) {
 	m.do(Given{t.ID, false})
 }
 
-// turnFor returns the turn that answers a question: one that waits, or a new one.
+// turnFor returns the turn that answers a question: one that waits, or a new one. A turn is answered at one door, so what
+// came through another one waits for itself.
 func (m *machine) turnFor(e Asks) *Turn {
 	if !e.Held {
-		if _, last := m.waiting(m.Epoch); last != nil {
+		if _, last := m.waiting(m.Epoch); last != nil && !e.Alone && chat.ChannelOf(last.ReplyTo) == chat.ChannelOf(e.ReplyTo) {
 			return last
 		}
 		return m.queue(Turn{Epoch: m.Epoch, Phase: Queued})
