@@ -157,6 +157,9 @@ func (b *Bridge) Admits(ctx context.Context, key chat.Key, who chat.Actor) (bool
 	return decided == access.Admitted, err
 }
 
+// Denies reports whether the configuration denies somebody access, whatever the chat.
+func (b *Bridge) Denies(who string) bool { return b.access.Denies(who) }
+
 // LangOf is the language of a user.
 func (b *Bridge) LangOf(ctx context.Context, user string) i18n.Lang {
 	return b.languages.OfUser(ctx, user)

@@ -36,8 +36,8 @@ type Source interface {
 	FetchQuoted(ctx context.Context, key chat.Key, id string) (chat.Incoming, error)
 	// FetchForwarded returns the text of the messages inside a forwarded one.
 	FetchForwarded(ctx context.Context, key chat.Key, id string) (string, error)
-	// Transcribe converts a recording to text; empty = not possible.
-	Transcribe(ctx context.Context, recording *os.File, length time.Duration) (string, error)
+	// Transcribe converts the recording of a message to text; empty = not possible.
+	Transcribe(ctx context.Context, message string, recording *os.File, length time.Duration) (string, error)
 }
 
 // Config says where attachments come from and where they are kept.
@@ -380,7 +380,7 @@ func (fs *Store) transcribe(ctx context.Context, f chat.File) (string, error) {
 		return "", err
 	}
 	defer file.Close() //nolint:errcheck // nothing was written through it
-	return fs.Source.Transcribe(ctx, file, f.Length)
+	return fs.Source.Transcribe(ctx, f.Of, file, f.Length)
 }
 
 // download stores a file in the folder of its chat, where its size is reserved. It never writes through a link that an

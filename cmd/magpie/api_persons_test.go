@@ -22,8 +22,7 @@ func TestThePersonOfAProgramDecides(t *testing.T) {
 	c := r.tokenOf(programs.Token{Name: "ci", Person: r.user.OpenID})
 	for _, allows := range []bool{true, false} {
 		r.calls(bash(appendLine("out.txt")), modelsim.Text("做完了"))
-		done := make(chan string, 1)
-		go func() { done <- c.answers("动手吧") }()
+		done := c.later("动手吧")
 		card := r.personsCard()
 		if status := c.presses(card, "", r.button(card, doAllow)); status != http.StatusForbidden {
 			t.Errorf("the program presses: %d", status)
@@ -44,8 +43,7 @@ func TestThePersonOfAProgramDecides(t *testing.T) {
 	r.checkRuns("out.txt", 1)
 	// Whoever may not talk to the bot any more decides nothing.
 	r.calls(bash(appendLine("out.txt")), modelsim.Text("做完了"))
-	done := make(chan string, 1)
-	go func() { done <- c.answers("再来") }()
+	done := c.later("再来")
 	card := r.personsCard()
 	r.setAccess(access.Config{Owner: "ou_boss", Deny: []string{r.user.OpenID}, Allow: []string{"http:*"}})
 	r.press(card, doAllow)
@@ -63,8 +61,7 @@ func TestALongRequestOfAProgramIsDecided(t *testing.T) {
 	r.ask("你好")
 	c := r.tokenOf(programs.Token{Name: "ci", Person: r.user.OpenID})
 	r.calls(bash(strings.Repeat("echo a line of a long command; ", 800)+appendLine("out.txt")), modelsim.Text("做完了"))
-	done := make(chan string, 1)
-	go func() { done <- c.answers("动手吧") }()
+	done := c.later("动手吧")
 	card := r.personsCard()
 	r.press(card, doAllow)
 	if got := <-done; got != "做完了" {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -16,6 +17,7 @@ import (
 
 	"github.com/tidwall/gjson"
 
+	"magpie/bridge/access"
 	"magpie/bridge/budget"
 	"magpie/bridge/delivery/deliverytest"
 	"magpie/bridge/workplace"
@@ -105,6 +107,26 @@ func (c client) answers(asked ...string) string {
 		c.Fatalf("%v: %d %s", asked, status, body)
 	}
 	return gjson.Get(body, "choices.0.message.content").String()
+}
+
+// later asks, and passes on the answer, or what went wrong.
+func (c client) later(text string) <-chan string {
+	answer := make(chan string, 1)
+	go func() {
+		resp, err := c.post(c.Context(), false, text)
+		if err != nil {
+			answer <- err.Error()
+			return
+		}
+		data, err := io.ReadAll(resp.Body)
+		_ = resp.Body.Close()
+		if said := gjson.GetBytes(data, "choices.0.message.content"); err == nil && said.Exists() {
+			answer <- said.String()
+			return
+		}
+		answer <- fmt.Sprintf("%d %s %v", resp.StatusCode, data, err)
+	}()
+	return answer
 }
 
 // streamed is what came in a stream: the text, and the events.
@@ -198,6 +220,9 @@ func TestAProgramSendsFiles(t *testing.T) {
 	status, text := c.call(http.MethodPost, path, `{"files": [{"name": "../../报告.txt", "data": "`+base64.StdEncoding.EncodeToString([]byte("words"))+`"}], "text": "看一下"}`)
 	if status != http.StatusAccepted {
 		t.Fatalf("%d %s", status, text)
+	}
+	if n := r.count(`SELECT COUNT(*) FROM chats WHERE key LIKE 'http:room:%'`); n != 1 {
+		t.Errorf("a name is that of %d chats", n)
 	}
 	r.until("the file", func() bool { return arrived() == 2 })
 	r.until("the answer", func() bool { return r.count(`SELECT COUNT(*) FROM turns WHERE state = 'done'`) == 2 })
@@ -303,6 +328,94 @@ func TestAnOldAnswerOfAProgram(t *testing.T) {
 	}
 }
 
+// Requests that come at the same time in a chat have an answer each, though people's questions there are answered together.
+func TestRequestsInAChatAtOnce(t *testing.T) {
+	r := newRig(t, withPages)
+	c, rest := r.token("ci").with("X-Magpie-Room", "r"), make(chan struct{})
+	r.model.Script(modelsim.Rule{Match: asksFor("慢慢"), Times: 1, Steps: []modelsim.Step{modelsim.Hold(rest), modelsim.Text("说完了。")}})
+	got := map[string]<-chan string{"说完了。": c.later("慢慢说")}
+	r.until("the first one", func() bool { return len(r.model.Requests()) == 1 })
+	for text, want := range map[string]string{"数到 2": "1 2", "数到 3": "1 2 3", "数到 4": "1 2 3 4"} {
+		got[want] = c.later(text)
+	}
+	r.until("the others", func() bool { return r.count(`SELECT COUNT(*) FROM messages WHERE role = 'user'`) == 4 })
+	close(rest)
+	for want, answer := range got {
+		if text := <-answer; text != want {
+			t.Errorf("%q, want %q", text, want)
+		}
+	}
+}
+
+// A program that asks in a chat of people does not take over what waits there: people are asked what their question needs,
+// and see its answer.
+func TestQuestionsWaitForTheirOwnDoor(t *testing.T) {
+	r := newRig(t, withPages)
+	rest := make(chan struct{})
+	r.model.Script(modelsim.Rule{Match: asksFor("慢慢"), Times: 1, Steps: []modelsim.Step{modelsim.Hold(rest), modelsim.Text("说完了。")}},
+		modelsim.Rule{Match: asksFor("动手"), Times: 1, Steps: []modelsim.Step{bash(appendLine("out.txt"))}})
+	r.sim.Say(r.chat, r.user, "慢慢说")
+	r.until("the first one", func() bool { return len(r.model.Requests()) == 1 })
+	asked := r.sim.Say(r.chat, r.user, "动手吧")
+	waits := func(n int) func() bool {
+		return func() bool { return r.count(`SELECT COUNT(*) FROM messages WHERE role = 'user'`) == n }
+	}
+	r.until("the person's question", waits(2))
+	answer := r.tokenOf(programs.Token{Name: "ci", Chat: chat.FeishuChat(r.chat).Room()}).later("数到 3")
+	r.until("the program's question", waits(3))
+	r.sim.Say(r.chat, r.user, "数到 2")
+	r.until("another question", waits(4))
+	close(rest)
+	r.press(r.approval(r.chat, asked, 1), doAllow)
+	if got := <-answer; got != "1 2 3" {
+		t.Errorf("the program is answered %q", got)
+	}
+	r.checkRuns("out.txt", 1)
+	r.until("the answers", func() bool {
+		return r.count(`SELECT COUNT(*) FROM turns WHERE state = 'done'`) == 4 && r.count(`SELECT COUNT(*) FROM outbox`) == 0
+	})
+	r.awaitMessage("1 2\n")
+}
+
+// Whoever is in [access] deny gets nothing at any address.
+func TestADeniedProgram(t *testing.T) {
+	r := newRig(t, withPages)
+	c := r.token("ci")
+	_, text := c.call(http.MethodPost, "/api/chats", `{"name": "r"}`)
+	room := "/api/chats/" + gjson.Get(text, "chat").String()
+	list, err := r.store().Programs().List(t.Context())
+	must(t, err)
+	r.setAccess(access.Config{Allow: []string{"*"}, Deny: []string{list[0].ID}})
+	for _, q := range [][3]string{
+		{http.MethodGet, room + "/messages"}, {http.MethodGet, room + "/events"}, {http.MethodPost, "/api/chats", `{}`}, {http.MethodGet, "/v1/models"},
+		{http.MethodPost, "/v1/chat/completions", `{"model": "magpie-once", "messages": [{"role": "user", "content": "标题"}]}`},
+	} {
+		if status, body := c.call(q[0], q[1], q[2]); status != http.StatusForbidden {
+			t.Errorf("%v: %d %s", q, status, body)
+		}
+	}
+}
+
+// Only the last question must be one that can be asked: what else is in a request may be what other models have said and got.
+func TestWhatIsNotAskedIsNotRead(t *testing.T) {
+	r := newRig(t, withPages)
+	c := r.token("ci")
+	ask := func(last string) (int, string) {
+		return c.call(http.MethodPost, "/v1/chat/completions", `{"model": "magpie", "messages": [
+			{"role": "user", "content": [{"type": "image_url", "image_url": {"url": "https://example.com/a.png"}}, {"type": "input_audio"}]},
+			{"role": "assistant", "content": [{"type": "refusal", "refusal": "no"}]}, {"role": "tool", "content": 1},
+			{"role": "user", "content": `+last+`}]}`)
+	}
+	if status, body := ask(`"数到 3"`); status != http.StatusOK || gjson.Get(body, "choices.0.message.content").String() != "1 2 3" {
+		t.Errorf("%d %s", status, body)
+	}
+	for _, last := range []string{`[{"type": "refusal"}]`, `1`, `[{"type": "image_url", "image_url": {"url": "https://example.com/a.png"}}]`} {
+		if status, body := ask(last); status != http.StatusBadRequest {
+			t.Errorf("%s: %d %s", last, status, body)
+		}
+	}
+}
+
 // An answer whose last state waits to be shown is waited for.
 func TestAnAnswerThatIsShownLate(t *testing.T) {
 	r := newRig(t, withPages)
@@ -310,13 +423,13 @@ func TestAnAnswerThatIsShownLate(t *testing.T) {
 	r.sql(late.Create())
 	c, got := r.token("ci"), make(chan string, 1)
 	go func() {
-		resp, err := c.post(c.Context(), false, "数到 3")
+		resp, err := c.post(t.Context(), false, "数到 3")
 		if err != nil {
 			got <- err.Error()
 			return
 		}
 		data, err := io.ReadAll(resp.Body)
-		got <- fmt.Sprint(string(data), err)
+		got <- fmt.Sprint(string(data), errors.Join(err, resp.Body.Close()))
 	}()
 	r.until("an attempt", func() bool {
 		return r.count(`SELECT COUNT(*) FROM outbox WHERE attempts > 0`) == 1 && r.count(`SELECT COUNT(*) FROM turns WHERE state = 'done'`) == 1

@@ -75,6 +75,7 @@ func TestTwoAppsOfTwoTenants(t *testing.T) {
 	a, b := secondApp(t, func(c *config.Config) {
 		c.Projects = map[string]workplace.Project{"shop": {Path: shop}, "secret": {Path: t.TempDir()}}
 		c.Apps[0].Projects = []string{"shop"}
+		withPages(c)
 	})
 	startAll(a, b)
 	defer func() { a.stop(); a.clean() }()
@@ -182,6 +183,15 @@ func TestTwoAppsOfTwoTenants(t *testing.T) {
 	// The machine is the first app's owner's.
 	if got := b.ask("/doctor"); strings.Contains(got, "✓") {
 		t.Errorf("the second app's owner sees the machine: %s", got)
+	}
+
+	// The person of a program that asks in a chat of one organization may be of another one.
+	program := a.tokenOf(programs.Token{Name: "ci", Chat: b.appKey().Room(), Person: a.user.OpenID})
+	a.calls(bash(appendLine("out.txt")), modelsim.Text("做完了"))
+	answer := program.later("动手吧")
+	a.press(a.personsCard(), doAllow)
+	if got := <-answer; got != "做完了" {
+		t.Errorf("the program is answered %q", got)
 	}
 
 	// A restart keeps both, and their owners.

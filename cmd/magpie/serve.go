@@ -173,6 +173,7 @@ func newProgram(
 	}
 	p.bridge = bridge.New(b, p.store, p.pool, p.doors, log)
 	if p.api != nil {
+		p.api.Denies = p.bridge.Denies
 		p.api.Projects, p.api.Once = slices.Sorted(maps.Keys(c.Projects)), p.bridge.AskOnce
 		p.api.Triggers, p.api.Persons, p.api.Lang = p.bridge.Triggers(), p.doors, p.bridge.LangOf
 	}

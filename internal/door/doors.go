@@ -200,9 +200,10 @@ func (ds Doors) FetchForwarded(ctx context.Context, key chat.Key, id string) (st
 	return "", chat.ErrGone
 }
 
-// Transcribe converts a recording to text by the first door that can; empty = not possible.
-func (ds Doors) Transcribe(ctx context.Context, recording *os.File, length time.Duration) (string, error) {
-	for _, d := range ds {
+// Transcribe converts a recording to text by the door of its message, or if that never can by the first one that can; empty = not
+// possible.
+func (ds Doors) Transcribe(ctx context.Context, message string, recording *os.File, length time.Duration) (string, error) {
+	for _, d := range append(Doors{ds.Of(chat.ChannelOf(message))}, ds...) {
 		if t, ok := d.(Transcriber); ok {
 			return t.Transcribe(ctx, recording, length)
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -119,6 +120,11 @@ func (a able) Departments(_ context.Context, user string) ([]string, error) {
 	return []string{"od_1"}, nil
 }
 
+func (a able) Transcribe(context.Context, *os.File, time.Duration) (string, error) {
+	a.note("transcribe", "")
+	return "", nil
+}
+
 func (a able) Age(time.Time) time.Duration { return time.Hour }
 
 // What is shown goes to the door of the message that it answers, or of its chat; what a door cannot do is left out.
@@ -127,6 +133,7 @@ func TestWhatIsShownFindsItsDoor(t *testing.T) {
 	var got []string
 	main, term := able{plain{channel: "feishu", got: &got}}, plain{channel: "cli", got: &got}
 	ds, ctx := door.Doors{main, term}, t.Context()
+	apps := append(ds, able{plain{channel: "feishu-sales", got: &got}})
 	room, desk := chat.FeishuChat("oc_1"), chat.Key{Channel: "cli", Kind: "chat", ID: "main"}
 	for _, tc := range []struct {
 		name string
@@ -166,6 +173,9 @@ func TestWhatIsShownFindsItsDoor(t *testing.T) {
 		{"quote", func() error { _, err := ds.FetchQuoted(ctx, room, "om_1"); return err }, "feishu quoted om_1"},
 		{"departments", func() error { _, err := ds.Departments(ctx, "ou_1"); return err }, "feishu departments ou_1"},
 		{"departments of a stranger", func() error { _, err := ds.Departments(ctx, "cli:1"); return err }, ""},
+		{"recording", func() error { _, err := apps.Transcribe(ctx, "feishu-sales:om_1", nil, 0); return err }, "feishu-sales transcribe "},
+		{"recording of the first app", func() error { _, err := apps.Transcribe(ctx, "om_1", nil, 0); return err }, "feishu transcribe "},
+		{"recording of a program", func() error { _, err := apps.Transcribe(ctx, "cli:t.1", nil, 0); return err }, "feishu transcribe "},
 		{"list", func() error { _, err := ds.ListMessages(ctx, room, chat.Group, time.Time{}, 1); return err }, "feishu list feishu:chat:oc_1"},
 		{"list where none is", func() error { _, err := ds.ListMessages(ctx, desk, chat.Group, time.Time{}, 1); return err }, ""},
 	} {

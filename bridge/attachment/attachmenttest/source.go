@@ -73,7 +73,7 @@ func (s *Source) FetchForwarded(context.Context, chat.Key, string) (string, erro
 }
 
 // Transcribe returns Speech for the recording "opus", and nothing for others.
-func (s *Source) Transcribe(_ context.Context, recording *os.File, _ time.Duration) (string, error) {
+func (s *Source) Transcribe(_ context.Context, _ string, recording *os.File, _ time.Duration) (string, error) {
 	data, err := io.ReadAll(recording)
 	if string(data) != "opus" {
 		return "", err

@@ -38,6 +38,8 @@ type Door struct {
 	Every time.Duration
 	// Projects are those that a chat may begin in, by name.
 	Projects []string
+	// Denies reports whether the configuration denies a program access.
+	Denies func(program string) bool
 	// Once has the agent answer a text for a program outside of all chats, without tools; the chat is the one that pays.
 	Once func(ctx context.Context, key chat.Key, program, system, text string) (string, error)
 

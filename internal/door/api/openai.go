@@ -94,11 +94,12 @@ type message struct {
 type content struct {
 	text     string
 	pictures []attached
+	bad      *problem // why it cannot be asked: it has more than that; nil = it can
 }
 
 var errPart = badRequest("A message may hold text and pictures: a string, or parts of the types text and image_url.")
 
-// UnmarshalJSON reads either form.
+// UnmarshalJSON reads either form. What is not understood does not matter in a message that is not asked.
 func (c *content) UnmarshalJSON(data []byte) error {
 	var parts []struct {
 		Type  string `json:"type"`
@@ -110,7 +111,7 @@ func (c *content) UnmarshalJSON(data []byte) error {
 	if string(data) == "null" || json.Unmarshal(data, &c.text) == nil {
 		return nil
 	} else if json.Unmarshal(data, &parts) != nil {
-		return errPart
+		c.bad = errPart
 	}
 	var texts []string
 	for _, p := range parts {
@@ -120,11 +121,11 @@ func (c *content) UnmarshalJSON(data []byte) error {
 		case "image_url":
 			picture, err := pictureIn(p.Image.URL)
 			if err != nil {
-				return err
+				c.bad = errPicture
 			}
 			c.pictures = append(c.pictures, picture)
 		default:
-			return errPart
+			c.bad = errPart
 		}
 	}
 	c.text = strings.Join(texts, "\n\n")
@@ -152,18 +153,16 @@ func textsOf(list []content) string {
 
 // parse reads a request for an answer.
 func (d *Door) parse(data []byte) (c completion, err error) {
-	if err := json.Unmarshal(data, &c); errors.Is(err, errPart) {
-		return c, errPart
-	} else if errors.Is(err, errPicture) {
-		return c, errPicture
-	} else if err != nil {
+	if json.Unmarshal(data, &c) != nil {
 		return c, badRequest("The request is not the JSON of a chat completion.")
 	}
 	if _, err := d.modelNamed(c.Model); err != nil {
 		return c, err
 	}
 	asked := c.asked()
-	if len(asked) == 0 || strings.TrimSpace(asked[len(asked)-1].text) == "" && len(asked[len(asked)-1].pictures) == 0 {
+	if len(asked) > 0 && asked[len(asked)-1].bad != nil {
+		return c, asked[len(asked)-1].bad
+	} else if len(asked) == 0 || strings.TrimSpace(asked[len(asked)-1].text) == "" && len(asked[len(asked)-1].pictures) == 0 {
 		return c, badRequest("There is no message with the role user that asks something.")
 	}
 	return c, nil
@@ -187,16 +186,18 @@ func (d *Door) place(ctx context.Context, t programs.Token, r *http.Request, c c
 	again := r.Header.Get("X-Stainless-Retry-Count")
 	idem, isRetry := r.Header.Get("Idempotency-Key"), again != "" && again != "0"
 	if project, ok := strings.CutPrefix(c.Model, modelName+"/"); ok {
+		if t.Chat != "" {
+			return s, badRequest("This token asks in one chat, which has its own project: the model is \"" + modelName + "\".")
+		}
 		t.Project = project
 	}
-	in := "\x00" + t.Project // the chats of a project are others than those of the same names elsewhere
-	before, now = before+hashOf(in), now+hashOf(in)
+	before, now = before+hashOf("\x00"+t.Project), now+hashOf("\x00"+t.Project)
 	var names, also []string
 	for _, by := range [][2]string{ // the strongest first
 		{"room", r.Header.Get("X-Magpie-Room")}, {"webui", r.Header.Get("X-OpenWebUI-Chat-Id")}, {"cache", c.Cache}, {"user", c.User},
 	} {
 		if by[1] != "" {
-			names = []string{by[0] + ":" + hashOf(by[1]+in)}
+			names = []string{roomNamed(t, by[0], by[1])}
 			break
 		}
 	}
@@ -239,6 +240,11 @@ func (d *Door) place(ctx context.Context, t programs.Token, r *http.Request, c c
 	}
 	s.after, err = d.store.Note(ctx, s.key, s.id)
 	return s, err
+}
+
+// roomNamed is what a program calls a chat by. Those of a project are others than those of the same names elsewhere.
+func roomNamed(t programs.Token, by, name string) string {
+	return by + ":" + hashOf(name+"\x00"+t.Project)
 }
 
 // sentBefore is the ID of the message that the same request has brought a short while ago; empty = it has not.

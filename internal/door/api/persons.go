@@ -107,6 +107,7 @@ func (f forPersons) ofProgram(ctx context.Context, p chat.Press) (chat.Press, er
 		return p, err
 	}
 	p.Key, p.Card, p.Actor.ID = at.Key, chat.FirstMessage(at.ID), t.ID
+	p.Tenant = "" // that of the person, not of the program's chat
 	return p, nil
 }
 

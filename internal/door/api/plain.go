@@ -77,11 +77,11 @@ func (d *Door) openChat(w http.ResponseWriter, r *http.Request, t programs.Token
 	if err := decode(w, r, &asked); err != nil {
 		return err
 	}
-	name := "room:" + hashOf(asked.Name)
+	names := []string{roomNamed(t, "room", asked.Name), "room:" + hashOf(asked.Name)} // the second one by an earlier version
 	if asked.Name == "" {
-		name = programs.Passing + uuid.NewString()
+		names = []string{programs.Passing + uuid.NewString()}
 	}
-	key, err := d.store.Room(r.Context(), t, []string{name}, []string{name}, roomKey(uuid.NewString()))
+	key, err := d.store.Room(r.Context(), t, names, names[:1], roomKey(uuid.NewString()))
 	if err == nil {
 		writeJSON(w, map[string]any{"chat": key.String()})
 	}

@@ -180,6 +180,8 @@ func (d *Door) tokenOf(r *http.Request) (programs.Token, error) {
 		return t, errDenied
 	case err != nil:
 		d.log.Error().Err(err).Msg("a token is not found")
+	case d.Denies(t.ID):
+		return t, errDenied
 	}
 	return t, err
 }
@@ -207,6 +209,7 @@ func readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 func (d *Door) take(ctx context.Context, t programs.Token, key chat.Key, id, text string, files []attached) error {
 	m := chat.Incoming{
 		Key: key, Kind: chat.Private, ID: id, Actor: chat.Actor{ID: t.ID, Name: t.Name}, Text: text, Time: time.Now(), ToBot: true,
+		Alone: d.howOf(id) == howOpenAI, // each request has an answer of its own
 	}
 	if err := d.attach(ctx, &m, files); err != nil {
 		return err
