@@ -83,26 +83,29 @@ func TestAttackCLIFaults(t *testing.T) {
 	if len(cliAttacks) != rows {
 		t.Fatalf("%d faults, want %d", len(cliAttacks), rows)
 	}
-	waitsFor := func(a cliAttack) bool { return a.failure == turncard.FailSilent || a.failure == turncard.FailTurnEnd }
 	t.Run("that is seen", func(t *testing.T) {
 		t.Parallel()
-		cliFaults(t, slices.DeleteFunc(slices.Clone(cliAttacks), waitsFor), time.Minute)
+		cliFaults(t, time.Minute, 4*time.Minute, func(failure string) bool { return failure != turncard.FailSilent && failure != turncard.FailTurnEnd })
 	})
-	t.Run("that is waited for", func(t *testing.T) {
+	t.Run("silence", func(t *testing.T) {
 		t.Parallel()
-		others := func(a cliAttack) bool { return !waitsFor(a) }
-		cliFaults(t, slices.DeleteFunc(slices.Clone(cliAttacks), others), 2*time.Second)
+		cliFaults(t, 6*time.Second, time.Minute, func(failure string) bool { return failure == turncard.FailSilent })
+	})
+	t.Run("a turn without an end", func(t *testing.T) {
+		t.Parallel()
+		cliFaults(t, time.Minute, 8*time.Second, func(failure string) bool { return failure == turncard.FailTurnEnd })
 	})
 }
 
-// cliFaults runs each fault with a limit on the agent's silence.
-func cliFaults(t *testing.T, attacks []cliAttack, silence time.Duration) {
+// cliFaults runs the faults that fail in some ways, with limits on the agent's silence and its turns.
+func cliFaults(t *testing.T, silence, turn time.Duration, fails func(failure string) bool) {
+	attacks := slices.DeleteFunc(slices.Clone(cliAttacks), func(a cliAttack) bool { return !fails(a.failure) })
 	out := &screens{room: map[string]string{}, cards: map[string][]chat.Card{}}
 	l := newBridgeRig(t, out, func(c *claude.Config) {
 		c.Env["MAGPIE_SCRIPTED_FAULTS"] = "1"
 		c.MaxTurns, c.MaxProcesses = workspace.AutoCount(len(attacks)), workspace.AutoCount(len(attacks))
 		c.Grace = 300 * time.Millisecond
-		c.Silence.Duration, c.ToolSilence.Duration, c.TurnLimit.Duration = silence, silence, 4*silence
+		c.Silence.Duration, c.ToolSilence.Duration, c.TurnLimit.Duration = silence, silence, turn
 	})
 	l.start()
 	for _, a := range attacks {

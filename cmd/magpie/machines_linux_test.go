@@ -33,7 +33,7 @@ func newMachine(t *testing.T, sim *feishusim.Server, url, line string) *machine 
 
 func (m *machine) command(args ...string) *exec.Cmd {
 	cmd := magpie(m, m.dir, args...)
-	cmd.Env = append(cmd.Env, "MAGPIE_TEST_PLACE_TTL="+placeTTL.String(), "ANTHROPIC_API_KEY=sk-test-dummy")
+	cmd.Env = append(cmd.Env, "MAGPIE_TEST_PLACE_TTL="+(3*placeTTL).String(), "ANTHROPIC_API_KEY=sk-test-dummy")
 	return cmd
 }
 

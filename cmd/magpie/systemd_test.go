@@ -120,7 +120,7 @@ func (p *process) stop() {
 
 func startSim(t testing.TB) *feishusim.Server {
 	t.Helper()
-	sim, err := feishusim.Start(feishusim.Config{})
+	sim, err := feishusim.Start(feishusim.Config{AckTimeout: ackWait})
 	must(t, err)
 	t.Cleanup(func() { must(t, sim.Close()) })
 	return sim

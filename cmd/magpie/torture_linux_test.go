@@ -143,7 +143,7 @@ const (
 	tortureEach  = 4
 )
 
-func newTorture(t testing.TB, seed uint64, unchecked bool) *torture {
+func newTorture(t testing.TB, seed uint64, unchecked bool, env ...string) *torture {
 	t.Helper()
 	sim, err := feishusim.Start(feishusim.Config{Redeliver: slices.Repeat([]time.Duration{time.Second}, 600)})
 	must(t, err)
@@ -197,6 +197,7 @@ allow = ["*"]
 		if unchecked {
 			b.env = append(b.env, "MAGPIE_TEST_SKIP=pool: suspended")
 		}
+		b.env = append(b.env, env...)
 		b.log, err = os.OpenFile(filepath.Join(top, name+".log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 		must(t, err)
 		b.run(t)

@@ -13,10 +13,13 @@ import (
 	"time"
 )
 
+// watchedTTL is how long a bridge that is silent keeps its chats here. A busy machine makes nobody silent for so long.
+const watchedTTL = 2 * placeTTL
+
 // watched has an agent of a bridge work, says which bridge that is and which is the other one, and how often the agent acts.
 func watched(t *testing.T, acts int) (x *torture, at, other *victim) {
 	t.Helper()
-	x = newTorture(t, 0, false)
+	x = newTorture(t, 0, false, "MAGPIE_TEST_PLACE_TTL="+watchedTTL.String(), "MAGPIE_SHUTDOWN_TIMEOUT=5m")
 	for _, b := range x.bridges {
 		until(t, "the connection", func() bool { return b.logged("feishu: connected") > 0 })
 	}
@@ -150,7 +153,7 @@ func TestAKilledBridgeHasNoAgents(t *testing.T) {
 // kept without being renewed. Meanwhile it takes no chat of a bridge that dies: nobody else could answer there before its end.
 func TestTurnsEndAtAShutdownOfOneOfTwoBridges(t *testing.T) {
 	t.Parallel()
-	const acts = int(placeTTL * 3 / actEvery)
+	const acts = int(watchedTTL * 3 / actEvery)
 	x, at, other := watched(t, acts)
 	must(t, syscall.Kill(-at.cmd.Process.Pid, syscall.SIGINT))
 	x.say(1, 1, acts)

@@ -303,11 +303,11 @@ func TestATurnHasALimit(t *testing.T) {
 // Silence while a tool runs does not count as a stalled turn.
 func TestASlowToolIsNotSilence(t *testing.T) {
 	r := newRig(t, scripted(t), func(c *claude.Config) {
-		c.Silence.Duration = 2 * time.Second
+		c.Silence.Duration = 5 * time.Second
 		c.AllowedTools = []string{"Bash"}
 	})
 	r.model.Script(modelsim.Rule{Times: 1, Steps: []modelsim.Step{
-		modelsim.Tool("Bash", map[string]any{"command": "sleep 4", "description": "sleep"}),
+		modelsim.Tool("Bash", map[string]any{"command": "sleep 6", "description": "sleep"}),
 	}})
 	if a := r.turn(t.Context(), "a", fresh(), "go"); a.err != nil || a.result.Failure != "" {
 		t.Errorf("%+v %v", a.result, a.err)

@@ -87,10 +87,10 @@ func bridge(text string) error {
 	}
 	if j.Guard {
 		guard := proctree.Watchdog{Instance: j.Config.Instance}
-		guard.Extend(boottime.Now() + time.Second)
+		guard.Extend(boottime.Now() + 4*time.Second)
 		go func() {
 			for range time.Tick(100 * time.Millisecond) {
-				guard.Extend(boottime.Now() + time.Second)
+				guard.Extend(boottime.Now() + 4*time.Second)
 			}
 		}()
 		go guard.Run(context.Background(), func(err error) { fmt.Fprintln(os.Stderr, err) })

@@ -15,7 +15,7 @@ import (
 // Timeouts of a sweep: for the CLIs to end by themselves, and for the end of killed processes. Both count polls, not
 // wall time: on a suspended machine no process can end.
 const (
-	sweepGrace = 2 * time.Second
+	sweepGrace = 5 * time.Second
 	sweepLimit = 3 * time.Second
 	sweepTick  = 20 * time.Millisecond
 )

@@ -20,8 +20,8 @@ import (
 )
 
 const (
-	patience = time.Minute     // for one condition or action on the page, and for the browser to start
-	life     = 5 * time.Minute // of a browser
+	patience = 5 * time.Minute  // for one condition or action on the page, and for the browser to start
+	life     = 20 * time.Minute // of a browser
 )
 
 // Browser is a page in a headless Chromium of its own.
