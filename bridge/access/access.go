@@ -47,7 +47,6 @@ func (a Config) at(channel string) Config {
 	}
 	own := a.Apps[channel] // nobody is let in to what is left of an app that is gone
 	own.OwnerIDs, own.Further = a.OwnerIDs, true
-	own.Deny = append(slices.Clip(own.Deny), a.Deny...) // programs are of no app
 	return own
 }
 

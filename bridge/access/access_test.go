@@ -33,18 +33,3 @@ func TestAccess(t *testing.T) {
 		t.Error("the wildcard is accepted for admins")
 	}
 }
-
-// Who is denied at all doors is denied in the chats of a further app, too, whose other rules are its own.
-func TestWhoIsDeniedAtAllDoors(t *testing.T) {
-	t.Parallel()
-	rules := Config{Deny: []string{"http:1"}, Apps: map[string]Config{"feishu-sales": {Deny: []string{"feishu-sales:ou_1"}}}}
-	own, key := rules.at("feishu-sales"), chat.Key{Channel: "feishu-sales", Kind: "chat", ID: "oc_1"}
-	for id, want := range map[string]bool{"http:1": true, "feishu-sales:ou_1": true, "http:2": false} {
-		if got := own.denies(key, chat.Actor{ID: id}); got != want {
-			t.Errorf("%s is denied: %v", id, got)
-		}
-	}
-	if len(rules.Apps["feishu-sales"].Deny) != 1 {
-		t.Error("the configuration was changed")
-	}
-}

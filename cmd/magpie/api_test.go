@@ -608,12 +608,18 @@ func TestARetryJoinsTheTurn(t *testing.T) {
 	}
 }
 
-// What an agent asks for is refused at once where nobody can decide: the program sees text only.
+// What an agent asks for is refused at once where nobody can decide: the program sees text only. It is tried again if that
+// cannot be stored.
 func TestNobodyDecidesForAProgram(t *testing.T) {
 	r := newRig(t, withPages)
 	c := r.token("ci")
 	r.calls(bash(appendLine("out.txt")), modelsim.Text("那就算了。"))
-	if got := c.answers("写一个文件"); got != "那就算了。" {
+	held := dbtest.Trigger{Name: "held", On: "BEFORE UPDATE OF state ON approvals", If: "NEW.state = 'refused'"}
+	r.sql(held.Create())
+	answer := c.later("写一个文件")
+	r.awaitLog("a message or press over HTTP is not stored")
+	r.sql(held.Drop())
+	if got := <-answer; got != "那就算了。" {
 		t.Errorf("answer: %q", got)
 	}
 	if r.project("out.txt") != "" {

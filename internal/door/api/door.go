@@ -20,6 +20,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/cenkalti/backoff/v5"
 	"github.com/google/uuid"
 	"github.com/rs/zerolog"
 
@@ -258,18 +259,26 @@ func (d *Door) get(ctx context.Context, key chat.Key, id string) (s shown, err e
 
 // refuse refuses what an agent asks for where nobody could decide: a program that speaks OpenAI's API sees text only.
 func (d *Door) refuse(ctx context.Context, key chat.Key, card string, s shown) {
-	h := d.in.Load()
 	i := slices.IndexFunc(s.Card.Buttons, func(b chat.Button) bool { return b.Action.Do == chat.DoRefuse })
-	if h == nil || s.Card.State != chat.CardNeedsYou || i < 0 {
+	if s.Card.State != chat.CardNeedsYou || i < 0 {
 		return
 	}
-	asked, err := d.store.ReplyTo(ctx, key, s.To)
-	if err == nil {
-		_, err = (*h).HandlePress(ctx, chat.Press{
-			ID: d.channel + ":" + uuid.NewString(), Key: key, Card: chat.FirstMessage(card), Action: s.Card.Buttons[i].Action,
-			Actor: chat.Actor{ID: asked.Actor},
-		})
+	press := chat.Press{
+		ID: d.channel + ":" + uuid.NewString(), Key: key, Card: chat.FirstMessage(card), Action: s.Card.Buttons[i].Action,
 	}
+	_, err := backoff.Retry(ctx, func() (toast string, err error) {
+		asked, err := d.store.ReplyTo(ctx, key, s.To)
+		if press.Actor.ID = asked.Actor; err == nil {
+			err = d.pass(key, func(h door.Handler) (err error) {
+				toast, err = h.HandlePress(ctx, press)
+				return err
+			})
+		}
+		if p := problemOf(err); err != nil && p.status < http.StatusInternalServerError {
+			err = backoff.Permanent(err)
+		}
+		return toast, err
+	}, backoff.WithMaxElapsedTime(patience))
 	if err != nil {
 		d.log.Error().Err(err).Stringer("chat", key).Msg("what nobody can decide over HTTP is not refused")
 	}
