@@ -44,7 +44,16 @@ func (b *Bridge) Adopt(ctx context.Context, key chat.Key, session, dir string) e
 
 // nextClaim is the turn that the next question of a chat would be. If its session cannot be resumed here, that is the error.
 func (a *aheadStarts) nextClaim(ctx context.Context, key chat.Key) (db.Claim, error) {
-	claim, err := a.preview.claim(ctx, chat.Message{Key: key, Text: "?", Time: time.Now()})
+	return a.claimFor(ctx, chat.Message{Key: key, Text: "?", Time: time.Now()})
+}
+
+// terminalClaim is nextClaim without a question: whoever goes on in a terminal wants that conversation, however old it is.
+func (a *aheadStarts) terminalClaim(ctx context.Context, key chat.Key) (db.Claim, error) {
+	return a.claimFor(ctx, chat.Message{Key: key, Time: time.Now()})
+}
+
+func (a *aheadStarts) claimFor(ctx context.Context, question chat.Message) (db.Claim, error) {
+	claim, err := a.preview.claim(ctx, question)
 	if err != nil {
 		return claim, err
 	}
@@ -196,7 +205,7 @@ func newHandoffs(
 	budget := ahead.specs.budget
 	return handoff.New(handoff.Config{
 		DB: history.db, Pool: ahead.pool, Outbox: limits.outbox, Languages: history.languages, Node: cfg.Node,
-		Operator: cfg.Operator, Claim: ahead.nextClaim, Spec: ahead.terminalSpec, Wake: turns.wake,
+		Operator: cfg.Operator, Claim: ahead.terminalClaim, Spec: ahead.terminalSpec, Wake: turns.wake,
 		Redact: cfg.redactForHistory, Excerpt: cfg.excerptForHistory, Estimate: budget.Estimate, Log: log,
 	})
 }

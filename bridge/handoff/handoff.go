@@ -5,6 +5,7 @@
 package handoff
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -149,6 +150,14 @@ func (h *Handoffs) Take(ctx context.Context, key chat.Key, pid int) (l handoffs.
 	l.Epoch, l.Session = c.Chat.Epoch, c.Turn.Session
 	if l.Cwd, err = workspace.RealDir(spec.Dir); err != nil {
 		return l, spec, err
+	}
+	if c.Resume {
+		if by, err := h.opened(ctx, l); err != nil || by.Pid != 0 {
+			return by, spec, cmp.Or(err, handoffs.ErrTaken)
+		}
+		if _, err := h.transcripts(l).Verify(l.Cwd, l.Session, nil); err != nil {
+			return l, spec, err
+		}
 	}
 	h.starts.Lock()
 	l, err = h.DB.Handoffs().Take(ctx, l)

@@ -28,7 +28,7 @@ import (
 // out what goes on, and takes a tenth of the time at most.
 func (h *Handoffs) importNew(ctx context.Context, l handoffs.Lease, t *terminal, lives bool) error {
 	// With /clear and /resume people go on in other sessions of the chat's own folder. The last one stays the chat's.
-	list, err := h.transcripts(l).All(l.Cwd)
+	list, err := h.transcripts(l).All(l.Cwd, l.Session)
 	list = slices.DeleteFunc(list, func(s transcript.Session) bool { return s.ID != l.Session && !s.Updated.After(l.Since) })
 	var size int64
 	for _, s := range list {
@@ -183,24 +183,34 @@ func (h *Handoffs) Held(ctx context.Context, c db.Claim) (until time.Time, chang
 	return until, changed, err
 }
 
+// opened gives a chat to the terminal in which somebody has opened the session of a lease without asking. Without one the lease
+// that it returns has no process.
+func (h *Handoffs) opened(ctx context.Context, l handoffs.Lease) (handoffs.Lease, error) {
+	agent, err := h.Pool.Config().AgentOf(l.Key.String())
+	if err != nil {
+		return handoffs.Lease{}, nil //nolint:nilerr // whoever starts it reports that
+	}
+	l.Found = true
+	if l.Pid, l.Started = agent.InTerminal(l.Session); l.Pid == 0 {
+		return l, nil
+	}
+	if l, err = h.DB.Handoffs().Take(ctx, l); err == nil {
+		h.Log.Warn().Stringer("chat", l.Key).Int("pid", l.Pid).
+			Msg("somebody has the session of a chat open in a terminal; its questions wait for its end")
+		h.look()
+	}
+	return l, err
+}
+
 // find looks for a terminal in which somebody has opened the session of a turn without asking, or has had it open.
 func (h *Handoffs) find(ctx context.Context, c db.Claim) (l handoffs.Lease, held, changed bool, err error) {
 	own := c.Chat.Session
 	if own.ID != c.Turn.Session || own.Node != "" && own.Node != h.Node {
 		return l, false, false, nil
 	}
-	l = handoffs.Lease{Key: c.Turn.Key, Node: h.Node, Epoch: c.Turn.Epoch, Session: own.ID, Cwd: own.Cwd, Found: true}
-	agent, err := h.Pool.Config().AgentOf(l.Key.String())
-	if err != nil {
-		return l, false, false, nil //nolint:nilerr // the turn reports it
-	}
-	if l.Pid, l.Started = agent.InTerminal(own.ID); l.Pid != 0 {
-		if l, err = h.DB.Handoffs().Take(ctx, l); err == nil {
-			h.Log.Warn().Stringer("chat", l.Key).Int("pid", l.Pid).
-				Msg("somebody has the session of a chat open in a terminal; its questions wait for its end")
-			h.look()
-		}
-		return l, err == nil, false, err
+	l = handoffs.Lease{Key: c.Turn.Key, Node: h.Node, Epoch: c.Turn.Epoch, Session: own.ID, Cwd: own.Cwd}
+	if by, err := h.opened(ctx, l); err != nil || by.Pid != 0 {
+		return by, err == nil, false, err
 	}
 	path, err := h.transcripts(l).Path(own.Cwd, own.ID)
 	if err != nil {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"os/user"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -139,12 +140,16 @@ func (c attachCmd) Run(ctx context.Context) error {
 	return become(got.Path, got.Args, ownTerminal(got.Env, os.Environ()))
 }
 
+// ofTerminals are the variables that tell the CLI about the terminal, where the clipboard is, and what people edit with.
+var ofTerminals = regexp.MustCompile(`^(TERM|TERM_PROGRAM|TERM_PROGRAM_VERSION|COLORTERM|NO_COLOR|LANG|LC_[A-Z]+|DISPLAY|WAYLAND_DISPLAY|` +
+	`XDG_RUNTIME_DIR|EDITOR|VISUAL|TMUX|KITTY_WINDOW_ID|SSH_TTY|SSH_CONNECTION)$`)
+
 // ownTerminal is the environment of an agent, with what is this terminal's own.
 func ownTerminal(env, here []string) []string {
 	of := func(kv string) string { name, _, _ := strings.Cut(kv, "="); return name }
 	for _, kv := range here {
 		name := of(kv)
-		if name != "TERM" && name != "COLORTERM" && name != "LANG" && !strings.HasPrefix(name, "LC_") {
+		if !ofTerminals.MatchString(name) {
 			continue
 		}
 		env = append(slices.DeleteFunc(env, func(was string) bool { return of(was) == name }), kv)

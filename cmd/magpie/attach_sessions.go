@@ -3,7 +3,9 @@ package main
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
+	"io/fs"
 	"slices"
 	"strings"
 	"time"
@@ -32,7 +34,9 @@ func (p *program) begun(ctx context.Context, _ terminal.Peer, id string) ([]begu
 		}
 		seen[place.Dir] = true
 		list, err := machine.Sessions(place.Dir, id)
-		if err != nil {
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		} else if err != nil {
 			return nil, err
 		}
 		for _, s := range list {

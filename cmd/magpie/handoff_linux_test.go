@@ -447,14 +447,19 @@ func TestTheCLIIsRunByHand(t *testing.T) {
 			who.await("❯")
 			return who
 		}
+		refused := func() {
+			t.Helper()
+			who := openTerminal(t, r.attach())
+			who.await("somebody has the session open in a terminal")
+			who.exit()
+		}
 		who := byHand()
+		refused() // also before anybody has asked in the chat
 		r.types(who, "typed by hand")
 		waits := r.sim.Say(r.chat, r.user, "asked meanwhile")
 		r.shows(r.chat, waits, "goes on in a terminal")
 		r.shows(r.chat, r.sim.Say(r.chat, r.user, "/handoff back"), strconv.Itoa(r.terminalPid()))
-		refused := openTerminal(t, r.attach())
-		refused.await("somebody has the session open in a terminal")
-		refused.exit()
+		refused()
 		must(t, syscall.Kill(r.terminalPid(), syscall.SIGTERM))
 		if got := visibleText(r.answer(r.chat, waits)); !strings.Contains(got, "asked meanwhile") {
 			t.Errorf("answer %q", got)
@@ -475,6 +480,26 @@ func TestTheCLIIsRunByHand(t *testing.T) {
 		})
 		r.isWhole(session.ID, "asked in Feishu", "typed by hand", "asked meanwhile", "typed again", "and on")
 	})
+}
+
+// However long nothing was said in a chat, and although the next question there would begin another session, a terminal goes on
+// with what was said.
+func TestAnOldConversationInATerminal(t *testing.T) {
+	r := newHandoffRig(t, claudetest.Command(t), func(c *config.Config) { c.Context.StaleAfter.Duration = 48 * time.Hour })
+	r.ask("asked in Feishu")
+	session := r.chatNow().Session.ID
+	r.stop()
+	r.sql(`UPDATE chats SET turned_at = turned_at - 2592000000`)
+	r.start()
+	who := r.attached()
+	r.types(who, "typed a month later")
+	if asked := fmt.Sprint(r.lastRequest().Messages); !strings.Contains(asked, "asked in Feishu") {
+		t.Errorf("the agent does not know what was said: %s", asked)
+	}
+	r.leaves(who)
+	r.until("the end of the lease", func() bool { return r.count(`SELECT COUNT(*) FROM handoffs`) == 0 })
+	r.ask("and on")
+	r.isWhole(session, "asked in Feishu", "typed a month later", "and on")
 }
 
 // A session that was begun with the CLI alone becomes a chat, which goes on at the bridge's own terminal.
@@ -589,6 +614,8 @@ func TestAttachIsRefused(t *testing.T) {
 	r.shows(r.chat, waits, "goes on in a terminal")
 	r.press(replies(r.sim.View(), r.chat, ready)[0], "order") // nobody has come
 	r.answer(r.chat, waits)
+	must(t, os.Remove(r.transcriptPath()))
+	refused("the session cannot be resumed: ask something in the chat first")
 	rules := r.cfg.Access
 	rules.Deny = []string{r.chat}
 	r.setAccess(rules)

@@ -21,10 +21,14 @@ type Session struct {
 	Size    int64 // of the transcript
 }
 
-// All lists the sessions that ran in the folder dir, the newest first, without their texts.
-func (t Files) All(dir string) (list []Session, err error) {
+// All lists the sessions that ran in the folder dir, the newest first, without their texts. If the CLI has shortened the name
+// of that folder, a session that ran there tells the name.
+func (t Files) All(dir, session string) (list []Session, err error) {
 	example, err := t.Path(dir, "")
-	if err != nil {
+	if err == nil && len(filepath.Base(filepath.Dir(example))) > maxProjectName && session != "" {
+		example, err = t.find(dir, session)
+	}
+	if err != nil || example == "" {
 		return nil, err
 	}
 	entries, err := os.ReadDir(filepath.Dir(example))
@@ -48,7 +52,7 @@ func (t Files) All(dir string) (list []Session, err error) {
 // or with none those of the newest transcripts.
 func (t Files) Sessions(dir, id string) (typed []Session, err error) {
 	const most = 20
-	list, err := t.All(dir)
+	list, err := t.All(dir, id)
 	if err != nil {
 		return nil, err
 	}
