@@ -2,6 +2,7 @@ package transcript
 
 import (
 	"cmp"
+	"encoding/json"
 	"io"
 	"slices"
 	"strings"
@@ -71,12 +72,23 @@ func (r *turnsReader) line(line []byte) {
 	if v.Get("isSidechain").Bool() || r.seen.repeats(v) {
 		return
 	}
-	kind, group := v.Get("type").String(), v.Get("promptId").String()
-	if kind == "user" && !isNote(v) && (r.now == nil || group == "" || group != r.reads.group || r.isPrompt(v)) {
-		r.begin(v)
+	kind, group, said := v.Get("type").String(), v.Get("promptId").String(), ""
+	if kind == "user" && !isNote(v) {
+		said = textOf(v.Get("message.content"))
+		if r.now == nil || group == "" || group != r.reads.group || r.isPrompt(said) || isBash(said) {
+			r.begin(v, said)
+			said = ""
+		}
 	}
 	if r.now == nil {
 		return
+	}
+	switch {
+	case strings.HasPrefix(said, "<bash-stdout>"):
+		text := strings.TrimSpace(tagged(said, "bash-stdout") + "\n" + tagged(said, "bash-stderr"))
+		r.now.Tools = append(r.now.Tools, stream.ToolResult{ID: r.now.ID, Text: text})
+	case said != "" && !r.local && !isLocalCommand(said): // CLI 2.1.197 takes prompts that have waited together for one
+		r.now.Text += "\n\n" + said
 	}
 	r.reads.line(line)
 	if at, err := time.Parse(time.RFC3339Nano, v.Get("timestamp").String()); err == nil {
@@ -108,25 +120,32 @@ func (r *turnsReader) line(line []byte) {
 
 // isPrompt reports whether a line is the prompt behind a command that the CLI has carried out by itself. CLI 2.1.197 takes
 // /clear and the next prompt for one.
-func (r *turnsReader) isPrompt(v gjson.Result) bool {
-	text := textOf(v.Get("message.content"))
+func (r *turnsReader) isPrompt(text string) bool {
 	return r.local && len(r.now.Tools) == 0 && text != "" && !isLocalCommand(text)
 }
 
+// isBash reports whether a prompt is a command behind "!", which the CLI runs by itself. A model may say something about it.
+// CLI 2.1.197 takes it for a part of the prompt before.
+func isBash(prompt string) bool { return strings.HasPrefix(prompt, "<bash-input>") }
+
 // begin begins the turn of a prompt.
-func (r *turnsReader) begin(v gjson.Result) {
+func (r *turnsReader) begin(v gjson.Result, text string) {
 	r.end()
 	id := v.Get("uuid").String()
 	if slices.Contains(r.known, id) {
 		r.found, r.all = true, nil
 		return
 	}
-	text := textOf(v.Get("message.content"))
+	var tools []stream.Event
 	if r.local = isLocalCommand(text); r.local {
 		text = strings.TrimSpace(tagged(text, "command-name") + " " + tagged(text, "command-args"))
+	} else if isBash(text) {
+		command := tagged(text, "bash-input")
+		input, _ := json.Marshal(map[string]string{"command": command}) // cannot fail
+		text, tools = "! "+command, []stream.Event{stream.ToolUse{ID: id, Name: "Bash", Input: input}}
 	}
 	at, _ := time.Parse(time.RFC3339Nano, v.Get("timestamp").String())
-	r.now = &Turn{ID: id, Text: text, Typed: v.Get("entrypoint").String() == Terminal, Asked: at, Updated: at}
+	r.now = &Turn{ID: id, Text: text, Typed: v.Get("entrypoint").String() == Terminal, Asked: at, Updated: at, Tools: tools}
 	r.reads = newOutcomeReader(id)
 }
 

@@ -2,6 +2,7 @@ package transcript
 
 import (
 	"bytes"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -110,6 +111,39 @@ func TestAPromptBehindACommandOfTheCLI(t *testing.T) {
 		line("23", `"typed after"`), used, line("24", `[{"type":"tool_result","tool_use_id":"t1","content":"a.txt"}]`), ended)
 	if len(got) != 1 || got[0].Text != "typed after" || got[0].Outcome.Text != "two" || len(got[0].Tools) != 2 {
 		t.Errorf("turns %+v", got)
+	}
+}
+
+// A command behind "!" is a turn of its own, and prompts that have waited together are one, also as CLI 2.1.197 groups them.
+func TestWhatIsTypedTogether(t *testing.T) {
+	t.Parallel()
+	line := func(group, id, content string) string {
+		return `{"type":"user","promptId":"` + group + `","uuid":"00000000-0000-4000-8000-0000000000` + id + `","entrypoint":"cli","message":{"role":"user","content":"` + content + `"}}`
+	}
+	says := func(text string) string {
+		return `{"type":"assistant","message":{"id":"` + text + `","model":"m","stop_reason":"end_turn","content":[{"type":"text","text":"` + text + `"}]}}`
+	}
+	for _, group := range []string{"g1", "g2"} { // 2.1.197, and 2.1.332
+		lines := []string{line("g1", "31", "first"), says("one"), line(group, "32", "<bash-input>ls</bash-input>"),
+			line(group, "33", "<bash-stdout>a.txt</bash-stdout><bash-stderr>no</bash-stderr>"), says("two")}
+		got := turnsOf(t, nil, append(lines, line("g3", "34", "third"), line("g3", "35", "and more"), says("three"))...)
+		if len(got) != 3 || got[0].Text != "first" || !got[0].Ended || got[1].Text != "! ls" || got[1].Outcome.Text != "two" || !got[1].Ended ||
+			got[2].Text != "third\n\nand more" {
+			t.Fatalf("%s: turns %+v", group, got)
+		}
+		if use, result := got[1].Tools[0].(stream.ToolUse), got[1].Tools[1].(stream.ToolResult); string(use.Input) != `{"command":"ls"}` ||
+			result.ID != use.ID || result.Text != "a.txt\nno" {
+			t.Errorf("%s: tools %+v", group, got[1].Tools)
+		}
+		text := strings.Join(lines, "\n") + "\n"
+		known := []string{"00000000-0000-4000-8000-000000000031"}
+		if _, err := verify(strings.NewReader(text), int64(len(text)), known); !errors.Is(err, errForeign) {
+			t.Errorf("%s: %v", group, err)
+		}
+		known = append(known, "00000000-0000-4000-8000-000000000032")
+		if got, err := verify(strings.NewReader(text), int64(len(text)), known); err != nil || got.Prompt != known[1] || !got.Whole {
+			t.Errorf("%s: %+v, %v", group, got, err)
+		}
 	}
 }
 

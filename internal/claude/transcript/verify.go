@@ -77,6 +77,9 @@ func verify(f io.ReaderAt, size int64, prompts []string) (SyncState, error) {
 			continue
 		}
 		answered = false
+		if !known[v.Get("uuid").String()] && isBash(textOf(v.Get("message.content"))) {
+			return SyncState{}, errForeign
+		}
 		its := v.Get("promptId").String()
 		if unknown && (its != group || its == "") {
 			return SyncState{}, errForeign
