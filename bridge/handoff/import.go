@@ -91,7 +91,11 @@ func (h *Handoffs) add(ctx context.Context, l handoffs.Lease, turns []transcript
 		if !t.Typed || uuid.Validate(t.ID) != nil || lives && i == len(turns)-1 && !t.Ended && t.Failure == "" {
 			continue
 		}
-		q, r := h.turn(ctx, l, t)
+		var next time.Time
+		if i+1 < len(turns) {
+			next = turns[i+1].Asked
+		}
+		q, r := h.turn(ctx, l, t, next)
 		asked, results = append(asked, q), append(results, r)
 	}
 	added, err := h.DB.Handoffs().Import(ctx, asked, results, known)
@@ -125,8 +129,8 @@ func (h *Handoffs) Adopt(ctx context.Context, key chat.Key, session, dir string)
 	return h.add(ctx, l, turns, false, false)
 }
 
-// turn is a turn of a terminal for the History. Nothing in a transcript is trusted: it is redacted as messages are.
-func (h *Handoffs) turn(ctx context.Context, l handoffs.Lease, t transcript.Turn) (chat.Message, db.TurnResult) {
+// turn is a turn of a terminal for the History, which has ended when another one was asked; zero = it is the last one. Nothing in a transcript is trusted: it is redacted as messages are.
+func (h *Handoffs) turn(ctx context.Context, l handoffs.Lease, t transcript.Turn, next time.Time) (chat.Message, db.TurnResult) {
 	q := chat.Message{
 		Key: l.Key, ID: "typed-" + t.ID, Role: chat.User, Class: chat.Talk, Actor: h.Operator, Text: h.Redact(t.Text), Time: t.Asked,
 	}
@@ -141,7 +145,11 @@ func (h *Handoffs) turn(ctx context.Context, l handoffs.Lease, t transcript.Turn
 		r.State = convo.Cancelled
 	}
 	if t.Usage != (stream.Usage{}) {
-		r.Usage = h.Estimate(ctx, t.Asked, []claude.ModelUsage{{Model: t.Model, Usage: t.Usage}})
+		subagents, err := h.transcripts(l).SubagentUsage(l.Cwd, l.Session, t.Asked, next)
+		if err != nil {
+			h.Log.Error().Err(err).Stringer("chat", l.Key).Msg("cost of subagents is not known")
+		}
+		r.Usage = h.Estimate(ctx, t.Asked, append([]claude.ModelUsage{{Model: t.Model, Usage: t.Usage}}, subagents...))
 		r.Usage.Duration = max(0, t.Updated.Sub(t.Asked))
 	}
 	names := map[string]string{}

@@ -492,7 +492,18 @@ func TestAnOldConversationInATerminal(t *testing.T) {
 	r.sql(`UPDATE chats SET turned_at = turned_at - 2592000000`)
 	r.start()
 	who := r.attached()
-	r.types(who, "typed a month later")
+	held, requests := make(chan struct{}), len(r.model.Requests())
+	r.model.Script(modelsim.Rule{Match: asksFor("a month later"), Times: 1, Steps: []modelsim.Step{modelsim.Hold(held), modelsim.Text("so late")}})
+	r.sends(who, "typed a month later", func() bool { return len(r.model.Requests()) > requests })
+	r.addSubagent(54_321)
+	close(held)
+	r.until("the answer in the History", func() bool {
+		return r.count(`SELECT COUNT(*) FROM messages WHERE role = 'assistant' AND content = 'so late'`) == 1
+	})
+	if n := r.count(`SELECT COUNT(*) FROM ledger l JOIN messages q ON q.turn_id = l.turn_id AND q.content = 'typed a month later'
+		WHERE l.tokens >= 54321`); n != 1 {
+		t.Error("what a subagent has used is not booked")
+	}
 	if asked := fmt.Sprint(r.lastRequest().Messages); !strings.Contains(asked, "asked in Feishu") {
 		t.Errorf("the agent does not know what was said: %s", asked)
 	}

@@ -32,7 +32,12 @@ func (t Files) UsageSince(dir, session string, since time.Time) ([]ModelUsage, e
 
 // SubagentUsageSince is the part of [Files.UsageSince] that is due to subagents.
 func (t Files) SubagentUsageSince(dir, session string, since time.Time) ([]ModelUsage, error) {
-	return t.usageSince(dir, session, usageReader{since: since, subagentsOnly: true})
+	return t.SubagentUsage(dir, session, since, time.Time{})
+}
+
+// SubagentUsage is what subagents have used between two times; zero = up to now.
+func (t Files) SubagentUsage(dir, session string, since, until time.Time) ([]ModelUsage, error) {
+	return t.usageSince(dir, session, usageReader{since: since, until: until, subagentsOnly: true})
 }
 
 // usageSince reads the transcript of a session and those of its subagents, which the CLI keeps in a folder beside it.
@@ -64,7 +69,7 @@ func (t Files) usageSince(dir, session string, r usageReader) ([]ModelUsage, err
 
 // usageReader adds up what the messages in transcripts have used.
 type usageReader struct {
-	since         time.Time
+	since, until  time.Time // until may be zero: there is no end
 	subagentsOnly bool
 	messages      map[string]ModelUsage // by ID: each is written once per content block
 }
@@ -99,7 +104,7 @@ func (r *usageReader) line(v gjson.Result) {
 		return
 	}
 	at, err := time.Parse(time.RFC3339Nano, v.Get("timestamp").String())
-	if err != nil || !at.After(r.since) {
+	if err != nil || !at.After(r.since) || !r.until.IsZero() && at.After(r.until) {
 		return
 	}
 	if r.messages == nil {
