@@ -12,7 +12,7 @@ import (
 func HalfWidth(s string) string { return halfWidth.Replace(s) }
 
 var halfWidth = func() *strings.Replacer {
-	pairs := []string{"：", ":", "，", ","}
+	pairs := []string{"：", ":", "，", ",", "～", "~", "（", "(", "　", " "}
 	for i := range 10 {
 		pairs = append(pairs, string(rune('０'+i)), strconv.Itoa(i))
 	}

@@ -27,7 +27,9 @@ var (
 	// ErrNoTime means that a text does not begin with a time that is understood.
 	ErrNoTime = i18n.Mistakef("没看懂时间", "the time is not understood")
 	// ErrPast means that a time is over.
-	ErrPast = i18n.Mistakef("这个时间已经过去了", "that time is over")
+	ErrPast = i18n.Mistakef("这个时间已经过去了", "that time has already passed")
+	// errHalf means that a time may be in the night or in the afternoon: nobody means the night without saying so.
+	errHalf = i18n.Mistakef("是上午还是下午？请写成“下午3点”“凌晨3点”或 15:00", "is that a.m. or p.m.? Write 3pm, 3am or 15:00")
 )
 
 // The parts of the patterns below. Texts are in lower case, with half-width signs.
@@ -36,20 +38,25 @@ const (
 	enMonth = `(jan|feb|mar|apr|may|june?|july?|aug|sept?|oct|nov|dec)[a-z]*\.?`
 	zhDay   = `[一二三四五六日天]`
 	zhWeek  = `(?:周|星期|礼拜)`
-	count   = `(\d{1,3}|an?|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|[一二两三四五六七八九十]{1,3})`
-	// A time of day: 9:30, 9:30pm, 9 am, 上午9点半, 晚上8点15分, 9点一刻, 9点30. Bare numbers are none.
+	zhDigit = `[一二三四五六七八九]`
+	count   = `(\d{1,3}|an?|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|` + zhDigit + `?十` + zhDigit + `?|[两一二三四五六七八九])`
+	// Minutes without 分: 九点四十, 九点零五.
+	zhMinutes = `(?:[二三四五]?十` + zhDigit + `?|零` + zhDigit + `)`
+	// A time of day: 9:30, 9:30pm, 9 am, noon, 上午9点半, 晚上8点15分, 九点一刻, 9点30. Bare numbers are none.
 	clock = `(凌晨|早上|早晨|清晨|上午|中午|下午|傍晚|晚上|早|晚)? *` +
-		`(?:(\d{1,2}):(\d{2}) *([ap]m\b)?|(\d{1,2}) *([ap]m\b)|` + count + ` *[点時时](?:(半|一刻|三刻)|钟|整|零?` + count + `分|(\d{2}))?)`
+		`(?:(\d{1,2}):(\d{2}) *([ap]m\b)?|(\d{1,2}) *([ap]m\b)|(noon)\b|(零|` + count + `) *[点時时](?:(半|一刻|三刻)|钟|零?` + count + `分|(\d{2}|` + zhMinutes + `))?)`
+	clockGroups = 12
 )
 
 // wording is one way of writing a time. The groups of its pattern are what it reads.
 type wording struct {
 	pattern *regexp.Regexp
 	read    func(m []string, now time.Time) (Rule, error)
+	open    *regexp.Regexp // matches what behind it belongs to it, as it has no day or no time of day
 }
 
 func reads(pattern string, read func(m []string, now time.Time) (Rule, error)) wording {
-	return wording{regexp.MustCompile(`^(?:` + pattern + `)`), read}
+	return wording{pattern: regexp.MustCompile(`^(?:` + pattern + `)`), read: read}
 }
 
 // ReadEvery reads what is to be done again and again: "weekday 9:00 sum up the news", "每周一9点 写周报", "30 minutes ...",
@@ -106,93 +113,89 @@ func read(list []wording, text string, now time.Time) (Order, error) {
 	if err != nil {
 		return Order{}, err
 	}
-	// The original is cut at the same character, of which lower has as many.
-	words := strings.TrimRight(match[0], " ")
-	n := utf8.RuneCountInString(words)
-	runes := []rune(text)
-	if saysMore(lower[len(words):]) {
+	words := strings.TrimRight(match[0], " ,:")
+	if end := wholeHour.FindStringSubmatchIndex(lower[len(words):]); end != nil {
+		words = lower[:len(words)+end[3]]
+	}
+	if best.saysMore(words, lower[len(words):]) {
 		return Order{}, ErrNoTime
 	}
+	// The original is cut at the same character, of which lower has as many.
+	n := utf8.RuneCountInString(words)
+	runes := []rune(text)
 	rest := strings.TrimLeftFunc(string(runes[n:]), func(r rune) bool { return unicode.IsSpace(r) || strings.ContainsRune(",，:：、", r) })
 	return Order{rule, strings.TrimSpace(string(runes[:n])), rest}, nil
 }
 
-// goesOn matches what makes the time before it another one, or several.
-var goesOn = regexp.MustCompile(`^(?:[a-z0-9+~]|:\d)|^[ ,、]*(?:[-–—~] *\d|[到至和及与过零刻分的除]|以外|之间|每(?:天|日|周|月|个?工作日|小时|隔)|[今明后][天日早晚]|[下本这]个?(?:周|月)|` +
-	`周[一二三四五六日末]|星期|[ap]\.m|(?:and|to|until|till|from|on|at|except|between|tomorrow|today|tonight|next|every|each|daily|midnight|noon|` +
-	`utc|gmt|[pmce][sd]t|ces?t|bst|jst|ist|ae[sd]t|z)\b)`)
-
-// saysMore reports whether what follows a time belongs to it, so that the time was not understood. What is refused can be
-// written in another way; what is misread is not noticed.
-func saysMore(rest string) bool {
-	if goesOn.MatchString(rest) {
-		return true
-	}
-	rest = strings.TrimLeft(rest, " ,、")
-	for _, list := range [][]wording{everyWordings, atWordings} {
-		if slices.ContainsFunc(list, func(w wording) bool { return w.pattern.MatchString(rest) }) {
-			return true
-		}
-	}
-	return false
-}
-
-// minuteOfDay reads the ten groups of a [clock]: -1 = there is no such time, or it is not clear which is meant.
-func minuteOfDay(m []string) int {
-	part := m[0]
-	hour, _ := strconv.Atoi(cmp.Or(m[1], m[4], "0"))
-	minute, _ := strconv.Atoi(cmp.Or(m[2], m[9], "0"))
-	noon := cmp.Or(m[3], m[5])
-	if m[6] != "" {
-		hour = dates.Number(m[6]) // of 0 it is 0, too
-		minute = cmp.Or(dates.Number(m[8]), map[string]int{"半": 30, "一刻": 15, "三刻": 45}[m[7]], minute)
+// minuteOfDay reads the groups of a [clock].
+func minuteOfDay(m []string) (int, error) {
+	part, written := m[0], cmp.Or(m[1], m[4], m[7])
+	hour, minute := dates.Number(written), dates.Number(m[2]) // of 零 it is 0, too
+	half := cmp.Or(m[3], m[5])
+	switch {
+	case m[6] != "": // noon
+		hour = 12
+	case m[7] != "":
+		minute = cmp.Or(dates.Number(m[10]), map[string]int{"半": 30, "一刻": 15, "三刻": 45}[m[9]], dates.Number(strings.TrimPrefix(m[11], "零")))
 	}
 	evening := slices.Contains([]string{"傍晚", "晚上", "晚"}, part)
 	switch {
-	case noon != "" && (hour < 1 || hour > 12):
-		return -1
+	case half != "" && (hour < 1 || hour > 12), part == "中午" && hour > 2 && hour < 11:
+		return 0, ErrNoTime
 	// 晚上12点 and 晚上1点 are of the next day.
 	case evening && (hour < 5 || hour == 12):
-		return -1
-	case noon == "pm" && hour < 12, hour < 12 && (evening || part == "下午"), part == "中午" && hour < 3:
+		return 0, ErrNoTime
+	case part == "" && half == "" && 0 < hour && hour < 6 && written[0] != '0':
+		return 0, errHalf
+	case half == "pm" && hour < 12, hour < 12 && (evening || part == "下午"), part == "中午" && hour < 3:
 		hour += 12
-	case noon == "am" && hour == 12, part == "凌晨" && hour == 12:
+	case half == "am" && hour == 12, part == "凌晨" && hour == 12:
 		hour = 0
 	}
 	if hour > 23 || minute > 59 {
-		return -1
+		return 0, ErrNoTime
 	}
-	return 60*hour + minute
+	return 60*hour + minute, nil
 }
 
 // fieldsAt is the rule of cron for a time of day, on the days that format says.
 func fieldsAt(clock []string, days string) (Rule, error) {
-	at := minuteOfDay(clock)
-	if at < 0 {
-		return Rule{}, ErrNoTime
+	at, err := minuteOfDay(clock)
+	if err != nil {
+		return Rule{}, err
 	}
 	return ParseCron(fmt.Sprintf("%d %d %s", at%60, at/60, days))
 }
 
-const everyPrefix = `(?:every *|每一?|each *)?`
+const everyPrefix = `(?:every *|每一?个?|each *)?`
 
 // atClock is a time of day behind a day.
 const atClock = ` *(?:at *|的)?` + clock
 
-var everyWordings = []wording{
+var everyWordings = slices.Concat(everyDay, intervals)
+
+// everyDay are times on days that come again.
+var everyDay = []wording{
 	reads(everyPrefix+`(?:days?\b|daily\b|天|日)`+atClock, func(m []string, _ time.Time) (Rule, error) {
 		return fieldsAt(m[1:], "* * *")
 	}),
-	reads(everyPrefix+`个?(?:weekdays?\b|workdays?\b|working days?\b|工作日)`+atClock, func(m []string, _ time.Time) (Rule, error) {
+	reads(`每([早晚])上? *`+clock, func(m []string, _ time.Time) (Rule, error) {
+		m[2] = cmp.Or(m[2], m[1])
+		return fieldsAt(m[2:], "* * *")
+	}),
+	reads(everyPrefix+`(?:weekdays?\b|workdays?\b|working days?\b|工作日)`+atClock, func(m []string, _ time.Time) (Rule, error) {
 		return fieldsAt(m[1:], "* * 1-5")
 	}),
-	reads(everyPrefix+`个?(?:weekends?\b|周末)`+atClock, func(m []string, _ time.Time) (Rule, error) {
+	reads(everyPrefix+`(?:weekends?\b|周末)`+atClock, func(m []string, _ time.Time) (Rule, error) {
 		return fieldsAt(m[1:], "* * 0,6")
 	}),
-	reads(everyPrefix+zhWeek+`(`+zhDay+`)[到至-]`+zhWeek+`?(`+zhDay+`)`+atClock, func(m []string, _ time.Time) (Rule, error) {
+	reads(everyPrefix+zhWeek+`(`+zhDay+`)[到至~-]`+zhWeek+`?(`+zhDay+`)`+atClock, func(m []string, _ time.Time) (Rule, error) {
 		return fieldsAt(m[3:], "* * "+dayRange(dates.Weekday(m[1]), dates.Weekday(m[2])))
 	}),
 	reads(everyPrefix+zhWeek+`(`+zhDay+`(?:[、,和]?`+zhWeek+`?`+zhDay+`)*)`+atClock, func(m []string, _ time.Time) (Rule, error) {
+		if strings.HasSuffix(m[1], "二") && m[1] != "二" && strings.HasPrefix(m[9], "十") {
+			return Rule{}, ErrNoTime // 周五二十点 is 20:00 on one day, or 10:00 on two
+		}
 		var days []int
 		for _, day := range m[1] {
 			if strings.ContainsRune("一二三四五六日天", day) {
@@ -201,30 +204,42 @@ var everyWordings = []wording{
 		}
 		return fieldsAt(m[2:], "* * "+dayList(days))
 	}),
-	reads(everyPrefix+`(`+enDay+`) *(?:-|to) *(`+enDay+`)`+atClock, func(m []string, _ time.Time) (Rule, error) {
+	reads(everyPrefix+`(`+enDay+`) *(?:-|to|through) *(`+enDay+`)`+atClock, func(m []string, _ time.Time) (Rule, error) {
 		return fieldsAt(m[3:], "* * "+dayRange(dates.Weekday(m[1][:3]), dates.Weekday(m[2][:3])))
 	}),
-	reads(everyPrefix+`(`+enDay+`(?:(?: *, *| +and +|/)`+enDay+`)*)`+atClock, func(m []string, _ time.Time) (Rule, error) {
+	reads(everyPrefix+`(`+enDay+`(?:(?: *, *(?:and +)?| +and +|/)`+enDay+`)*)`+atClock, func(m []string, _ time.Time) (Rule, error) {
 		var days []int
 		for _, word := range someDay.FindAllString(m[1], -1) {
 			days = append(days, dates.Weekday(word[:3]))
 		}
 		return fieldsAt(m[2:], "* * "+dayList(days))
 	}),
-	reads(everyPrefix+`(?:months?|monthly) +(?:on +)?(?:the +)?(\d{1,2})(?:st|nd|rd|th)?`+atClock, func(m []string, _ time.Time) (Rule, error) {
+	reads(everyPrefix+`(?:months?|monthly) +(?:on +)?(?:the +)?(\d{1,2})(?:st|nd|rd|th)?\b`+atClock, func(m []string, _ time.Time) (Rule, error) {
 		return fieldsAt(m[2:], m[1]+" * *")
 	}),
-	reads(everyPrefix+`个?月 *`+count+` *[号日]`+atClock, func(m []string, _ time.Time) (Rule, error) {
+	reads(everyPrefix+`月 *`+count+` *[号日]`+atClock, func(m []string, _ time.Time) (Rule, error) {
 		return fieldsAt(m[2:], strconv.Itoa(dates.Number(m[1]))+" * *")
 	}),
+}
+
+var intervals = open(anyOfThem,
 	reads(everyPrefix+`(?:minutes?\b|分钟)`, func([]string, time.Time) (Rule, error) { return ParseCron("* * * * *") }),
 	reads(everyPrefix+`(?:hours?\b|hourly\b|个?小时|个?钟头)`, func([]string, time.Time) (Rule, error) { return ParseCron("0 * * * *") }),
+	reads(everyPrefix+`(?:half (?:an )?hour\b|半个?(?:小时|钟头))`, func([]string, time.Time) (Rule, error) { return everyFew(30, 60, "*/%d * * * *") }),
 	reads(everyPrefix+`隔? *`+count+` *(?:minutes?\b|mins?\b|分钟)`, func(m []string, _ time.Time) (Rule, error) {
 		return everyFew(dates.Number(m[1]), 60, "*/%d * * * *")
 	}),
 	reads(everyPrefix+`隔? *`+count+` *(?:hours?\b|个?小时|个?钟头)`, func(m []string, _ time.Time) (Rule, error) {
 		return everyFew(dates.Number(m[1]), 24, "0 */%d * * *")
 	}),
+)
+
+// open are wordings to which what the pattern matches belongs.
+func open(behind *regexp.Regexp, list ...wording) []wording {
+	for i := range list {
+		list[i].open = behind
+	}
+	return list
 }
 
 var someDay = regexp.MustCompile(enDay)
@@ -263,10 +278,12 @@ func dayList(days []int) string {
 
 // onDay is a rule for a time on a day, which is [wall]'s first one.
 func onDay(clock []string, year int, month time.Month, day int, zone *time.Location) (Rule, error) {
-	at := minuteOfDay(clock)
-	date := time.Date(year, month, day, 0, 0, 0, 0, time.UTC)
-	if at < 0 || date.Month() != month {
-		return Rule{}, ErrNoTime
+	at, err := minuteOfDay(clock)
+	if err == nil && time.Date(year, month, day, 0, 0, 0, 0, time.UTC).Month() != month {
+		err = ErrNoTime
+	}
+	if err != nil {
+		return Rule{}, err
 	}
 	earlier, _ := wall(year, month, day, at/60, at%60, zone)
 	return Once(earlier), nil
@@ -312,62 +329,80 @@ func nextWeekday(clock []string, day int, week string, now time.Time) (Rule, err
 
 // namedDays are words for days, and how many days ahead they are.
 var namedDays = map[string]int{
-	"today": 0, "tomorrow": 1, "day after tomorrow": 2, "the day after tomorrow": 2,
+	"today": 0, "tonight": 0, "tomorrow": 1, "day after tomorrow": 2, "the day after tomorrow": 2,
 	"今天": 0, "今日": 0, "今": 0, "明天": 1, "明日": 1, "明": 1, "后天": 2, "大后天": 3,
 }
 
-var atWordings = []wording{
-	reads(`(today|tomorrow|(?:the )?day after tomorrow|今[天日]|明[天日]|大?后天|[今明](?:[早晚]))`+atClock, func(m []string, now time.Time) (Rule, error) {
-		day, clock := m[1], m[2:]
+var atWordings = slices.Concat(aDayAndTime, atClocks, delays)
+
+// onADay is a time of day behind a day, or before one that ends there: 明天15:00 开会, 3pm friday call Ann.
+func onADay(day string, read func(day, clock []string, now time.Time) (Rule, error)) []wording {
+	return []wording{
+		reads(day+atClock, func(m []string, now time.Time) (Rule, error) {
+			n := len(m) - clockGroups
+			return read(m[:n], m[n:], now)
+		}),
+		reads(`(?:at +)?`+clock+`(?: *, *| +|\b)`+day+`(?:[ ,:]|$)`, func(m []string, now time.Time) (Rule, error) {
+			return read(m[clockGroups:], m[1:1+clockGroups], now)
+		}),
+	}
+}
+
+var aDayAndTime = slices.Concat(
+	onADay(`(today|tonight|tomorrow|(?:the )?day after tomorrow|今[天日]|明[天日]|大?后天|[今明](?:[早晚]))`, func(m, clock []string, now time.Time) (Rule, error) {
+		day := m[1]
 		if part := strings.TrimLeft(day, "今明"); part == "早" || part == "晚" {
 			day = strings.TrimSuffix(day, part)
 			clock[0] = cmp.Or(clock[0], part)
+		} else if day == "tonight" {
+			clock[0] = cmp.Or(clock[0], "晚")
 		}
 		return inDays(clock, namedDays[day], now)
 	}),
-	reads(`(?:at +)?`+clock, func(m []string, now time.Time) (Rule, error) {
-		r, err := inDays(m[1:], 0, now)
-		if err == nil && !r.once.After(now) {
-			r, err = inDays(m[1:], 1, now)
-		}
-		return r, err
+	onADay(`(?:on +|(this|next) +)?(`+enDay+`)\b`, func(m, clock []string, now time.Time) (Rule, error) {
+		return nextWeekday(clock, dates.Weekday(m[2][:3]), m[1], now)
 	}),
-	reads(`(?:on +|(this|next) +)?(`+enDay+`)`+atClock, func(m []string, now time.Time) (Rule, error) {
-		return nextWeekday(m[3:], dates.Weekday(m[2][:3]), m[1], now)
+	onADay(`(下个?|这个?|本)?`+zhWeek+`(`+zhDay+`)`, func(m, clock []string, now time.Time) (Rule, error) {
+		return nextWeekday(clock, dates.Weekday(m[2]), m[1], now)
 	}),
-	reads(`(下个?|这个?|本)?`+zhWeek+`(`+zhDay+`)`+atClock, func(m []string, now time.Time) (Rule, error) {
-		return nextWeekday(m[3:], dates.Weekday(m[2]), m[1], now)
+	onADay(`(\d{4})[-/.年](\d{1,2})[-/.月](\d{1,2})(?:[日号t]|\b),?`, func(m, clock []string, now time.Time) (Rule, error) {
+		return onDate(clock, dates.Number(m[1]), dates.Number(m[2]), dates.Number(m[3]), now)
 	}),
-	reads(`(\d{4})[-/.年](\d{1,2})[-/.月](\d{1,2})[日号]?(?:t| |,)*(?:at +)?`+clock, func(m []string, now time.Time) (Rule, error) {
-		return onDate(m[4:], dates.Number(m[1]), dates.Number(m[2]), dates.Number(m[3]), now)
+	onADay(count+`月 *`+count+`[日号]`, func(m, clock []string, now time.Time) (Rule, error) {
+		return onDate(clock, 0, dates.Number(m[1]), dates.Number(m[2]), now)
 	}),
-	reads(`(\d{1,2})-(\d{1,2}) +`+clock, func(m []string, now time.Time) (Rule, error) {
+	onADay(`(?:on +)?`+enMonth+` +(\d{1,2})(?:st|nd|rd|th)?\b,?(?: +(\d{4})\b,?)?`, func(m, clock []string, now time.Time) (Rule, error) {
+		return onDate(clock, dates.Number(m[3]), dates.Month(m[1]), dates.Number(m[2]), now)
+	}),
+	onADay(`(?:on +)?(\d{1,2})(?:st|nd|rd|th)? +`+enMonth+`,?(?: +(\d{4})\b,?)?`, func(m, clock []string, now time.Time) (Rule, error) {
+		return onDate(clock, dates.Number(m[3]), dates.Month(m[2]), dates.Number(m[1]), now)
+	}),
+	onADay(`(?:in +`+count+` +days?\b|`+count+` *天[以之]?后)`, func(m, clock []string, now time.Time) (Rule, error) {
+		return inDays(clock, dates.Number(cmp.Or(m[1], m[2])), now)
+	}),
+	// Not behind the time: 15:00 3-4 people may come.
+	[]wording{reads(`(\d{1,2})-(\d{1,2}) +`+clock, func(m []string, now time.Time) (Rule, error) {
 		return onDate(m[3:], 0, dates.Number(m[1]), dates.Number(m[2]), now)
-	}),
-	reads(count+`月 *`+count+`[日号]`+atClock, func(m []string, now time.Time) (Rule, error) {
-		return onDate(m[3:], 0, dates.Number(m[1]), dates.Number(m[2]), now)
-	}),
-	reads(`(?:on +)?`+enMonth+` +(\d{1,2})(?:st|nd|rd|th)?,?(?: +(\d{4}),?)?`+atClock, func(m []string, now time.Time) (Rule, error) {
-		return onDate(m[4:], dates.Number(m[3]), dates.Month(m[1]), dates.Number(m[2]), now)
-	}),
-	reads(`(?:on +)?(\d{1,2})(?:st|nd|rd|th)? +`+enMonth+`,?(?: +(\d{4}),?)?`+atClock, func(m []string, now time.Time) (Rule, error) {
-		return onDate(m[4:], dates.Number(m[3]), dates.Month(m[2]), dates.Number(m[1]), now)
-	}),
+	})},
+)
+
+var atClocks = open(dayOrPart, reads(`(?:at +)?`+clock, func(m []string, now time.Time) (Rule, error) {
+	r, err := inDays(m[1:], 0, now)
+	if err == nil && !r.once.After(now) {
+		r, err = inDays(m[1:], 1, now)
+	}
+	return r, err
+}))
+
+var delays = open(partOrLength,
 	reads(`in +`+count+` +(minute|min|hour|day)s?\b`, func(m []string, now time.Time) (Rule, error) {
 		return after(dates.Number(m[1]), m[2], now)
 	}),
 	reads(`(半) *个?(小时)[以之]?后`, func(m []string, now time.Time) (Rule, error) { return after(30, "min", now) }),
-	reads(count+` *(分钟|个?小时|个?钟头|天)[以之]?后(?:`+atClock+`)?`, func(m []string, now time.Time) (Rule, error) {
-		n, clock := dates.Number(m[1]), m[3:]
-		if strings.Join(clock, "") != "" {
-			if m[2] != "天" {
-				return Rule{}, ErrNoTime
-			}
-			return inDays(clock, n, now)
-		}
-		return after(n, m[2], now)
+	reads(count+` *(分钟|个?小时|个?钟头|天)[以之]?后`, func(m []string, now time.Time) (Rule, error) {
+		return after(dates.Number(m[1]), m[2], now)
 	}),
-}
+)
 
 // units are how long what people count is. A day is 24 hours also when clocks change.
 var units = map[string]time.Duration{
