@@ -223,13 +223,13 @@ func (cs *commandSet) changeSchedule(ctx context.Context, o invocation, verb str
 	if was.Name != "" {
 		return change(i18n.ScheduleResumed, number, i18n.ScheduleByName.Sprintf(o.lang, was.Name))
 	}
-	return change(i18n.ScheduleResumed, number, i18n.ScheduleNext.Sprintf(o.lang, clock.ThreeTimes(is, o.Time)))
+	return change(i18n.ScheduleResumed, number, i18n.ScheduleNext.Sprintf(o.lang, clock.ThreeTimes(is, o.Time, o.lang)))
 }
 
 // scheduleWords are the arguments of [i18n.ScheduleMade].
 func scheduleWords(s schedules.Schedule, o invocation) []any {
 	return []any{
-		s.Number, clock.Words(s), shownTask(s), clock.ThreeTimes(s, o.Time), s.Zone,
+		s.Number, clock.Words(s), shownTask(s), clock.ThreeTimes(s, o.Time, o.lang), s.Zone,
 		i18n.PersonName(s.Maker.Name, s.Maker.ID),
 	}
 }
@@ -257,7 +257,7 @@ func (cs *commandSet) listSchedules(o invocation, list []schedules.Schedule) (co
 		case s.Name != "":
 			state = i18n.ScheduleByName.Sprintf(o.lang, s.Name)
 		default:
-			state = i18n.ScheduleNextAt.Sprintf(o.lang, clock.NextTime(s))
+			state = i18n.ScheduleNextAt.Sprintf(o.lang, clock.NextTime(s, o.lang))
 		}
 		who := ""
 		if s.Maker.ID != "" {

@@ -44,7 +44,7 @@ func TestAScheduleAsks(t *testing.T) {
 		topic := place{team.key, chat.Group, "ou_user"}
 		topic.key.Thread = "omt_1"
 		w.order(topic, "/lang en")
-		w.expect(w.order(topic, "/every day 9:00 look at the logs"), "Schedule 1", "day 9:00", "look at the logs", "2000-01-01 09:00 · 2000-01-02 09:00 · 2000-01-03 09:00", "UTC")
+		w.expect(w.order(topic, "/every day 9:00 look at the logs"), "Schedule 1", "day 9:00", "look at the logs", "Sat 2000-01-01 09:00 · Sun 2000-01-02 09:00 · Mon 2000-01-03 09:00", "UTC")
 		made := fmt.Sprintf("om_%d", w.said)
 		running := w.runClock()
 		defer running()
@@ -233,7 +233,7 @@ func TestMakingUpForWhatWasMissed(t *testing.T) {
 		stop()
 		post, err := w.store.Outbox().Next(w.ctx, one.key)
 		w.must(err)
-		if post.Card == nil || !strings.Contains(post.Card.Body, "1 run was missed, the last one on 2000-01-01 09:00") {
+		if post.Card == nil || !strings.Contains(post.Card.Body, "1 run was missed, the last one on Sat 2000-01-01 09:00") {
 			t.Fatalf("%+v", post)
 		}
 		w.drain(one)

@@ -242,7 +242,7 @@ func (c *Clock) run(ctx context.Context, d due, s schedules.Schedule) (next time
 func (c *Clock) notice(ctx context.Context, d due) schedules.Notice {
 	s := d.is
 	l := c.bridge.Lang(ctx, s.Key)
-	text := i18n.ScheduleMissed.Sprintf(l, s.Number, Words(s), i18n.PlainText(i18n.Excerpt(s.Task, maxTask)), d.missed, timeOf(s, d.last))
+	text := i18n.ScheduleMissed.Sprintf(l, s.Number, Words(s), i18n.PlainText(i18n.Excerpt(s.Task, maxTask)), d.missed, timeOf(s, d.last, l))
 	card := &chat.Card{Title: i18n.ScheduleMissedHead.In(l), State: chat.CardNeedsYou, Body: text, Summary: i18n.FirstLine(text), Buttons: []chat.Button{
 		button(i18n.ScheduleRunMissed.In(l), "run", s.Number, d.last.Unix()),
 		button(i18n.ScheduleSkipMissed.In(l), "skip", s.Number, d.last.Unix()),

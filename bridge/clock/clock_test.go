@@ -292,7 +292,7 @@ func TestAMissedRunIsToldInItsZone(t *testing.T) {
 	r.add("0 9 * * *", "Asia/Shanghai")
 	r.at = r.at.Add(12 * time.Hour)
 	r.look()
-	if _, offers := r.told(); len(offers) != 1 || !strings.Contains(offers[0].Body, "the last one on 2026-05-04 09:00") {
+	if _, offers := r.told(); len(offers) != 1 || !strings.Contains(offers[0].Body, "the last one on Mon 2026-05-04 09:00") {
 		t.Errorf("told: %+v", offers)
 	}
 }

@@ -44,32 +44,34 @@ func Words(s schedules.Schedule) string {
 }
 
 // ThreeTimes are the next three times of a schedule, as people read them.
-func ThreeTimes(s schedules.Schedule, now time.Time) string {
+func ThreeTimes(s schedules.Schedule, now time.Time, l i18n.Lang) string {
 	times, err := s.Times()
 	var list []string
 	for at := now; err == nil && len(list) < 3; {
 		if at = times(at); at.IsZero() {
 			break
 		}
-		list = append(list, at.Format(dayAndTime))
+		list = append(list, dayAndTime(at, l))
 	}
 	return strings.Join(list, " · ")
 }
 
 // NextTime is when a schedule is due next, as people read it.
-func NextTime(s schedules.Schedule) string { return timeOf(s, s.Next) }
+func NextTime(s schedules.Schedule, l i18n.Lang) string { return timeOf(s, s.Next, l) }
 
 // timeOf is a time of a schedule, in its zone.
-func timeOf(s schedules.Schedule, at time.Time) string {
+func timeOf(s schedules.Schedule, at time.Time, l i18n.Lang) string {
 	zone, err := time.LoadLocation(s.Zone)
 	if err != nil {
 		zone = time.UTC
 	}
-	return at.In(zone).Format(dayAndTime)
+	return dayAndTime(at.In(zone), l)
 }
 
-// dayAndTime is how times are written to people.
-const dayAndTime = "2006-01-02 15:04"
+// dayAndTime is how times are written to people. The weekday shows them a misunderstanding.
+func dayAndTime(at time.Time, l i18n.Lang) string {
+	return strings.Fields(i18n.Weekdays.In(l))[at.Weekday()] + at.Format(" 2006-01-02 15:04")
+}
 
 // ZoneName is the name by which a time zone is found on other machines as well, if this one says what its own is.
 func ZoneName(zone *time.Location) string {
@@ -125,7 +127,7 @@ func Propose(
 	if s.Number, err = Number(ctx, store, s.Key, s.State); err != nil {
 		return 0, err
 	}
-	text := i18n.ScheduleProposed.Sprintf(l, s.Number, Words(s), i18n.PlainText(s.Task), ThreeTimes(s, now), s.Zone)
+	text := i18n.ScheduleProposed.Sprintf(l, s.Number, Words(s), i18n.PlainText(s.Task), ThreeTimes(s, now, l), s.Zone)
 	head := i18n.ScheduleProposedHead.In(l)
 	card := &chat.Card{Title: head, State: chat.CardNeedsYou, Body: text, Summary: head, Buttons: []chat.Button{
 		button(i18n.ScheduleConfirm.In(l), "confirm", s.Number), button(i18n.ScheduleDiscard.In(l), "discard", s.Number),

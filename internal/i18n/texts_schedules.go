@@ -1,8 +1,11 @@
 package i18n
 
+// Weekdays are the names of the days, from Sunday on.
+var Weekdays = Phrase{"周日 周一 周二 周三 周四 周五 周六", "Sun Mon Tue Wed Thu Fri Sat"}
+
 // Texts about what is asked at a time.
 var (
-	HelpEvery    = Phrase{"定时反复做一件事", "do something again and again"}
+	HelpEvery    = Phrase{"定时反复做一件事", "do something regularly"}
 	ArgsEvery    = Phrase{"<时间> <要做的事>", "<when> <what>"}
 	HelpAt       = Phrase{"到时做一件事", "do something at a time"}
 	ArgsAt       = Phrase{"<时间> <要做的事>", "<when> <what>"}
@@ -15,21 +18,21 @@ var (
 		"I don't understand the time. You can write:\n- `/every day 9:00 sum up yesterday's errors`\n- `/every weekday 9:00 …`, `/every mon, wed and fri 18:30 …`, `/every month 1 10:00 …`\n- `/every 30 minutes …`, `/every 2 hours …`\n- `/every 0 9 * * 1-5 …` (cron: minute, hour, day, month, weekday)"}
 	AtUsage = Phrase{"没看懂时间。可以这样写：\n- `/at 明天15:00 提醒我开会`、`/at 下午3点半 …`、`/at 周五 18:00 …`\n- `/at 12月1日9点 …`、`/at 2026-12-01 09:00 …`\n- `/at 20分钟后 …`",
 		"I don't understand the time. You can write:\n- `/at tomorrow 15:00 remind me of the meeting`, `/at 3:30pm …`, `/at friday 18:00 …`\n- `/at dec 1 9:00 …`, `/at 2026-12-01 09:00 …`\n- `/at in 20 minutes …`"}
-	ScheduleNoTask   = Phrase{"时间看懂了，还缺要做的事：写在时间后面。", "I understand the time. What is missing is what to do: write it behind the time."}
+	ScheduleNoTask   = Phrase{"时间看懂了，还缺要做的事：写在时间后面。", "I understand the time, but not what to do. Add it after the time."}
 	ScheduleCommand  = Phrase{"定时任务里不能写命令（以 / 开头的）。请写要助手做的事。", "A schedule cannot give commands (which begin with /). Write what the assistant is to do."}
-	SchedulePast     = Phrase{"这个时间已经过去了。", "That time is over."}
+	SchedulePast     = Phrase{"这个时间已经过去了。", "That time has already passed."}
 	ScheduleTooOften = Phrase{"太频繁了：每次至少要间隔 %d 分钟。", "That is too often: there must be at least %d minute(s) between two times."}
 	ScheduleTooMany  = Phrase{"本聊天已经有 %d 个定时任务，到上限了。用 /schedule 删掉不用的。", "This chat has %d schedule(s), which is the most that it can have. Remove some with /schedule."}
 	ScheduleBad      = Phrase{"%v。", "%v."}
 
 	ScheduleMade = Phrase{"**任务 %d**：%s，%s\n接下来：%s（时区 %s）\n到时以 %s 的身份提问，用的是这里当时的项目和模式。/schedule 可以查看、暂停或删除。",
-		"**Schedule %d**: %s, %s\nNext: %s (time zone %s)\nIt will be asked on behalf of %s, in the project and mode that the chat has then. /schedule lists, pauses and removes it."}
+		"**Schedule %d**: %s, %s\nNext: %s (time zone %s)\nIt will run on behalf of %s, in whatever project and mode the chat is in then. /schedule lists, pauses and removes it."}
 	ScheduleProposed = Phrase{"助手建议一个定时任务。\n**任务 %d**：%s，%s\n接下来：%s（时区 %s）\n有人确认后才生效，到时以确认者的身份提问。",
-		"The assistant proposes a schedule.\n**Schedule %d**: %s, %s\nNext: %s (time zone %s)\nIt counts once somebody confirms it, and is asked on behalf of whoever does."}
+		"The assistant proposes a schedule.\n**Schedule %d**: %s, %s\nNext: %s (time zone %s)\nIt takes effect once someone confirms it, and runs on that person's behalf."}
 	ScheduleProposedHead = Phrase{"要定时执行吗？", "Shall this be scheduled?"}
 	ScheduleConfirm      = Phrase{"确认", "Confirm"}
 	ScheduleDiscard      = Phrase{"不用了", "No, thanks"}
-	ScheduleDiscarded    = Phrase{"好的，任务 %d 不执行。", "All right, schedule %d won't run."}
+	ScheduleDiscarded    = Phrase{"任务 %d 已取消。", "All right, schedule %d won't run."}
 
 	ScheduleNone     = Phrase{"本聊天没有定时任务。/every 每天9点 … 或 /at 明天15:00 … 可以新建。", "This chat has no schedules. Make one with /every day 9:00 … or /at tomorrow 15:00 …"}
 	ScheduleHead     = Phrase{"**本聊天的定时任务**（时区 %s）", "**The schedules of this chat** (time zone %s)"}
@@ -42,7 +45,7 @@ var (
 	ScheduleUsage    = Phrase{"用法：/schedule，或 /schedule 暂停｜继续｜删除｜执行 <编号>，或 /schedule 时区 Asia/Shanghai",
 		"Usage: /schedule, or /schedule pause, resume, remove or run <number>, or /schedule zone Asia/Shanghai"}
 	ScheduleUnknown  = Phrase{"本聊天没有任务 %d。/schedule 列出所有任务。", "This chat has no schedule %d. /schedule lists all."}
-	ScheduleNotYours = Phrase{"任务 %d 是别人建的，只有建的人和管理员可以改。", "Schedule %d is somebody else's: only whoever has made it and admins can change it."}
+	ScheduleNotYours = Phrase{"任务 %d 是别人建的，只有创建者和管理员可以修改。", "Schedule %d is somebody else's: only whoever made it and admins can change it."}
 	SchedulePause    = Phrase{"任务 %d 已暂停。", "Schedule %d is paused."}
 	ScheduleResumed  = Phrase{"任务 %d 继续执行。%s", "Schedule %d is active again. %s"}
 	ScheduleNext     = Phrase{"接下来：%s", "Next: %s"}
@@ -73,7 +76,7 @@ var (
 	ScheduleSkipMissed = Phrase{"跳过", "Skip"}
 
 	ScheduleStopped   = Phrase{"⏸ 任务 %d（%s）已暂停：%s", "⏸ Schedule %d (%s) is paused: %s"}
-	ScheduleNoAccess  = Phrase{"建它的人不再可以使用我。", "whoever has made it may not talk to me any more."}
+	ScheduleNoAccess  = Phrase{"创建者已经没有使用权限。", "whoever made it no longer has access to me."}
 	ScheduleLeft      = Phrase{"我已经不在那个聊天里。", "I am not in its chat any more."}
 	ScheduleStoppedAt = Phrase{"%s（聊天 %s）", "%s (chat %s)"}
 )

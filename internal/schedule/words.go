@@ -29,7 +29,7 @@ var (
 	// ErrPast means that a time is over.
 	ErrPast = i18n.Mistakef("这个时间已经过去了", "that time has already passed")
 	// errHalf means that a time may be in the night or in the afternoon: nobody means the night without saying so.
-	errHalf = i18n.Mistakef("是上午还是下午？请写成“下午3点”“凌晨3点”或 15:00", "is that a.m. or p.m.? Write 3pm, 3am or 15:00")
+	errHalf = i18n.Mistakef("是上午还是下午？请写成“下午3点”“凌晨3点”或 15:00", "Is that a.m. or p.m.? Write 3pm, 3am or 15:00")
 )
 
 // The parts of the patterns below. Texts are in lower case, with half-width signs.
@@ -114,8 +114,8 @@ func read(list []wording, text string, now time.Time) (Order, error) {
 		return Order{}, err
 	}
 	words := strings.TrimRight(match[0], " ,:")
-	if end := wholeHour.FindStringSubmatchIndex(lower[len(words):]); end != nil {
-		words = lower[:len(words)+end[3]]
+	if rest := lower[len(words):]; wholeHour.MatchString(rest) {
+		words = lower[:len(words)+strings.IndexAny(rest, "整分")+len("整")]
 	}
 	if best.saysMore(words, lower[len(words):]) {
 		return Order{}, ErrNoTime
