@@ -182,6 +182,7 @@ var commandCases = map[string][]commandCase{
 		{reply: i18n.AtUsage},
 		{args: "2199-05-04 09:00 look", reply: i18n.ScheduleMade, does: scheduled(1)},
 		{args: "2020-05-04 09:00 look", reply: i18n.SchedulePast},
+		{args: "3:30 look", reply: i18n.ScheduleBad},
 	},
 	"trigger": {
 		{reply: i18n.TriggerUsage},

@@ -29,14 +29,14 @@ var (
 	// attached matches what makes another time of the one directly before it. What 后 and 过 are part of is less common.
 	attached = regexp.MustCompile(`^(?:[0-9+~]|零[一二三四五六七八九]|过|[前后](?:[^端台续任期勤]|$))`)
 	// goesOn matches what narrows a time, moves it, or makes several of it. A joining word alone does not: 明天15:00 和客户开会.
-	goesOn = behind(`[-–—~] *\d|\+\d|\(|的|[之以][前后]|[前后](?: |$)|之间|以外|除(?:了|去|开|` + zhWeek + `)|[ap]\.m|` +
+	goesOn = behind(`\+\d|\(|的|[之以][前后]|[前后](?: |$)|之间|以外|除(?:了|去|开|` + zhWeek + `)|[ap]\.m|` +
 		`(?:except|excluding|between|during|starting|beginning|midnight)\b|in the (?:morning|afternoon|evening)|at (?:night|noon|midnight)|` +
 		workdays + `|` + enDay + ` *(?:-|/|,|and |to |through )+ *` + enDay + `|` + zhWeek + zhDay + `[、,~到至和-]+` + zhWeek + `?` + zhDay + `|` +
 		`(?:in|for) +` + count + ` +(?:min|hour|day|week|month)|for the next|` + count + ` +(?:minute|hour|day|week)s? (?:later|from now)|` +
 		// Two times.
 		`(?:[-–—~/&、到至和及与或从自]|以及|或者|还有|(?:and|or|to|at|on|from|until|till|for|only on|then) ) *(?::?\d|a half|` + clock + `|` + aDay + `)|` +
 		// Time zones.
-		`(?:utc|gmt|z|[pmce][sd]?t|[cew]es?t|bst|ist|jst|kst|hkt|sgt|ict|msk|[an][ez][sd]t|a[cwk][sd]t|hst|pacific|eastern|mountain)\b|` +
+		`(?:utc|gmt|z|[pmce][sd]?t|[cew]es?t|bst|ist|jst|kst|hkt|sgt|ict|msk|ae[sd]t|nz[sd]t|a[cwk][sd]t|hst|pacific|eastern|mountain)\b|` +
 		`(?:asia|europe|america|africa|australia|etc)/|(?:central|local|beijing|china|shanghai|hong kong|taipei|singapore|tokyo|japan|seoul|india|dubai|moscow|` +
 		`berlin|paris|london|uk|new york|sydney) +time\b|(?:北京|当地|本地|[中美英]国|美[东西]|东京|日本|纽约|伦敦|欧洲|新加坡|香港|格林[尼威]治|世界|太平洋)(?:标准)?时间`)
 
