@@ -457,8 +457,8 @@ var readOrTyped = map[string]string{
 	"internal/modelsim/brain.go": "questions", "internal/modelsim/prefix.go": "the prompt",
 	"feishu/content_other.go": "the prompt", "feishu/content_card.go": "the prompt", "feishu/forwarded.go": "the prompt",
 	"feishu/cardjson/markdown.go": "a mark", "internal/claude/stream/failure.go": "what servers say",
-	"internal/claude/stream/resets.go": "what servers say",
-	"internal/schedule/behind.go": "times", "internal/schedule/clock.go": "times", "internal/schedule/words.go": "times",
+	"internal/claude/stream/resets.go": "what servers say", "internal/schedule/behind.go": "times",
+	"internal/schedule/clock.go": "times", "internal/schedule/words.go": "times",
 }
 
 // Every Chinese text of the program is on the page, with its English counterpart.

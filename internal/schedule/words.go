@@ -296,15 +296,14 @@ var atWordings = slices.Concat(aDayAndTime, atClocks, delays)
 
 // onADay is a time of day behind a day, or before one that ends there: 明天15:00 开会, 3pm friday call Ann.
 func onADay(day string, read func(day, clock []string, now time.Time) (Rule, error)) []wording {
-	return []wording{
-		reads(day+atClock, func(m []string, now time.Time) (Rule, error) {
-			n := len(m) - clockGroups
-			return read(m[:n], m[n:], now)
-		}),
+	before := open(aPartOnly, // which 8:30 tomorrow evening has
 		reads(`(?:at +)?`+clock+`(?: *, *| +|\b)`+day+`(?:[ ,:]|$)`, func(m []string, now time.Time) (Rule, error) {
 			return read(m[clockGroups:], m[1:1+clockGroups], now)
-		}),
-	}
+		}))
+	return append(before, reads(day+atClock, func(m []string, now time.Time) (Rule, error) {
+		n := len(m) - clockGroups
+		return read(m[:n], m[n:], now)
+	}))
 }
 
 var aDayAndTime = slices.Concat(
@@ -319,6 +318,9 @@ var aDayAndTime = slices.Concat(
 		return inDays(clock, namedDays[day], now)
 	}),
 	onADay(`(?:on +|(this|next) +)?(`+enDay+`)\b`, func(m, clock []string, now time.Time) (Rule, error) {
+		if strings.HasSuffix(m[2], "days") {
+			return Rule{}, ErrNoTime // it is not to be done once
+		}
 		return nextWeekday(clock, dates.Weekday(m[2][:3]), m[1], now)
 	}),
 	onADay(`(下个?|这个?|本)?`+zhWeek+`(`+zhDay+`)`, func(m, clock []string, now time.Time) (Rule, error) {
