@@ -21,8 +21,14 @@ const (
 	clockGroups = 12
 )
 
-// errHalf means that a time may be in the night or in the afternoon: nobody means the night without saying so.
+// errHalf means that a time may be in the night or in the afternoon.
 var errHalf = i18n.Mistakef("是上午还是下午？请写成“下午3点”“凌晨3点”或 15:00", "Is that a.m. or p.m.? Write 3pm, 3am or 15:00")
+
+// isUnsure reports whether a [clock] such as 3:30 may be one of twelve hours. What is done again and again at that time is
+// rather done in the night, as backups are.
+func isUnsure(m []string) bool {
+	return m[0] == "" && m[3] == "" && len(m[1]) == 1 && "0" < m[1] && m[1] < "6"
+}
 
 // minuteOfDay reads the groups of a [clock].
 func minuteOfDay(m []string) (int, error) {
@@ -42,7 +48,7 @@ func minuteOfDay(m []string) (int, error) {
 	// 晚上12点 and 晚上1点 are of the next day.
 	case evening && (hour < 5 || hour == 12):
 		return 0, ErrNoTime
-	case part == "" && half == "" && 0 < hour && hour < 6 && written[0] != '0':
+	case part == "" && m[7] != "" && 0 < hour && hour < 6:
 		return 0, errHalf
 	case half == "pm" && hour < 12, hour < 12 && (evening || part == "下午"), part == "中午" && hour < 3:
 		hour += 12

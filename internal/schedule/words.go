@@ -238,6 +238,9 @@ func dayList(days []int) string {
 // onDay is a rule for a time on a day, which is [wall]'s first one.
 func onDay(clock []string, year int, month time.Month, day int, zone *time.Location) (Rule, error) {
 	at, err := minuteOfDay(clock)
+	if err == nil && isUnsure(clock) {
+		err = errHalf
+	}
 	if err == nil && time.Date(year, month, day, 0, 0, 0, 0, time.UTC).Month() != month {
 		err = ErrNoTime
 	}

@@ -165,7 +165,7 @@ func TestReadEvery(t *testing.T) {
 		"每天中午3点 x":                   {"", ""},
 		"每天中午1点 x":                   {"0 13 * * *", "x"},
 		"每天5点半 跑步":                   {"", ""},
-		"every day 3:30 x":           {"", ""},
+		"every day 3:30 x":           {"30 3 * * *", "x"},
 		"every day 03:30 x":          {"30 3 * * *", "x"},
 		"every day 3:30pm x":         {"30 15 * * *", "x"},
 		// Common forms.
