@@ -132,10 +132,6 @@ func isBash(prompt string) bool { return strings.HasPrefix(prompt, "<bash-input>
 func (r *turnsReader) begin(v gjson.Result, text string) {
 	r.end()
 	id := v.Get("uuid").String()
-	if slices.Contains(r.known, id) {
-		r.found, r.all = true, nil
-		return
-	}
 	var tools []stream.Event
 	if r.local = isLocalCommand(text); r.local {
 		text = strings.TrimSpace(tagged(text, "command-name") + " " + tagged(text, "command-args"))
@@ -152,6 +148,10 @@ func (r *turnsReader) begin(v gjson.Result, text string) {
 // end ends the turn that goes on.
 func (r *turnsReader) end() {
 	if r.now == nil {
+		return
+	}
+	if slices.Contains(r.known, r.now.ID) {
+		r.found, r.all, r.now = true, nil, nil
 		return
 	}
 	r.now.Outcome = r.reads.outcome()

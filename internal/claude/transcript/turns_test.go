@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -130,6 +131,12 @@ func TestWhatIsTypedTogether(t *testing.T) {
 		if len(got) != 3 || got[0].Text != "first" || !got[0].Ended || got[1].Text != "! ls" || got[1].Outcome.Text != "two" || !got[1].Ended ||
 			got[2].Text != "third\n\nand more" {
 			t.Fatalf("%s: turns %+v", group, got)
+		}
+		for known, want := range map[string]int{"31": 2, "32": 1, "34": 0} { // what is imported is not imported again
+			left := turnsOf(t, []string{"00000000-0000-4000-8000-0000000000" + known}, append(slices.Clip(lines), line("g3", "34", "third"), line("g3", "35", "and more"), says("three"))...)
+			if len(left) != want {
+				t.Errorf("%s: turns after %s: %+v", group, known, left)
+			}
 		}
 		if use, result := got[1].Tools[0].(stream.ToolUse), got[1].Tools[1].(stream.ToolResult); string(use.Input) != `{"command":"ls"}` ||
 			result.ID != use.ID || result.Text != "a.txt\nno" {
