@@ -41,9 +41,10 @@ var (
 		`(?:asia|europe|america|africa|australia|etc)/|(?:central|local|beijing|china|shanghai|hong kong|taipei|singapore|tokyo|japan|seoul|india|dubai|moscow|` +
 		`berlin|paris|london|uk|new york|sydney) +time\b|(?:北京|当地|本地|[中美英]国|美[东西]|东京|日本|纽约|伦敦|欧洲|新加坡|香港|格林[尼威]治|世界|太平洋)(?:标准)?时间`)
 
-	// Minutes without 分, and what may follow them: in 9点10条新闻 they count the news.
-	bareMinutes   = regexp.MustCompile(`[点時时](?:\d{2}|` + zhMinutes + `)$`)
-	afterMinutes  = regexp.MustCompile(`^(?:[,、:]|$|提醒|叫|开会|起床|出发|[去给喝吃看写做]| +(?:[^ 条个次篇只张份件]|个人|$))`)
+	// Minutes without 分, and what they count if it follows them: in 9点10条新闻 the news.
+	bareMinutes = regexp.MustCompile(`[点時时](?:\d{2}|` + zhMinutes + `)$`)
+	counted     = regexp.MustCompile(`^ *(?:[条篇件遍杯斤元句只]|个(?:[^人]|$)|份(?:[^额]|$)|位(?:[^置]|$)|次(?:[^日要]|$)|组(?:[^会织长内]|$)|项(?:[^目]|$)|页(?:[^面]|$)|` +
+		`名(?:[^单字]|$)|人(?:[^工事力]|$)|道(?:[^歉]|$)|起(?:[^床飞身]|$)|张[图照票表纸]|[点時时]|本书|首歌|多|公[斤里])`)
 	startsAnother = regexp.MustCompile(`^(?:分\n[享钟析配类]|半\n(?:小时|个|钟头|天[^气]|[年月场])|钟\n[点表]|刻\n钟)`) // 9点10分享会, 9点半小时拉伸
 	inOneWord     = regexp.MustCompile(`^(?:[a-z]|:\d)`)                                          // 9:00ish, 9:00:30
 
@@ -58,7 +59,7 @@ func (w wording) saysMore(words, rest string) bool {
 	switch {
 	case attached.MatchString(rest), goesOn.MatchString(rest), w.open != nil && w.open.MatchString(rest),
 		size == 1 && inOneWord.MatchString(rest),
-		bareMinutes.MatchString(words) && !afterMinutes.MatchString(rest),
+		bareMinutes.MatchString(words) && counted.MatchString(rest),
 		startsAnother.MatchString(words[len(words)-size:] + "\n" + rest):
 		return true
 	}
