@@ -52,9 +52,9 @@ func (h *apiHouse) Start(failpoint string) {
 	admin, err := terminal.Dial(h.Context(), h.folder, terminal.Main)
 	must(h.service, err)
 	var got serviceAnswer[tokenAnswer]
-	must(h.service, admin.Call(h.Context(), http.MethodPost, "tokens", serviceCall[programs.Token]{In: programs.Token{Name: "suite"}}, &got))
+	must(h.service, admin.Call(h.Context(), http.MethodPost, "commands/tokens", serviceCall[programs.Token]{In: programs.Token{Name: "suite"}}, &got))
 	h.secret = got.Out.Secret
-	must(h.service, admin.Call(h.Context(), http.MethodPost, "tokens/list", serviceCall[programs.Token]{}, &got))
+	must(h.service, admin.Call(h.Context(), http.MethodPost, "commands/tokens/list", serviceCall[programs.Token]{}, &got))
 	h.token = got.Out.Tokens[0].ID
 }
 

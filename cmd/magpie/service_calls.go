@@ -30,11 +30,11 @@ var errNotDone = i18n.Mistakef("服务没有办成，原因见它的日志", "th
 // servicePages serves what commands ask of the service.
 func (p *program) servicePages() http.Handler {
 	mux := http.NewServeMux()
-	mux.HandleFunc("POST /v1/tokens", servicePage(p, p.newToken))
-	mux.HandleFunc("POST /v1/tokens/list", servicePage(p, p.listTokens))
-	mux.HandleFunc("POST /v1/tokens/revoke", servicePage(p, p.revokeToken))
-	mux.HandleFunc("POST /v1/attach", servicePage(p, p.attach))
-	mux.HandleFunc("POST /v1/attach/list", servicePage(p, p.begun))
+	mux.HandleFunc("POST /v1/commands/tokens", servicePage(p, p.newToken))
+	mux.HandleFunc("POST /v1/commands/tokens/list", servicePage(p, p.listTokens))
+	mux.HandleFunc("POST /v1/commands/tokens/revoke", servicePage(p, p.revokeToken))
+	mux.HandleFunc("POST /v1/commands/attach", servicePage(p, p.attach))
+	mux.HandleFunc("POST /v1/commands/attach/list", servicePage(p, p.begun))
 	return mux
 }
 
@@ -69,7 +69,7 @@ func callService[Out any](ctx context.Context, c configFlag, path string, in any
 		return out, err
 	}
 	var got serviceAnswer[Out]
-	if err := client.Call(ctx, http.MethodPost, path, serviceCall[any]{in, userLang()}, &got); err != nil {
+	if err := client.Call(ctx, http.MethodPost, "commands/"+path, serviceCall[any]{in, userLang()}, &got); err != nil {
 		return out, i18n.Mistakef("服务没有照办：%v", "the service has not done it: %v", err)
 	} else if got.Problem != "" {
 		return out, errors.New(got.Problem)

@@ -24,7 +24,7 @@ func TestACommandIsToldWhyNot(t *testing.T) {
 		{"no token", i18n.Chinese, "原因见它的日志"}, {"no token", i18n.English, "its log says why"},
 	} {
 		var got serviceAnswer[tokenAnswer]
-		if err := c.Call(t.Context(), http.MethodPost, "tokens/revoke", serviceCall[any]{tc.in, tc.lang}, &got); err != nil || !strings.Contains(got.Problem, tc.want) {
+		if err := c.Call(t.Context(), http.MethodPost, "commands/tokens/revoke", serviceCall[any]{tc.in, tc.lang}, &got); err != nil || !strings.Contains(got.Problem, tc.want) {
 			t.Errorf("%v: %+v, %v", tc.in, got, err)
 		}
 	}
