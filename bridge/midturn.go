@@ -61,11 +61,11 @@ func (rc *receiver) awaitAsked(ctx context.Context, key chat.Key) error {
 
 // turnFor returns the running turn that a message belongs to; 0 = it is a question of its own. In a group only askers
 // of the turn and admins may add to it: the turn acts on behalf of its askers. A file is always a question of its own,
-// and so is a message that quotes anything but the turn's card, or is answered by itself. One that is not marked as an addition joins the
+// and so is a message that quotes anything but the turn's card, or is a request. One that is not marked as an addition joins the
 // questions that wait, if there are any. A limit that is reached refuses the message, as it would refuse a question.
 func (rc *receiver) turnFor(ctx context.Context, m chat.Incoming) (int64, error) {
 	turn, quoted := rc.busy.running(m.Key), m.Quoted()
-	if turn == 0 || m.Alone || m.HasFiles() {
+	if turn == 0 || chat.IsRequest(m.ID) || m.HasFiles() {
 		return 0, nil
 	}
 	adds := quoted != "" && rc.isCardOf(ctx, turn, quoted) || quoted == "" && addsTo.MatchString(m.Text)

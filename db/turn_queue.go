@@ -59,7 +59,7 @@ func (ts Turns) ask(
 ) (claimed convo.Claimed, err error) {
 	asks := convo.Asks{
 		Message: questionOf(m.Seq, m.ID), ReplyTo: PlatformID(e.replyTarget()), Held: e.Held != nil,
-		GoesOn: e.Continues, Alone: e.Alone, Adds: e.Adds, Prompt: e.Prompt, Press: m.ID == continueID(e.Continues),
+		GoesOn: e.Continues, Adds: e.Adds, Prompt: e.Prompt, Press: m.ID == continueID(e.Continues),
 	}
 	// In a group people often send a file first and then mention the bot, so recent files of the same
 	// person belong to the question, unless nobody has written it.

@@ -339,12 +339,17 @@ func TestRequestsInAChatAtOnce(t *testing.T) {
 		got[want] = c.later(text)
 	}
 	r.until("the others", func() bool { return r.count(`SELECT COUNT(*) FROM messages WHERE role = 'user'`) == 4 })
+	_, room := c.call(http.MethodPost, "/api/chats", `{"name": "r"}`)
+	if status, body := c.call(http.MethodPost, "/api/chats/"+gjson.Get(room, "chat").String()+"/messages", `{"text": "数到 5"}`); status != http.StatusAccepted {
+		t.Fatalf("%d %s", status, body)
+	}
 	close(rest)
 	for want, answer := range got {
 		if text := <-answer; text != want {
 			t.Errorf("%q, want %q", text, want)
 		}
 	}
+	r.until("five answers", func() bool { return r.count(`SELECT COUNT(*) FROM turns WHERE state = 'done'`) == 5 })
 }
 
 // A program that asks in a chat of people does not take over what waits there: people are asked what their question needs,

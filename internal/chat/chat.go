@@ -171,7 +171,6 @@ type Incoming struct {
 	Files  []File // its attachments, in the order of their marks
 	Time   time.Time
 	ToBot  bool // private, or the bot was mentioned
-	Alone  bool // it is answered by itself, not together with what else waits
 	// ToOthers means that it mentions somebody, or everyone, but not the bot.
 	ToOthers bool
 	// Unreadable is the platform's type of a message whose content cannot be read; Text is then a mark for it.

@@ -129,11 +129,16 @@ func (e Asks) on(m *machine) {
 	m.do(Given{t.ID, false})
 }
 
-// turnFor returns the turn that answers a question: one that waits, or a new one. A turn is answered at one door, so what
-// came through another one waits for itself.
+// areApart reports whether messages are not answered together: a turn is answered at one door, and requests of programs have an
+// answer each.
+func areApart(a, b string) bool {
+	return chat.ChannelOf(a) != chat.ChannelOf(b) || chat.IsRequest(a) || chat.IsRequest(b)
+}
+
+// turnFor returns the turn that answers a question: one that waits, or a new one.
 func (m *machine) turnFor(e Asks) *Turn {
 	if !e.Held {
-		if _, last := m.waiting(m.Epoch); last != nil && !e.Alone && chat.ChannelOf(last.ReplyTo) == chat.ChannelOf(e.ReplyTo) {
+		if _, last := m.waiting(m.Epoch); last != nil && !areApart(last.ReplyTo, e.ReplyTo) {
 			return last
 		}
 		return m.queue(Turn{Epoch: m.Epoch, Phase: Queued})
@@ -381,7 +386,7 @@ func (m *machine) again(list []Message, old Turn, continues int64) {
 		return
 	}
 	t, _ := m.waiting(old.Epoch)
-	if t == nil {
+	if t == nil || areApart(t.ReplyTo, old.ReplyTo) {
 		t = m.queue(Turn{Epoch: old.Epoch, Phase: Queued})
 	}
 	t.ask(list...)

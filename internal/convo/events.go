@@ -10,7 +10,6 @@ type Asks struct {
 	Message Message
 	ReplyTo string    // the platform's message that the answer replies to
 	With    []Message // files that its author sent just before
-	Alone   bool      // it is answered by itself, whatever else waits
 	Held    bool      // nobody knows whether an answer is still wanted
 	GoesOn  int64     // the undecided turn that it asks to go on; 0 = none
 	Adds    int64     // the turn to whose agent it is to be handed, if that still works; 0 = it is a question of its own

@@ -209,7 +209,6 @@ func readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 func (d *Door) take(ctx context.Context, t programs.Token, key chat.Key, id, text string, files []attached) error {
 	m := chat.Incoming{
 		Key: key, Kind: chat.Private, ID: id, Actor: chat.Actor{ID: t.ID, Name: t.Name}, Text: text, Time: time.Now(), ToBot: true,
-		Alone: d.howOf(id) == howOpenAI, // each request has an answer of its own
 	}
 	if err := d.attach(ctx, &m, files); err != nil {
 		return err
