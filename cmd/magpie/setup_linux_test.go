@@ -497,10 +497,21 @@ func TestSetupSaysWhereLostCredentialsAre(t *testing.T) {
 	n := newSetupRig(t)
 	term := openTerminal(t, n.command("--scan"))
 	term.answer("Project folder [", "")
-	screen := term.await("Waiting for you")
-	// twice, since a poll may come just before the code is scanned
-	n.sim.Inject(feishusim.Fault{Path: "/oauth/v1/app/registration", Apply: true, Reset: true, Times: 2})
-	must(t, n.sim.Scan(n.sim.AddUser("小明"), scanned.FindString(screen)))
+	screen, sim := term.await("Waiting for you"), n.sim
+	const registration = "/oauth/v1/app/registration"
+	polls := func() (n int) {
+		for _, c := range sim.Calls() {
+			if c.Path == registration {
+				n++
+			}
+		}
+		return n
+	}
+	remove := sim.Inject(feishusim.Fault{Path: registration, Apply: true, Reset: true})
+	must(t, sim.Scan(sim.AddUser("小明"), scanned.FindString(screen)))
+	seen := polls()
+	term.until("a poll that begins after the code was scanned", func() bool { return polls() > seen+1 })
+	remove()
 	term.await("the app may exist anyway. Look for Magpie in your list of apps: " + n.sim.URL() + "/app .")
 	term.answer("Try again?", "n")
 	if code := term.exit(); code == 0 {
