@@ -69,7 +69,7 @@ func NewAuthorizer(
 // At are the rules about a chat and its people: those of its door.
 func (g *Authorizer) At(key chat.Key) Config { return g.rules.Load().at(key.Channel) }
 
-// Denies reports whether the rules that count at all doors deny somebody access.
+// Denies reports whether the rules deny somebody access who is of no further app.
 func (g *Authorizer) Denies(id string) bool { return slices.Contains(g.rules.Load().Deny, id) }
 
 // doorOf is the channel of the door whose rules count at a door: its own, or that of the app without a name.

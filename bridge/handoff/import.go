@@ -129,7 +129,8 @@ func (h *Handoffs) Adopt(ctx context.Context, key chat.Key, session, dir string)
 	return h.add(ctx, l, turns, false, false)
 }
 
-// turn is a turn of a terminal for the History, which has ended when another one was asked; zero = it is the last one. Nothing in a transcript is trusted: it is redacted as messages are.
+// turn is a turn of a terminal for the History, and next when the next one was asked; zero = it is the last one. Nothing in a
+// transcript is trusted: it is redacted as messages are.
 func (h *Handoffs) turn(ctx context.Context, l handoffs.Lease, t transcript.Turn, next time.Time) (chat.Message, db.TurnResult) {
 	q := chat.Message{
 		Key: l.Key, ID: "typed-" + t.ID, Role: chat.User, Class: chat.Talk, Actor: h.Operator, Text: h.Redact(t.Text), Time: t.Asked,

@@ -47,11 +47,11 @@ func servicePage[In, Out any](p *program, do func(ctx context.Context, from term
 		if err == nil {
 			got.Out, err = do(r.Context(), terminal.PeerOf(r), asked.In)
 		}
+		if err != nil && !errors.As(err, new(*i18n.Mistake)) {
+			p.log.Error().Err(err).Str("path", r.URL.Path).Msg("what a command asks is not done")
+			err = errNotDone
+		}
 		if err != nil {
-			p.log.Warn().Err(err).Str("path", r.URL.Path).Msg("what a command asks is not done")
-			if !errors.As(err, new(*i18n.Mistake)) {
-				err = errNotDone
-			}
 			got.Problem = i18n.ErrorText(asked.Lang, err)
 		}
 		_ = json.NewEncoder(w).Encode(got) // fails only if the command has gone

@@ -156,6 +156,7 @@ func TestTurnsEndAtAShutdownOfOneOfTwoBridges(t *testing.T) {
 	const acts = int(watchedTTL * 3 / actEvery)
 	x, at, other := watched(t, acts)
 	must(t, syscall.Kill(-at.cmd.Process.Pid, syscall.SIGINT))
+	until(t, "the end of its connection", func() bool { return x.sim.Connections() == 1 }) // it may take what comes before
 	x.say(1, 1, acts)
 	until(t, "an act at the other bridge", func() bool { return len(other.acted()) > 0 })
 	other.signal(syscall.SIGKILL)

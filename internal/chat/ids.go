@@ -94,14 +94,8 @@ func ChannelOf(id string) string {
 	return feishu
 }
 
-// request begins the IDs of requests.
-const request = HTTP + ":" + RequestMark
-
-// RequestMark is behind the channel in the IDs of requests.
-const RequestMark = "v1-"
-
 // IsRequest reports whether a message is a request of a program that waits for one answer, in the form of OpenAI's API.
-func IsRequest(id string) bool { return strings.HasPrefix(id, request) }
+func IsRequest(id string) bool { return strings.HasPrefix(id, HTTP+":v1-") }
 
 // IsLocal reports whether what a channel brings comes from people of one machine, as at its terminal: those of another
 // machine may have the same IDs. Feishu delivers to all machines, and tokens of HTTP are known to all.

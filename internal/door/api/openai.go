@@ -16,7 +16,7 @@ import (
 	"magpie/internal/chat"
 )
 
-// howOpenAI is how requests come in; see [messageID] and [chat.IsRequest].
+// howOpenAI begins the IDs of messages that came in through OpenAI's API; see [messageID] and [chat.IsRequest].
 const howOpenAI = "v1"
 
 // The models: the agent in the project of the token, with a project's name the agent there, and an answer without History
