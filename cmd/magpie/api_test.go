@@ -644,8 +644,18 @@ func TestAFailedTurnOfAProgram(t *testing.T) {
 	if status != http.StatusUnprocessableEntity || gjson.Get(body, "error.message").String() == "" {
 		t.Errorf("%d %s", status, body)
 	}
-	resp, err := c.post(t.Context(), true, "数到 5")
-	if status, body := c.read(resp, err); status != http.StatusUnprocessableEntity || gjson.Get(body, "error.message").String() == "" {
+	// Why there is no answer is none, also while it is not stored yet that it was shown.
+	held, streamed := dbtest.Trigger{Name: "held", On: "BEFORE DELETE ON outbox"}, make(chan *http.Response, 1)
+	r.sql(held.Create())
+	go func() {
+		resp, _ := c.post(t.Context(), true, "数到 5")
+		streamed <- resp
+	}()
+	r.until("that it is shown", func() bool {
+		return r.count(`SELECT COUNT(*) FROM shown WHERE content LIKE '%"closed":true%' AND content LIKE '%额度%'`) == 2
+	})
+	r.sql(held.Drop())
+	if status, body := c.read(<-streamed, nil); status != http.StatusUnprocessableEntity || gjson.Get(body, "error.message").String() == "" {
 		t.Errorf("%d %s", status, body)
 	}
 	r.setBudget(budget.Limits{})

@@ -46,7 +46,7 @@ func (d *Door) follow(ctx context.Context, key chat.Key, message string, after i
 		case time.Since(failing) > patience:
 			return answer{}, err
 		}
-		if a.text != last {
+		if a.text != last && isOpen(a.state) { // otherwise it may tell why there is no answer
 			last = a.text
 			grow(last)
 		}
