@@ -5,6 +5,7 @@
 package programs
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -129,7 +130,8 @@ func (s Store) Find(ctx context.Context, hash string) (Token, error) {
 	if err := s.Readers.QueryRowContext(ctx, isAdmitted, t.ID).Scan(&in); err != nil {
 		return Token{}, fmt.Errorf("look up the token %q: %w", t.Name, err)
 	} else if !in {
-		return Token{}, ErrDenied
+		_, err := s.token(ctx, selectTokens+` WHERE hash = ?1`, hash) // or it was revoked in between
+		return Token{}, cmp.Or(err, ErrDenied)
 	}
 	return t, nil
 }
