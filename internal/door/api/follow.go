@@ -94,9 +94,10 @@ func (d *Door) look(ctx context.Context, key chat.Key, message string, after int
 		a.text = words(s)
 	}
 	switch isOver := !isOpen(r.State); {
+	case isOver && s.Closed:
 	case !isOver, r.Waits: // it was looked for these before what is shown
 		return a, false, nil
-	case !s.Closed:
+	default:
 		return d.past(ctx, key, a)
 	}
 	if r.State != convo.Done.String() {
