@@ -30,6 +30,7 @@ type apiLimits struct {
 	second *rate.Limiter // the platform allows 50 per second
 	minute *rate.Limiter // the platform allows 1000 per minute
 	fifo   fifo          // the queue in front of both
+	slots  slots         // as many as the platform allows per second, however long calls are on their way
 
 	mu      sync.Mutex
 	limited *Error    // the latest refusal that said when the limit is reset; nil = none
@@ -150,11 +151,17 @@ func (l *limits) limiterFor(method, path string) *apiLimits {
 	return l.apis[name]
 }
 
+// apiSlots is how many calls of an app to one API the platform accepts per second. The limiters allow fewer, but calls
+// that they let go one after another arrive together if they are held up on their way, as all are that wait for one
+// token.
+const apiSlots = 50
+
 func newAPILimits(pace float64) *apiLimits {
 	second, burst := perSecond(pace)
 	minute, longBurst := perMinute(pace)
 	return &apiLimits{
 		second: rate.NewLimiter(second, burst), minute: rate.NewLimiter(minute, longBurst), fifo: newFIFO(),
+		slots: make(slots, max(1, int(apiSlots*pace))),
 	}
 }
 
@@ -187,7 +194,7 @@ func pathTemplate(path string) string {
 	return strings.Join(parts, "/")
 }
 
-// wait waits until the app may make a call.
+// wait waits until the app may make a call. The caller takes one of the slots then.
 func (l *apiLimits) wait(ctx context.Context) error {
 	if err := l.waitForReset(ctx); err != nil {
 		return err

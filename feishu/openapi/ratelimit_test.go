@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/tidwall/gjson"
 	"golang.org/x/time/rate"
 )
 
@@ -319,6 +320,43 @@ func TestOneCallWaitsForItsTime(t *testing.T) {
 			t.Errorf("%v calls may start at once", taken)
 		}
 		calls.Wait()
+	})
+}
+
+// Calls that were let go one after another and are held up on their way, by a token or by a busy machine, arrive together.
+func TestCallsThatAreHeldUpKeepTheLimit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := retrying()
+		fetch := c.tokens.fetch
+		c.tokens.fetch = func(ctx context.Context) (gjson.Result, error) {
+			time.Sleep(2 * time.Second)
+			return fetch(ctx)
+		}
+		var (
+			mu    sync.Mutex
+			at    []time.Time
+			calls sync.WaitGroup
+		)
+		delays := rand.New(rand.NewPCG(3, 0))
+		for range 300 {
+			way := time.Duration(delays.IntN(500)) * time.Millisecond
+			calls.Go(func() {
+				if err := c.retry(t.Context(), Request{Path: "/open-apis/x/v1/y"}, func(string) error {
+					time.Sleep(way)
+					mu.Lock()
+					defer mu.Unlock()
+					at = append(at, time.Now())
+					return nil
+				}); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		calls.Wait()
+		slices.SortFunc(at, time.Time.Compare)
+		if got := most(at, time.Second-1); got > 50 {
+			t.Errorf("%d calls within a second, the platform takes 50", got)
+		}
 	})
 }
 

@@ -113,7 +113,11 @@ func (c *Client) requestOnce(ctx context.Context, r Request, token *string, exch
 	if err := limits.wait(ctx); err != nil {
 		return err
 	}
-	var err error
+	answered, err := limits.slots.acquire(ctx)
+	if err != nil {
+		return err
+	}
+	defer answered()
 	if *token, err = c.tokens.get(ctx, *token); err != nil {
 		return err
 	}
