@@ -28,7 +28,9 @@ func startPlayground(t *testing.T, bin, folder string, args ...string) string {
 		"playground", "--listen", "127.0.0.1:0", "--data", folder, "--command", claudetest.Command(t)}, args...)
 	cmd := exec.CommandContext(context.Background(), bin, args...)
 	cmd.Env = []string{
-		"PATH=" + os.Getenv("PATH"), "LANG=C.UTF-8", "HOME=" + t.TempDir(), "TMPDIR=" + t.TempDir()}
+		"PATH=" + os.Getenv("PATH"), "LANG=C.UTF-8", "HOME=" + t.TempDir(), "TMPDIR=" + t.TempDir(),
+		"LD_PRELOAD=" + os.Getenv("LD_PRELOAD"), // that of eatmydata: the disk of a busy machine may take seconds
+	}
 	cmd.Stderr = os.Stderr
 	out, err := cmd.StdoutPipe()
 	if err != nil {
