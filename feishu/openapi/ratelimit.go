@@ -146,19 +146,19 @@ func (l *limits) limiterFor(method, path string) *apiLimits {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.apis[name] == nil {
-		l.apis[name] = newAPILimits(l.pace * l.share)
+		l.apis[name] = newAPILimits(l.pace, l.share)
 	}
 	return l.apis[name]
 }
 
 // apiSlots is how many calls of an app to one API the platform accepts per second. The limiters allow fewer, but calls
 // that they let go one after another arrive together if they are held up on their way, as all are that wait for one
-// token.
+// token. Only the limiters are divided among several programs of the app.
 const apiSlots = 50
 
-func newAPILimits(pace float64) *apiLimits {
-	second, burst := perSecond(pace)
-	minute, longBurst := perMinute(pace)
+func newAPILimits(pace, share float64) *apiLimits {
+	second, burst := perSecond(pace * share)
+	minute, longBurst := perMinute(pace * share)
 	return &apiLimits{
 		second: rate.NewLimiter(second, burst), minute: rate.NewLimiter(minute, longBurst), fifo: newFIFO(),
 		slots: make(slots, max(1, int(apiSlots*pace))),

@@ -36,8 +36,8 @@ func TestLimitsAreKept(t *testing.T) {
 		span  time.Duration
 		want  int
 	}{
-		{"app in a second", newAPILimits(1).second, 300, time.Second, 50},
-		{"app in a minute", newAPILimits(1).minute, 3000, time.Minute, 1000},
+		{"app in a second", newAPILimits(1, 1).second, 300, time.Second, 50},
+		{"app in a minute", newAPILimits(1, 1).minute, 3000, time.Minute, 1000},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -201,7 +201,7 @@ func TestMessagesOfAChatAreKeptApart(t *testing.T) {
 func TestThePaceIsAMultipleOfTheRates(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const pace, calls = 100, 5000
-		began, l := time.Now(), newAPILimits(pace)
+		began, l := time.Now(), newAPILimits(pace, 1)
 		for range calls {
 			if err := l.wait(t.Context()); err != nil {
 				t.Fatal(err)
@@ -301,7 +301,7 @@ func TestWaitingForRoomKnowsASmallerBurst(t *testing.T) {
 // After the machine was suspended, the waiting calls do not all start at once.
 func TestOneCallWaitsForItsTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := newAPILimits(1)
+		l := newAPILimits(1, 1)
 		for range l.second.Burst() {
 			if err := l.wait(t.Context()); err != nil {
 				t.Fatal(err)
@@ -400,7 +400,7 @@ func TestWaitingEndsWithTheContext(t *testing.T) {
 
 func TestUrgentCallsDoNotWaitForOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := newAPILimits(1)
+		l := newAPILimits(1, 1)
 		ctx, cancel := context.WithCancel(t.Context())
 		var background sync.WaitGroup
 		for range 4 {
