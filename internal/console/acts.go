@@ -18,7 +18,7 @@ import (
 const (
 	maxBody     = 256 << 10 // bytes of a request
 	maxText     = 20000     // runes of a message
-	actPatience = 15 * time.Second
+	actPatience = 30 * time.Second
 )
 
 // problem is an error with a code, for which the page has words in the visitor's language.

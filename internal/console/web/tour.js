@@ -38,8 +38,9 @@ function since(chat, mark) {
   return first < 0 ? [] : chat.messages.slice(first);
 }
 
-// over says that no more comes of what was asked: it was answered in whatever way, or went into another answer.
-const over = (chat, mark) => quiet(chat) && since(chat, mark).some(m => m.bot || m.reactions);
+// over says that no more comes of what was asked: it was answered in whatever way, or went into another answer. The
+// owner's welcome, which may come later than the first question, is no answer.
+const over = (chat, mark) => quiet(chat) && since(chat, mark).some(m => (m.bot && m.parent === mark.asked) || m.reactions);
 
 // --------------------------------------------------------------- the acts
 
