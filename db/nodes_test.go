@@ -85,14 +85,14 @@ func TestEachBridgeHasANameOfItsOwn(t *testing.T) {
 func TestABridgeThatJoinsBuriesNoneThatLives(t *testing.T) {
 	dbtest.OfPostgres(t)
 	path := dbtest.Create(t)
-	living, err := db.Open(t.Context(), db.Config{URL: dbtest.URL(path), Node: "a", PlaceTTL: 3 * time.Second})
+	living, err := db.Open(t.Context(), db.Config{URL: dbtest.URL(path), Node: "a", PlaceTTL: 9 * time.Second})
 	if err != nil {
 		t.Fatal(err)
 	}
 	gone := beside(t, path, "gone")
 	outdate(t, path)
 	k := keep(t, living)
-	third, err := db.Open(t.Context(), db.Config{URL: dbtest.URL(path), Node: "c", PlaceTTL: 12 * time.Second})
+	third, err := db.Open(t.Context(), db.Config{URL: dbtest.URL(path), Node: "c", PlaceTTL: 36 * time.Second})
 	if err != nil {
 		t.Fatal(err)
 	}

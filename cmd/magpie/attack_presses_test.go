@@ -32,7 +32,7 @@ func newAttackRig(t *testing.T) *attackRig {
 		Allow: []string{b.user.OpenID, b.red.OpenID, b.green.OpenID},
 	}
 	soon := access
-	soon.ApprovalTimeout.Duration = time.Second
+	soon.ApprovalTimeout.Duration = 8 * time.Second // longer than it takes to show the request
 	b.setAccess(soon)
 	b.calls(bash(appendLine("expired.txt")), modelsim.Text("那就算了"))
 	room := b.sim.PrivateChat(b.green)

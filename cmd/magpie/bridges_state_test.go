@@ -71,7 +71,7 @@ func TestTheCodeOfAnotherBridgeMakesTheOwner(t *testing.T) {
 func TestAReloadReachesAllBridges(t *testing.T) {
 	dbtest.OfPostgres(t)
 	t.Parallel()
-	a := makeRig(t, feishusim.Config{}, func(c *config.Config) { c.DB.PlaceTTL = 3 * time.Second })
+	a := makeRig(t, feishusim.Config{}, func(c *config.Config) { c.DB.PlaceTTL = 9 * time.Second })
 	a.cfg.Access = access.Config{Owner: a.user.OpenID}
 	var broken atomic.Bool
 	a.load = func() (config.Config, error) {

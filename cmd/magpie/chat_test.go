@@ -186,6 +186,7 @@ func TestChatSurvivesTheService(t *testing.T) {
 			if strings.Count(notes.String(), "The service does not answer") != 1 {
 				t.Errorf("notes: %q", &notes)
 			}
+			s.terminate()
 		})
 	}
 }

@@ -285,7 +285,7 @@ func TestAStopStartsNoTurn(t *testing.T) {
 	id := r.sim.Say(r.chat, r.user, "说点什么")
 	r.awaitModel("the first", func(list []modelsim.Request) bool { return len(list) == 1 })
 	waits := r.sim.Say(other, red, "数到 3")
-	r.shows(other, waits, "排队")
+	r.knowsCard(other, waits, "排队")
 	stop := r.stop
 	stopped := make(chan struct{})
 	go func() { defer close(stopped); stop() }()

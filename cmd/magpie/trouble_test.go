@@ -118,6 +118,16 @@ func TestTheProcessDiesInTheMiddleOfATurn(t *testing.T) {
 	})
 }
 
+// knowsCard waits until the answer to a question shows words, and the bridge knows its card: a bridge that stops first
+// does not draw it again.
+func (r *rig) knowsCard(chatID, question, words string) {
+	r.Helper()
+	r.shows(chatID, question, words)
+	r.until("the card to be stored", func() bool {
+		return r.count(`SELECT COUNT(*) FROM turns WHERE reply_to = ?1 AND card_id <> ''`, question) == 1
+	})
+}
+
 // A question that waits for a process when the program ends has not run: it is answered after the restart.
 func TestAWaitingQuestionSurvivesARestart(t *testing.T) {
 	r := newRig(t, longShutdown, func(c *config.Config) { c.Claude.MaxProcesses = 1 })
@@ -127,7 +137,7 @@ func TestAWaitingQuestionSurvivesARestart(t *testing.T) {
 	r.sim.Say(r.chat, r.user, "说点什么")
 	r.awaitModel("the first", func(list []modelsim.Request) bool { return len(list) == 1 })
 	id := r.sim.Say(other, red, "数到 3")
-	r.shows(other, id, "排队")
+	r.knowsCard(other, id, "排队")
 	r.stop()
 	if got := replies(r.sim.View(), other, id); (len(got) != 1 || !strings.Contains(got[0].Text(), "重启") || got[0].Last().Streaming) &&
 		!strings.Contains(r.logs.String(), "card not drawn") {

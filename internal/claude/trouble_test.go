@@ -179,7 +179,7 @@ func TestProcessesStartedAfterTheStopEnd(t *testing.T) {
 	r := newRig(t, script(t, `trap '' INT TERM
 while read -r line; do case $line in *'"interrupt"'*) break ;; esac; done
 setsid sh -c 'echo $$ > `+dir+`/pid; exec sleep 300' &
-while :; do sleep 0.1; done`), func(c *claude.Config) { c.Grace = 3 * time.Second })
+while :; do sleep 0.1; done`), func(c *claude.Config) { c.Grace = 10 * time.Second })
 	r.turn(t.Context(), "a", fresh(), "hi")
 	if err := waitGone(t.Context(), pidIn(t, dir+"/pid")); err != nil {
 		t.Error(err)
