@@ -590,6 +590,7 @@ func TestARetryJoinsTheTurn(t *testing.T) {
 				_ = resp.Body.Close()
 				joined := make(chan string)
 				go func() {
+					defer close(joined) // also if that fails
 					text, _ := again.streamed(again.post(t.Context(), true, "慢慢说"))
 					joined <- text
 				}()
